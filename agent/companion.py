@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.background.reminders import Reminders
 from agent.background.scheduler import Schedule
-from agent.services.arguments import turn_request
+from agent.services.arguments import draft_of, turn_request
 from agent.settings import Settings
 from agent.tracing.store.traces import Traces
 from agent.turn.persona import read_persona
@@ -33,7 +33,8 @@ from agent.wiring import (
     utc_now,
 )
 from memory.audience import Place
-from memory.documents import AddedDocument, DocumentLibrary, IngestProgress, IngestResult
+from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult
+from memory.documents.library import DocumentLibrary
 from memory.erasure.cleanup import CleanupItem
 from memory.erasure.person.receipt import Erased
 from memory.errors import MemoryFault
@@ -44,7 +45,6 @@ from memory.records import (
     Chunk,
     Decision,
     Document,
-    Draft,
     ForgetCandidate,
     Forgotten,
     Hit,
@@ -251,12 +251,16 @@ class Companion:
         place: Where = None,
         said_at: datetime | None = None,
         everybody: bool = False,
+        author: str | None = None,
     ) -> Decision:
         """Remember one fact; `said_at` for what was said in the past. With `everybody` everybody may read it,
-        whoever told it and wherever. Durable when it returns."""
-        draft = Draft(content, tuple(subjects), ttl, type, importance, replaces)
+        whoever told it and wherever. `author` is what others call the user, as in `respond`. Durable when it
+        returns. Raises BadInput for a value that cannot be used."""
+        draft = draft_of(
+            content=content, subjects=subjects, ttl=ttl, type=type, importance=importance, replaces=replaces
+        )
         return await self.services.memories.remember(
-            draft, user=user, place=place, said_at=said_at, everybody=everybody
+            draft, user=user, place=place, said_at=said_at, everybody=everybody, author=author
         )
 
     async def memories(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:
@@ -295,6 +299,12 @@ class Companion:
         Raises NotFound for anybody else's."""
         return await self.services.memories.delete_message(id, user=user)
 
+    async def find_to_forget(
+        self, words: str, *, user: str, place: Where = None
+    ) -> tuple[ForgetCandidate, ...]:
+        """What the user told that contains these words, for `forget`. Nothing is forgotten by this."""
+        return await self.services.memories.find_to_forget(words, user=user, place=place)
+
     async def forget(
         self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None
     ) -> list[Forgotten]:
@@ -303,13 +313,14 @@ class Companion:
         return await self.services.memories.forget(candidates, user=user, place=place)
 
     async def undo_forget(self, id: str, *, user: str) -> Forgotten:
-        """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters. Traces
-        stay empty. Returns what came back. Raises NotFound once it is gone for good."""
+        """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters.
+        Returns what came back. Raises NotFound once it is gone for good."""
         return await self.services.memories.undo_forget(id, user=user)
 
     async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
-        """What the user told in a place becomes theirs alone. Raises NotFound where the memory is in no
-        place, and where somebody else told it too."""
+        """What the user told in a place becomes theirs alone: the memory, the messages that told it and the
+        replies to those leave all that is read there. Raises NotFound where the memory is in no place, and
+        where somebody else told it too."""
         return await self.services.memories.make_private(id, user=user, place=place)
 
     async def history(self, id: str, *, user: str, place: Where = None) -> list[MemoryUpdate]:
@@ -334,9 +345,10 @@ class Companion:
     ) -> int:
         """Import a transcript: mappings with `author`, `text`, `sent_at` (aware) and optionally `id`, in
         order. Importing the same messages again changes nothing. Returns how many there were."""
-        return await self.services.transcripts.import_messages(
+        await self.services.transcripts.import_messages(
             messages, user=user, place=place, conversation=conversation, progress=progress
         )
+        return len(messages)
 
     # Documents.
 

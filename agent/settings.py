@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,7 @@ from pydantic import (
     field_validator,
 )
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from agent.errors import SettingsError
@@ -102,10 +104,21 @@ def _variable(fields: Mapping[str, FieldInfo], name: str) -> tuple[str, bool]:
     return variable, "SecretStr" in str(field.annotation)
 
 
+def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails) -> str:
+    """Why a setting cannot be read, without the value of a secret."""
+    if fault["type"] == "extra_forbidden":
+        near = get_close_matches(name.lower(), fields, n=1)
+        meant = f"did you mean {near[0]}?" if near else "docs/settings.md lists what there is"
+        return f"there is no setting {name!r}; {meant}"
+    variable, secret = _variable(fields, name)
+    shown = variable if secret else f"{variable}={fault['input']!r}"
+    return f"{shown} cannot be read: {fault['msg'].removeprefix('Value error, ').lower()}"
+
+
 class Settings(BaseSettings):
     """Read once, then passed along. Constructor arguments win over the environment."""
 
-    model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="ignore", env_ignore_empty=True)
+    model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="forbid", env_ignore_empty=True)
 
     home: Path = Field(default_factory=lambda: user_data_path("hachi"))
     """The data folder: database, index, chat history, log."""
@@ -113,6 +126,8 @@ class Settings(BaseSettings):
     """`postgresql://…` to share one database between processes; unset is SQLite in `home`."""
     qdrant_url: str | None = _conventional("QDRANT_URL", "qdrant_url")
     """A Qdrant server; unset is the embedded engine in `home`."""
+    qdrant_grpc_port: int | None = _conventional("QDRANT_GRPC_PORT", "qdrant_grpc_port")
+    """Its port for gRPC, mostly 6334; unset asks by HTTP, at the port of `QDRANT_URL`."""
     qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY", "qdrant_api_key")
     """Its key."""
 
@@ -176,6 +191,11 @@ class Settings(BaseSettings):
     upkeep_model: str | None = None
     """The model for consolidation, rulings and reranking, such as a cheaper one; unset is the one that
     answers."""
+    upkeep_per_hour: Annotated[int, Field(ge=0, le=1_000_000)] = 60
+    """Model calls an hour (UTC) that consolidate what one person says in private, or what is said in one
+    place; what is over waits. 0 is any number."""
+    upkeep_per_day: Annotated[int, Field(ge=0, le=1_000_000)] = 600
+    """The same for a day (UTC)."""
     mode: Literal["companion", "study", "work"] = "companion"
     """The mode of conversations that set none: it steers what consolidation looks for."""
     persona: Path | None = None
@@ -254,10 +274,7 @@ class Settings(BaseSettings):
             return cls(**given)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            variable, secret = _variable(cls.model_fields, str(first["loc"][0]))
-            shown = variable if secret else f"{variable}={first['input']!r}"
-            said = first["msg"].removeprefix("Value error, ").lower()
-            reason = f"{shown} cannot be read: {said}"
+            reason = _unreadable(cls.model_fields, str(first["loc"][0]), first)
         raise SettingsError(reason)  # without the cause, which shows what was given, secrets too
 
     @property

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from agent.background.forget_outside import ForgettingOutside
 from agent.background.reminders import Reminders
+from agent.background.upkeep_budget import UpkeepBudget
 from agent.models.providers import base_url_of
 from agent.models.registry import Models, load
 from agent.services.documents import DocumentService
@@ -34,8 +35,9 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
+from agent.turn.output.forget_requests import ForgetRequests
 from agent.turn.persona import read_persona
-from memory.documents import DocumentLibrary
+from memory.documents.library import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.expiry import Forgetting
 from memory.erasure.person.erasure import Erasure
@@ -112,6 +114,7 @@ class Components:
     documents: DocumentLibrary
     forgetting: Forgetting
     figures: Figures
+    upkeep_budget: UpkeepBudget
     statements: StatementForgetting
     forgetting_outside: ForgettingOutside
 
@@ -137,6 +140,7 @@ class Services:
     places: Places
     deliveries: Deliveries
     jobs: JobQueue
+    upkeep_budget: UpkeepBudget
 
 
 @dataclass(frozen=True)
@@ -202,13 +206,28 @@ def traces_database_of(settings: Settings) -> Database | None:
 
 
 def _index(
-    settings: Settings, folder: str, collection: str, embedder: Embedder, breaker: Breaker, alone: Alone
+    settings: Settings,
+    database: Database,
+    folder: str,
+    collection: str,
+    embedder: Embedder,
+    breaker: Breaker,
+    alone: Alone,
 ) -> Index:
     """The index in a folder of the home, or on the Qdrant server of the settings. The first call opens it."""
     if not settings.qdrant_url:
         return EmbeddedIndex(settings.home / folder, embedder, alone)
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-    return ServerIndex.at(settings.qdrant_url, key, embedder, collection, breaker=breaker, alone=alone)
+    return ServerIndex.at(
+        settings.qdrant_url,
+        key,
+        embedder,
+        database.identity,
+        collection,
+        grpc_port=settings.qdrant_grpc_port,
+        breaker=breaker,
+        alone=alone,
+    )
 
 
 def _components(
@@ -222,8 +241,9 @@ def _components(
     surface: str,
 ) -> Components:
     alone = Alone(database, shared=settings.qdrant_url is not None)
-    index = _index(settings, "index", "hachi", embedder, breakers["index"], alone)
-    documents_index = _index(settings, "knowledge", "hachi-knowledge", embedder, breakers["index"], alone)
+    shared = (embedder, breakers["index"], alone)
+    index = _index(settings, database, "index", "hachi", *shared)
+    documents_index = _index(settings, database, "knowledge", "hachi-knowledge", *shared)
     figures = Figures(database)
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
     summaries = ConversationSummaries(database)
@@ -268,6 +288,7 @@ def _components(
         documents=DocumentLibrary(database, documents_index, embedder, clock, models.reranker()),
         forgetting=Forgetting(database, index, queue, clock),
         figures=figures,
+        upkeep_budget=UpkeepBudget(database, clock, settings.upkeep_per_hour, settings.upkeep_per_day),
         statements=StatementForgetting(
             database, queue, clock, WaitingJobs(similar, clock).without_forgotten, undo_for
         ),
@@ -290,6 +311,7 @@ def build_services(c: Components) -> Services:
         c.embedder,
         c.figures,
         file_search,
+        c.forgetting_outside.finish,
         out_of_reach(c.settings),
     )
     person = Erasure(
@@ -313,14 +335,18 @@ def build_services(c: Components) -> Services:
             c.forgetting,
             c.statements,
             c.transcript,
+            ForgetRequests(c.recall, c.transcript),
             c.forgetting_outside.run,
+            c.forgetting_outside.bring_back,
             History(c.database),
             c.sync,
             erasure,
             c.clock,
         ),
         documents=DocumentService(c.documents, erasure),
-        profiles=ProfileService(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
+        profiles=ProfileService(
+            c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock, c.settings.memory
+        ),
         tasks=c.tasks,
         transcripts=transcripts,
         exports=ExportService(c.database, c.store, c.documents, c.clock),
@@ -330,6 +356,7 @@ def build_services(c: Components) -> Services:
             c.database,
             c.forgetting,
             c.statements,
+            c.forgetting_outside.run,
             CleanUp(c.database, c.store, c.forgetting, limits, c.clock),
             c.index,
             c.sync,
@@ -340,7 +367,9 @@ def build_services(c: Components) -> Services:
             c.settings.trace_days,
             c.clock,
         ),
-        health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
+        health=HealthService(
+            c.database, c.traces, c.embedder, c.index, c.documents_index, c.sync, c.breakers
+        ),
         statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
         traces=c.traces,
@@ -348,6 +377,7 @@ def build_services(c: Components) -> Services:
         places=Places(c.database),
         deliveries=Deliveries(c.database),
         jobs=c.queue,
+        upkeep_budget=c.upkeep_budget,
     )
 
 
@@ -359,7 +389,6 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     from agent.background.slice import SliceReader
     from agent.background.worker import Worker
     from agent.models.failures import model_error
-    from agent.turn.output.forget_requests import ForgetRequests
     from agent.turn.turn import TurnDependencies
     from tools.registry import TOOLS
 
@@ -392,6 +421,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         writer=c.writer,
         clock=c.clock,
         model=model,
+        calls=c.upkeep_budget,
         budget=settings.summary_budget,
         explain=lambda error: model_error(error, c.models.upkeep_settings),
         count=c.figures.count,

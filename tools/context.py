@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memory.audience import Audience, Place
-from memory.documents import DocumentLibrary
+from memory.documents.library import DocumentLibrary
 from memory.facts.candidate import Provenance
 from memory.facts.writer import FactWriter
 from memory.people.tasks import Tasks
@@ -41,6 +41,8 @@ class TurnContext:
     """The person's time zone, where they told it."""
     searches: list[Sequence[Hit]] = field(default_factory=list)
     """What each search in memory brought, in order."""
+    lists: list[Sequence[Hit]] = field(default_factory=list)
+    """What each list of the newest brought."""
     decisions: list[Decision] = field(default_factory=list)
 
     @property
@@ -51,12 +53,21 @@ class TurnContext:
 
     @property
     def reader(self) -> Reader:
-        return Reader(self.recall, self.audience, self.zone, self.shown, self.message_id, self.searches)
+        return Reader(
+            self.recall, self.audience, self.zone, self.shown, self.message_id, self.searches, self.lists
+        )
 
     @property
     def recalled(self) -> list[Hit]:
-        """What all searches brought."""
+        """What all searches and lists brought."""
         return self.reader.recalled
+
+    @property
+    def found(self) -> list[Hit]:
+        """What the searches found; in a turn without a search, what the lists of the newest brought. Without
+        the lines around a found message. Each once."""
+        hits = [hit for hits in self.searches or self.lists for hit in hits if hit.score]
+        return list({hit.id: hit for hit in hits}.values())
 
     def origin(self) -> Provenance:
         """Where a memory that a tool stores now comes from. The person must be known."""

@@ -24,6 +24,10 @@ LONGEST_RESULT = 4_000
 Entry = dict[str, Any] | list[str]
 """A fact or summary, or an excerpt."""
 
+NEWEST = 10
+"""How many of the newest a search shows that found nothing."""
+
+NOTHING = "nothing was found"
 NOTHING_YET = "nothing is remembered yet"
 SEEN = "what you see already, in the prompt or in an earlier result, is left out"
 NOTHING_NEW = f"nothing else was found; {SEEN}"
@@ -44,6 +48,8 @@ class Reader:
     """Of the message that the search is for."""
     searches: list[Sequence[Hit]] = field(default_factory=list)
     """What each earlier search brought. Nothing of it is brought again."""
+    lists: list[Sequence[Hit]] = field(default_factory=list)
+    """The same of each list of the newest, which nobody searched for."""
     message_ids: bool = False
     """Whether found messages come with their ids."""
 
@@ -54,7 +60,7 @@ class Reader:
 
     @property
     def recalled(self) -> list[Hit]:
-        return [hit for hits in self.searches for hit in hits]
+        return [hit for hits in (*self.searches, *self.lists) for hit in hits]
 
 
 async def find(
@@ -68,7 +74,8 @@ async def find(
     author: str | None = None,
     kind: Kind | None = None,
 ) -> dict[str, Any]:
-    """Search memory. `since` and `until` are days. Raises TryAgain if one of them is none."""
+    """Search memory; without a query list the newest. `since` and `until` are days. Raises TryAgain if one
+    of them is none. Where nothing was found, the newest stand under `newest`, once a turn."""
     recall = reader.recall
     aliases = await recall.aliases(reader.audience)
     hits = await recall.search(
@@ -83,8 +90,16 @@ async def find(
         author=author or "",
         aliases=aliases,
     )
-    found = await _shown(reader, relevant(hits), limit)
-    if recall.without_index:
+    brought = reader.searches if query.strip() else reader.lists
+    found = await _shown(reader, relevant(hits), limit, brought)
+    partial = recall.partial
+    if not hits and not reader.lists:  # once a turn: a second list would only go further back
+        beside = [hit.id for hit in reader.recalled] + [*reader.shown]
+        latest = await recall.search("", reader.audience, limit=NEWEST, exclude=beside, aliases=aliases)
+        if listed := (await _shown(reader, latest, NEWEST, reader.lists))["memories"]:
+            found |= {"newest": listed}
+            found["note"] = NOTHING if found["note"] == NOTHING_YET else found["note"]
+    if partial:
         found["note"] = "; ".join(filter(None, [found.get("note"), NEWEST_ONLY]))
     if names := aliases.others(query):
         found["also_known_as"] = list(names)
@@ -93,7 +108,8 @@ async def find(
 
 async def newest(reader: Reader, limit: int) -> dict[str, Any]:
     """The newest facts that the reader does not see yet."""
-    return await _shown(reader, await reader.recall.recent(reader.audience, limit, reader.seen), limit)
+    listed = await reader.recall.recent(reader.audience, limit, reader.seen)
+    return await _shown(reader, listed, limit, reader.lists)
 
 
 def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> datetime | None:
@@ -107,8 +123,11 @@ def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> dat
         raise TryAgain(f"{name}: give a day such as 2026-03-09") from error
 
 
-async def _shown(reader: Reader, hits: Sequence[Hit], limit: int) -> dict[str, Any]:
-    """The best of the hits that the reader has not been shown yet, as many as fit. They now count as seen."""
+async def _shown(
+    reader: Reader, hits: Sequence[Hit], limit: int, brought: list[Sequence[Hit]]
+) -> dict[str, Any]:
+    """The best of the hits that the reader has not been shown yet, as many as fit. They are added to what was
+    `brought`, and count as seen."""
     known = reader.seen
     new = [hit for hit in hits if hit.id not in known][:limit]
     around = await reader.recall.around(new, reader.audience)
@@ -127,13 +146,10 @@ async def _shown(reader: Reader, hits: Sequence[Hit], limit: int) -> dict[str, A
     most = bisect_right(range(2, len(new) + 1), LONGEST_RESULT, key=characters) + 1
     parts = excerpts(new[:most], around, known)
     entries, texts = entries_of(parts), {hit.id: hit for hit in new}
-    reader.searches.append([hit for one in parts for hit in _texts(one, texts)])
+    brought.append([hit for one in parts for hit in _texts(one, texts)])
     if known - {reader.message_id}:
         return {"memories": entries, "note": SEEN if entries else NOTHING_NEW}
-    if entries:
-        return {"memories": entries}
-    there = await reader.recall.anything(reader.audience, reader.shown)
-    return {"memories": [], "note": "nothing was found" if there else NOTHING_YET}
+    return {"memories": entries} if entries else {"memories": [], "note": NOTHING_YET}
 
 
 def _hit(hit: Hit, ids: dict[str, str], told_by: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:

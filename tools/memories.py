@@ -57,7 +57,11 @@ Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
 
 async def search_memories(
     turn: TurnContext,
-    query: Annotated[str, Field(min_length=1, max_length=2000, description="what to look for, in words")],
+    query: Annotated[
+        str,
+        BeforeValidator(lambda query: query or ""),
+        Field(max_length=2000, description="what to look for, in words; empty for the newest"),
+    ] = "",
     subjects: Annotated[Subjects, Field(description="only facts with one of these tags; empty for all")] = (),
     limit: Limit = 40,
     since: Since = None,
@@ -68,7 +72,8 @@ async def search_memories(
     """Search what was said and learned before: facts and past messages, by meaning and words, best first.
     Messages come as excerpts of conversations, each a list of its time and its lines; lines that begin with ~
     were not found but stand around one that was, and may be cut. `told_by` says who told a fact in a shared
-    place. Times are by the person's clock."""
+    place. Times are by the person's clock. Without a query, or with `since` or `until` alone, it lists the
+    newest; a search that finds nothing says so and adds the `newest`."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     return await find(

@@ -112,11 +112,22 @@ TOOLS: tuple[Tool, ...] = tuple(
 )
 
 
+def nested_too_deep(written: str) -> bool:
+    """Whether JSON, broken or not, has more levels than can be read: 200."""
+    try:
+        from_json(written)
+    except ValueError as error:
+        return "recursion limit" in str(error)
+    return False
+
+
 def read_arguments(written: str) -> dict[str, Any]:
     """The JSON object a model wrote, mended where it is broken."""
     try:
         value = from_json(written) if written.strip() else {}
     except ValueError:
+        if nested_too_deep(written):
+            raise TryAgain("the arguments are nested too deep") from None
         value = repair_json(written, return_objects=True)
     if not isinstance(value, dict):
         raise TryAgain("the arguments must be one JSON object")

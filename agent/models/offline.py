@@ -8,6 +8,7 @@ loop of the Agents SDK with the real tools. The model keeps no state between cal
 import json
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -79,7 +80,7 @@ def _needed(turn: Turn) -> Iterator[Call]:
     if turn.of_kind("list_tasks") or turn.of_kind("list_memories"):
         yield Call.of("get_recent_memories", limit=RECENT)
     for question in turn.of_kind("question"):
-        search = Call.of("search_memories", query=question.text)
+        search = Call.of("search_memories", query=question.text if content_words(question.text) else "")
         yield from (search, Call.of("get_recent_memories", limit=RECENT))
         if search in turn.results and content_words(question.text) and not _answers(turn, question.text):
             yield Call.of("search_knowledge", query=question.text)
@@ -238,11 +239,13 @@ def _answers(turn: Turn, question: str) -> list[Quote]:
 def _known(turn: Turn) -> list[Quote]:
     """All there is to quote, newest first, nothing twice; facts of the prompt come last in their day."""
     found = list(turn.quotes)
-    for hit in turn.returned("memories"):
+    for hit in (*turn.returned("memories"), *turn.returned("newest")):
         at, *lines = hit if isinstance(hit, list) else [hit["at"]]
         said_at = datetime.strptime(at, "%a %d %b %Y %H:%M").replace(tzinfo=turn.now.tzinfo)
         if isinstance(hit, dict) and hit["kind"] == "memory":
-            found.append(reading.read_quote(str(hit["content"]), said_at, turn.speaker))
+            quote = reading.read_quote(str(hit["content"]), said_at, turn.speaker)
+            teller = hit.get("told_by", "")
+            found.append(quote if quote.author or teller == turn.speaker else replace(quote, author=teller))
         for line in lines:
             author, _, said = str(line).partition(": ")
             if author.casefold() != "hachi" and not author.startswith(("~", "…")):

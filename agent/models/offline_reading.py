@@ -2,7 +2,7 @@
 
 `read_message` gives each sentence a kind: a fixed English command, a greeting, a request to forget, words of
 danger to oneself, a question by its mark or first word. Everything else is a statement, kept in the person's
-own words. The words and patterns are in `offline.toml`.
+own words; so is what is too long to be a command. The words and patterns are in `offline.toml`.
 """
 
 import json
@@ -34,6 +34,10 @@ _FACT = re.compile(r"^> - \[(?:FACT|PREFERENCE|INSIGHT)\] (.+) \((\d+ \w+ \d+)[^
 _TASK = re.compile(r"^> - \[task (\S+)\] (.+) \((?:open|in_progress)(?:, due [^()]*)?\)$", re.M)
 _NAME = re.compile(r"^> (?:.*; )?name: ([^;\n]+)", re.M)
 _ATTRIBUTED = re.compile(r"(.{1,80}?) said: “(.*)”", re.S)
+_LONGEST_SENTENCE = 500
+_LONGEST_READ = 4_000
+"""Characters. What is longer is a statement whatever it says: no pattern runs over it, since some take the
+square of its length."""
 _REMINDER = re.compile(r"⏰[^“\n]*“([^”\n]+)”")
 
 
@@ -52,7 +56,7 @@ class Call(NamedTuple):
     arguments: str
 
     @classmethod
-    def of(cls, name: str, **arguments: Any) -> "Call":
+    def of(cls, name: str, /, **arguments: Any) -> "Call":
         """The call, with its arguments as JSON with sorted keys: equal calls compare equal."""
         return cls(name, json.dumps(arguments, ensure_ascii=False, sort_keys=True))
 
@@ -135,14 +139,14 @@ def _text(content: Any) -> str:
 def _results(items: list[dict[str, Any]]) -> dict[Call, dict[str, Any]]:
     outputs = {item.get("call_id"): _text(item["output"]) for item in items if "output" in item}
     return {
-        Call.of(item["name"], **json.loads(item["arguments"])): _read_result(outputs[item["call_id"]])
+        Call.of(item["name"], **_read_result(item["arguments"])): _read_result(outputs[item["call_id"]])
         for item in items
         if item.get("type") == "function_call" and item["call_id"] in outputs
     }
 
 
 def _read_result(output: str) -> dict[str, Any]:
-    """A tool's JSON object; any other text is what the SDK says of a tool that failed."""
+    """A JSON object of a call or of its result; any other text is what the SDK says of a tool that failed."""
     with suppress(ValueError, RecursionError):
         if isinstance(found := json.loads(output), dict):
             return found
@@ -188,6 +192,8 @@ def read_message(text: str, now: datetime | None = None) -> list[Sentence]:
     for language, danger in phrases()["danger"].items():
         if re.search(danger, flat, re.IGNORECASE):
             return [Sentence("danger", text, language=language)]
+    if len(flat) > _LONGEST_READ:
+        return [Sentence("statement", flat)]
     found: list[Sentence] = []
     for line in flat.splitlines():
         parts = [sentence for part in sentences(line) for sentence in _read_sentence(part, now)]
@@ -219,6 +225,9 @@ def deed(text: str) -> str:
 
 
 def _read_sentence(text: str, now: datetime | None) -> Iterator[Sentence]:
+    if len(text) > _LONGEST_SENTENCE:
+        yield Sentence("statement", text)
+        return
     if asked := pattern("asked_to_keep").match(text):
         text = text[asked.end() :].rstrip("? ")
     text = pattern("keep").sub("", text)
@@ -229,7 +238,7 @@ def _read_sentence(text: str, now: datetime | None) -> Iterator[Sentence]:
         return
     bare = text.strip(".!…。！ ")
     plain = pattern("polite").sub("", bare)
-    command = re.sub(r"[\s,]+(?:please|bitte|thanks)$", "", plain.rstrip("? "), flags=re.IGNORECASE)
+    command = re.sub(r"(?<![\s,])[\s,]+(?:please|bitte|thanks)$", "", plain.rstrip("? "), flags=re.IGNORECASE)
     if (task := pattern("add_task").match(command)) and not pattern("tell_me").match(command):
         yield Sentence("add_task", *find_due((task["what"] or task["item"] or "").strip(" :,-"), now))
     elif done := pattern("finish_task").match(command):
@@ -251,7 +260,7 @@ def _saying(text: str) -> str:
 
 def _is_statement(bare: str) -> bool:
     """Whether there is enough in it to be worth keeping."""
-    words = re.findall(r"\w+(?:['’]\w+)*", re.sub(r"\S+://\S+", "", bare))
+    words = re.findall(r"\w+(?:['’]\w+)*", re.sub(r"(?<!\S)\S+?://\S+", "", bare))
     if pattern("reaction").match(bare) and not pattern("own").search(bare):
         return False
     enough = 2 if words and words[0].casefold() in ("i'm", "i’m") else 3
@@ -300,8 +309,11 @@ def content_words(text: str) -> dict[str, float]:
         low = groups.get(word.casefold()) or groups.get(plain) or plain
         if low in ("name", "old"):
             found.setdefault(low, 1.0)
-        elif word.casefold() not in common and (len(low) > 1 or low.isdigit() or _UNSPACED.match(low)):
-            capital = bool(before) and word[0].isupper()
+            continue
+        capital = bool(before) and word[0].isupper() and word.isalpha()
+        named = capital and len(word) > 1  # a friend may be called Will, April or May
+        common_word = word.casefold() in common and not named
+        if not common_word and (len(low) > 1 or low.isdigit() or _UNSPACED.match(low)):
             weight = float(min(max(len(low), 4), 8) if capital or len(low) > 2 else len(low))
             found[low] = 2 * weight if capital or pattern("possessive").fullmatch(before) else weight
     return found

@@ -8,14 +8,9 @@ from agent.errors import BadInput
 from agent.services.arguments import audience_of, owner_of_documents, paths_of, user_named
 from agent.services.erasure import ErasureService
 from memory.audience import Place
-from memory.documents import (
-    AddedDocument,
-    DocumentLibrary,
-    IngestProgress,
-    IngestResult,
-    UnreadableDocument,
-    document_name,
-)
+from memory.documents.formats.blocks import UnreadableDocument
+from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult
+from memory.documents.library import DocumentLibrary, document_name
 from memory.records import Chunk, Document
 from memory.text import storable
 

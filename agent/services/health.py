@@ -18,6 +18,7 @@ class HealthService:
     traces: Traces
     embedder: Embedder
     index: Index
+    documents_index: Index
     sync: IndexSync
     breakers: Mapping[str, Breaker]
 
@@ -61,6 +62,10 @@ class HealthService:
         """Points in the index. Raises IndexUnavailable or EmbedderUnavailable."""
         await know_dimension(self.embedder)
         return await self.index.count()
+
+    async def obsolete(self) -> list[str]:
+        """Collections on the Qdrant server that earlier versions left. Raises IndexUnavailable."""
+        return [*await self.index.obsolete(), *await self.documents_index.obsolete()]
 
     async def index_fits(self) -> Comparison:
         """The points of the index against the rows of the database. Raises IndexUnavailable."""

@@ -1,12 +1,12 @@
 """Maintenance for the operator and the schedule: purge, clean up, prune traces, rebuild the indexes."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
-from memory.documents import DocumentLibrary
+from memory.documents.library import DocumentLibrary
 from memory.erasure.cleanup import CleanUp
 from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting
@@ -22,6 +22,7 @@ class MaintenanceService:
     database: Database
     forgetting: Forgetting
     statements: StatementForgetting
+    forget_outside: Callable[[str], Awaitable[int]]
     cleanup: CleanUp
     index: Index
     sync: IndexSync
@@ -40,10 +41,12 @@ class MaintenanceService:
             await self.sync.try_to_catch_up()
         return purged
 
-    async def purge_undo(self) -> int:
-        """Delete for good what was forgotten and can no longer be brought back. Returns how many times
-        somebody had something forgotten."""
-        return await self.statements.purge_undo()
+    async def purge_undo(self) -> None:
+        """Delete for good what was forgotten and can no longer be brought back, in traces too."""
+        if jobs := await self.statements.purge_undo():
+            for job in jobs:
+                await self.forget_outside(job)
+            await self.database.empty_log()
 
     async def prune_traces(self, before: datetime | None = None) -> int:
         """Delete traces from before that time, by default those older than the setting `trace_days`. Returns

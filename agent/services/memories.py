@@ -6,12 +6,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from agent.services.arguments import audience_of, place_of, user_named
+from agent.errors import BadInput
+from agent.services.arguments import (
+    audience_of,
+    checked,
+    draft_of,
+    moment_of,
+    place_of,
+    readable_name,
+    subjects_of,
+    switch,
+    user_named,
+)
 from agent.services.erasure import ErasureService
+from agent.turn.output.forget_requests import ForgetRequests
 from memory.audience import PRIVATE, Place, user_key
 from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting
-from memory.errors import NotFound
+from memory.errors import MemoryFault, NotFound
+from memory.facts.aliases import also_called, linked
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.ttl import describe
@@ -29,6 +42,7 @@ from memory.records import (
 from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
 from memory.sql.messages import Transcript
+from memory.text.names import fold, named
 
 Where = Place | str | None
 """A place, its written form, or None for a private conversation."""
@@ -42,8 +56,10 @@ class MemoryService:
     forgetting: Forgetting
     statements: StatementForgetting
     transcript: Transcript
+    forget_requests: ForgetRequests
     forget_outside: Callable[[str], Awaitable[int]]
     """Runs the job of a forgetting that removes the rest from traces."""
+    bring_back_traces: Callable[[], Awaitable[None]]
     past: History
     sync: IndexSync
     erasure: ErasureService
@@ -52,7 +68,8 @@ class MemoryService:
     async def search(
         self, query: str, *, user: str, place: Where = None, limit: int = 10, subjects: Sequence[str] = ()
     ) -> list[Hit]:
-        return await self.recall.search(query, audience_of(user, place), limit=limit, subjects=subjects)
+        tags = checked("subjects", subjects_of, subjects)
+        return await self.recall.search(query, audience_of(user, place), limit=limit, subjects=tags)
 
     async def remember(
         self,
@@ -62,18 +79,49 @@ class MemoryService:
         place: Where = None,
         said_at: datetime | None = None,
         everybody: bool = False,
+        author: str | None = None,
     ) -> Decision:
-        await self.erasure.finished(user_named(user))
+        if said_at is not None:
+            said_at = checked("said_at", moment_of, said_at)
+        id = user_named(user)
+        await self.erasure.finished(id)
+        if author is not None:
+            await self.transcript.note_name(id, readable_name(author, "author"), place_of(place))
         origin = Provenance(
-            user_named(user),
+            id,
             said_at or self.clock(),
             place_of(place),
             source="note",
             now=said_at is None,
-            everybody=everybody,
+            everybody=checked("everybody", switch, everybody),
         )
         [decision] = await self.writer.remember([draft], origin)
         return decision
+
+    async def people_named(self, text: str, *, user: str, place: Where = None) -> list[str]:
+        """The people whom the text names, of those who wrote where the user reads."""
+        return sorted(named(text, await self.transcript.authors(audience_of(user, place))))
+
+    async def name(self, person: str, other: str, *, user: str, place: Where = None) -> Decision:
+        """Remember that a person has another name; a search for either finds what is known of both."""
+        names = readable_name(person, "person"), readable_name(other, "other name")
+        draft = Draft(also_called(*names), names)
+        if linked(draft.content) is None:
+            raise BadInput("give two names that differ, each of at most four words")
+        return await self.remember(draft, user=user, place=place)
+
+    async def names(self, *, user: str, place: Where = None) -> list[tuple[Memory, str, str]]:
+        """The memories that give a person another name, newest first, with the two names."""
+        known = await self.newest(user=user, place=place)
+        return [(memory, *pair) for memory in known if (pair := linked(memory.content))]
+
+    async def forget_name(self, person: str, other: str, *, user: str, place: Where = None) -> Forgotten:
+        """Forget that a person has another name. Raises NotFound if it is not remembered."""
+        wanted = {fold(person.strip()), fold(other.strip())}
+        for memory, *pair in await self.names(user=user, place=place):
+            if {*map(fold, pair)} == wanted:
+                return await self.delete(memory.id, user=user, place=place)
+        raise NotFound(f"{person!r} is not known as {other!r} here; `hachi people aliases` shows who is")
 
     async def newest(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:
         return await self.store.newest(audience_of(user, place), self.clock(), limit)
@@ -86,12 +134,18 @@ class MemoryService:
     ) -> Decision:
         old = await self.get(id, user=user, place=place)
         left = old.expires_at and old.expires_at - self.clock()
-        draft = Draft(content, old.subjects, describe(left) if left else None, old.type, old.importance)
+        about: dict[str, Any] = {
+            "subjects": old.subjects,
+            "ttl": describe(left) if left else None,
+            "type": old.type,
+            "importance": old.importance,
+        }
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
-        about = {name: changes.pop(name) for name in Draft.__dataclass_fields__ if name in changes}
+        about |= {name: changes.pop(name) for name in about if name in changes}
+        draft = draft_of(content=content, **about, replaces=old.id)
         changes.setdefault("place", _told_in(old, user_named(user), place_of(place)))
-        return await self.remember(replace(draft, **about, replaces=old.id), user=user, **changes)
+        return await self.remember(draft, user=user, **changes)
 
     async def delete(self, id: str, *, user: str, place: Where = None) -> Forgotten:
         """Forget the memory, with everything that shows it: see `memory.erasure.statements`."""
@@ -109,6 +163,12 @@ class MemoryService:
         if it is not stored, or forgotten."""
         sent = await self.transcript.sent_as(origin)
         return await self.delete_message(sent[0], user=sent[1]) if sent else None
+
+    async def find_to_forget(
+        self, words: str, *, user: str, place: Where = None
+    ) -> tuple[ForgetCandidate, ...]:
+        named = user_named(user)
+        return await self.forget_requests.matching([words], named, audience_of(named, place))
 
     async def forget(
         self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None
@@ -134,6 +194,8 @@ class MemoryService:
         back = await self.statements.undo(id, user_named(user))
         self.store.forget_aliases()
         await self.sync.try_to_catch_up()
+        with suppress(MemoryFault):  # the worker does it later
+            await self.bring_back_traces()
         return back
 
     async def _forgotten(self, receipt: Forgotten, job: str) -> Forgotten:
@@ -150,8 +212,9 @@ class MemoryService:
 
     async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
         memory = await self.get(id, user=user, place=place)
-        await self.forgetting.make_private(memory, user_named(user))
+        job = await self.forgetting.make_private(memory, user_named(user))
         await self.sync.try_to_catch_up()
+        await self.forget_outside(job)
         return memory
 
     async def history(self, id: str, *, user: str, place: Where = None) -> list[MemoryUpdate]:

@@ -1,14 +1,15 @@
 """Profiles: what people said about themselves, and how they want to be answered."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from agent.errors import BadInput
 from agent.services.arguments import place_of, user_named
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
-from memory.audience import Audience, Place
+from memory.audience import PRIVATE, Audience, Place
 from memory.people.profile import UserContext
 from memory.people.profile_entries import entry_for
 from memory.people.profile_store import ProfileStore
@@ -28,6 +29,8 @@ class ProfileService:
     conversations: ConversationSummaries
     erasure: ErasureService
     clock: Callable[[], datetime]
+    remembers: bool
+    """Whether anything is remembered: the setting `memory`."""
 
     async def get(self, *, user: str, place: Place | str | None = None) -> UserContext:
         named, where = user_named(user), place_of(place)
@@ -51,6 +54,18 @@ class ProfileService:
                 raise BadInput(str(error)) from error
             await self.contexts.merge(named, where, [entry], self.clock())
         return await self.get(user=named, place=where)
+
+    async def zone(self, *, user: str) -> tzinfo | None:
+        """Return the person's time zone; None while it is unknown."""
+        known = await self.contexts.view(user_named(user), PRIVATE, self.clock())
+        return known.zone if known.profile.timezone else None
+
+    async def note_zone(self, zone: str, *, user: str) -> None:
+        """Take the time zone that a chat platform or a browser tells of a person, as long as none is known.
+        One that cannot be read is left out."""
+        if zone and self.remembers and await self.zone(user=user) is None:
+            with suppress(BadInput):
+                await self.set("timezone", zone, user=user)
 
     async def _set_mode(self, mode: str, user: str, place: Place) -> None:
         if mode and mode not in MODES:

@@ -14,7 +14,14 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from sqlalchemy import func, select, union, update
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, readable_name, turn_request, user_named
+from agent.services.arguments import (
+    audience_of,
+    checked,
+    moment_of,
+    readable_name,
+    turn_request,
+    user_named,
+)
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
@@ -137,7 +144,7 @@ class TranscriptService:
         conversation: str | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Store the messages in order, index them, and return how many there were. In a place a message may
+        """Store the messages in order, index them, and return how many are new. In a place a message may
         name its own `user` and `conversation`. All are parsed before the first is written, so a bad message
         stores nothing. What was imported before, or forgotten since, is left as it is."""
         target = turn_request("", user, place, conversation, None, now=self.clock())
@@ -145,14 +152,16 @@ class TranscriptService:
         for speaker in {target.user, *(speaker for _, speaker in read)}:
             await self.erasure.finished(speaker)
         read = await self._with_ids(read, target.place, target.sent_at)
+        new = 0
         for start in range(0, len(read), BATCH):
             async with self.database.write() as connection:
                 for message, speaker in read[start : start + BATCH]:
-                    await self.transcript.append(
+                    written = await self.transcript.append(
                         connection, message, user=speaker, place=target.place, now=target.sent_at
                     )
+                    new += written is not None
         await self.sync.catch_up(progress)
-        return len(read)
+        return new
 
     async def _with_ids(
         self, read: Sequence[tuple[Message, str]], place: Place, now: datetime
@@ -205,22 +214,12 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
         role="assistant" if given.get("role") == "assistant" else "user",
         author=storable(author),
         text=storable(text),
-        sent_at=_moment(sent_at, "sent_at", at),
-        replaced_at=_moment(replaced_at, "replaced_at", at) if replaced_at else None,
+        sent_at=checked(f"message {at + 1}: sent_at", moment_of, sent_at),
+        replaced_at=checked(f"message {at + 1}: replaced_at", moment_of, replaced_at)
+        if replaced_at
+        else None,
     )
     return message, str(incoming.user)
-
-
-def _moment(given: Any, name: str, at: int) -> datetime:
-    """Return the time that message `at` gives. Raises BadInput."""
-    if isinstance(given, str):
-        try:
-            given = datetime.fromisoformat(given)
-        except ValueError as error:
-            raise BadInput(f"message {at + 1}: {name} {given!r} is no ISO 8601 time") from error
-    if not isinstance(given, datetime) or given.tzinfo is None:
-        raise BadInput(f"message {at + 1}: {name} needs a time zone, such as 2026-01-10T09:30:00+00:00")
-    return given
 
 
 def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnRequest:

@@ -11,7 +11,8 @@ from datetime import datetime
 from agent.turn.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import ClientTurn, Item, Said
-from memory.documents import DocumentLibrary, get_rag_context_for_query
+from memory.documents.library import DocumentLibrary
+from memory.documents.quote import get_rag_context_for_query
 from memory.errors import MemoryFault
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +27,7 @@ from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.models.offline_reading import content_words, share_found
 from agent.settings import Settings
+from agent.turn.client.tool_names import shown_names
 from agent.turn.client.wishes import FormStream, StopText, model_settings, refused_wish, shaped, until_stop
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
@@ -81,24 +82,19 @@ async def run_agent(
     """Run the loop over `messages`, the system message first.
 
     With `on_text` the model streams, and `on_text` receives the text of `message` as it is generated. A call
-    of one of the `client`'s tools ends the run. Raises ModelError, and BadInput if the model's server refuses
-    a parameter of the client.
+    of one of the `client`'s tools ends the run; the model is shown another name for one that has a name of
+    ours. Raises ModelError, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
     client = client or ClientTurn()
+    called = [item["name"] for item in said if item.get("type") == "function_call"]
+    names = shown_names([*(tool.name for tool in client.tools), *called], {tool.name for tool in tools})
     run, here = ModelRun(chosen, settings.max_turns, client.form), _Turn(turn, [])
-    own = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
-    agent = Agent[_Turn](
-        name="Hachi",
-        instructions=system["content"],
-        tools=[*map(_function_tool, own), *map(_clients_tool, client.tools)],
-        tool_use_behavior={"stop_at_tool_names": [tool.name for tool in client.tools]},
-        model_settings=chosen.settings.resolve(model_settings(client, settings)),
-    )
+    agent = _agent(chosen, settings, system["content"], tools, client, names)
     config = copy(_CONFIG)
     config.model = run
     arguments: dict[str, Any] = {
-        "input": said,
+        "input": [item | {"name": names[item["name"]]} if "name" in item else item for item in said],
         "context": here,
         "max_turns": settings.max_turns,
         "run_config": config,
@@ -121,6 +117,30 @@ async def run_agent(
     )
 
 
+def _agent(
+    chosen: ChosenModel,
+    settings: Settings,
+    system: str,
+    tools: Sequence[Tool],
+    client: ClientTurn,
+    names: Mapping[str, str],
+) -> "Agent[_Turn]":
+    """Return the agent with our tools and the client's, which it is shown by these `names`."""
+    own = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
+    theirs = [_clients_tool(tool, names[tool.name]) for tool in client.tools]
+    choice = client.tool_choice
+    wishes = model_settings(
+        replace(client, tool_choice=names.get(choice, choice) if choice else None), settings
+    )
+    return Agent[_Turn](
+        name="Hachi",
+        instructions=system,
+        tools=[*map(_function_tool, own), *theirs],
+        tool_use_behavior={"stop_at_tool_names": [tool.name for tool in theirs]},
+        model_settings=chosen.settings.resolve(wishes),
+    )
+
+
 async def _answer(
     agent: "Agent[_Turn]",
     arguments: dict[str, Any],
@@ -135,7 +155,7 @@ async def _answer(
     shown = _Shown(show, run) if show else None
     result = await _result(agent, arguments, shown)
     try:
-        answer = _read(str(result.final_output or ""), arguments["context"], client.form)
+        answer = await _read(str(result.final_output or ""), arguments["context"], client.form)
     except ModelError as error:
         left = arguments["max_turns"] - run.calls
         if not left or (shown and shown.stream.shown):
@@ -143,7 +163,7 @@ async def _answer(
         told = {"role": "user", "content": render("form_again", fault=str(error))}
         again = arguments | {"input": [*result.to_input_list(), told], "max_turns": left}
         result = await _result(agent, again, shown)
-        answer = _read(str(result.final_output or ""), arguments["context"], client.form)
+        answer = await _read(str(result.final_output or ""), arguments["context"], client.form)
     if show and shown:
         shown.end(answer.message)
         show.end()
@@ -229,11 +249,11 @@ async def _result(agent: "Agent[_Turn]", arguments: dict[str, Any], shown: _Show
     return result
 
 
-def _read(raw: str, turn: _Turn, form: AnswerForm | None) -> Answer:
+async def _read(raw: str, turn: _Turn, form: AnswerForm | None) -> Answer:
     if turn.client_calls:
         return Answer("")
     with span("answer") as here:
-        answer = shaped(raw, form) if form else parse_answer(raw)
+        answer = await asyncio.to_thread(shaped, raw, form) if form else parse_answer(raw)
         if answer.message == FALLBACK and (quoted := _quoted(turn)):
             answer = replace(answer, message=quoted)
         if here:
@@ -295,15 +315,15 @@ def _function_tool(tool: Tool) -> FunctionTool:
     )
 
 
-def _clients_tool(tool: ClientTool) -> FunctionTool:
-    """Offer a tool that the client runs: a call is noted, and the run ends."""
+def _clients_tool(tool: ClientTool, shown: str) -> FunctionTool:
+    """Offer a tool that the client runs, by the `shown` name: a call is noted, and the run ends."""
 
     async def invoke(context: ToolContext[_Turn], written: str) -> str:
         context.context.client_calls.append(Called(context.tool_call_id, tool.name, written))
         return ""
 
     return FunctionTool(
-        name=tool.name,
+        name=shown,
         description=tool.description,
         params_json_schema=tool.parameters,
         on_invoke_tool=invoke,

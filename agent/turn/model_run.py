@@ -29,6 +29,7 @@ from agent.types.client import AnswerForm
 from memory.records import MemoryType
 from memory.text import storable
 from prompts import read
+from tools.registry import nested_too_deep
 
 _TAGS = "Flat lower-case tags: who and what it is about."
 _TTL = "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever."
@@ -198,6 +199,8 @@ class ModelRun(Model):
             if not item.call_id or item.call_id in self._ids:
                 item.call_id = f"call_{len(self._ids)}_{self.calls}"
             self._ids.add(item.call_id)
+            if nested_too_deep(item.arguments):  # the runner reads them, and would break
+                item.arguments = '"nested too deep"'
         return output
 
     def get_retry_advice(self, request: Any) -> Any:

@@ -11,6 +11,7 @@
 5. In the background, the worker runs those jobs (`agent/background/worker.py`).
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +25,7 @@ from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.turn.client.history import compare, with_conversation
-from agent.turn.client.wishes import check
+from agent.turn.client.wishes import check, check_size
 from agent.turn.context import BuiltContext, ContextServices, build_context
 from agent.turn.jobs import (
     APPLY_UPDATES,
@@ -41,9 +42,10 @@ from agent.types import MAX_MESSAGE, ReceivedMessage, Reply, TurnRequest
 from agent.types.client import ITEMS
 from memory.audience import user_key
 from memory.erasure.replaced_messages import bring_back, replace_messages
-from memory.facts.aliases import linked
+from memory.errors import StoreUnavailable
 from memory.facts.derived.replies import ReplySources
 from memory.facts.writer import FactWriter
+from memory.process.breaker import request_of
 from memory.process.spans import new_id
 from memory.records import Decision, Draft, Hit, Message
 from memory.search.recall import Recall
@@ -52,6 +54,7 @@ from memory.sql.jobs import JobQueue
 from memory.sql.messages import Transcript
 from memory.text import storable
 from tools.context import TurnContext
+from tools.failures import ToolFailed
 from tools.registry import Tool
 
 
@@ -61,6 +64,11 @@ class Worker(Protocol):
     async def do(self, id: str) -> list[Decision]: ...
 
     def wake(self) -> None: ...
+
+
+PAUSES = (0.5, 2.0)
+"""Seconds before a busy or absent database is given again what a tool is to keep."""
+NOT_KEPT = "this was not kept, since the database does not answer; say so, and do not call again for it"
 
 
 @dataclass(frozen=True)
@@ -101,9 +109,10 @@ async def take_turn(
     began = deps.clock()
     if request.client:
         check(request.client, deps.settings)
+        check_size(request.client, request.text)
     if deps.settings.memory:
         request = await with_conversation(deps.transcript, request, began)
-    with deps.recorder.turn(request, deps.model.name, trace_id) as trace:
+    with deps.recorder.turn(request, deps.model.name, trace_id) as trace, request_of(request.user):
         received = await receive(deps, request)
         trace.heard(received.id)
         built = await build_context(deps.context, received)
@@ -129,7 +138,7 @@ async def take_turn(
             forget=forget,
             usage=result.usage,
             given=built.prompt.known.long_term_facts,
-            found=tuple({hit.id: hit for hit in tools.recalled if hit.score}.values()),
+            found=tuple(tools.found),
             client_calls=result.client_calls,
             cut=result.cut,
         )
@@ -146,6 +155,9 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
     request = _checked(request)
     if not deps.settings.memory:
         request = replace(request, user=None, author=request.speaker)
+    else:
+        label = await deps.transcript.label(request.speaker, request.user, request.place)
+        request = replace(request, author=label)
     sent = await compare(deps.transcript, request)
     history = sent.history if sent else None
     if request.user is None:
@@ -189,8 +201,16 @@ def _tool_context(
 ) -> TurnContext:
     async def add(kind: str, payload: Mapping[str, Any]) -> None:
         job = {**payload, "trace": trace}
-        async with deps.database.write() as connection:
-            await deps.queue.add(connection, kind, str(received.request.user), job, deps.clock())
+        for pause in (*PAUSES, None):
+            try:
+                async with deps.database.write() as connection:
+                    await deps.queue.add(connection, kind, str(received.request.user), job, deps.clock())
+            except StoreUnavailable as error:
+                if pause is None:
+                    raise ToolFailed(NOT_KEPT) from error
+                await asyncio.sleep(pause)
+            else:
+                break
         deps.worker.wake()
 
     # A tool writes by itself; these keep what the database cannot store in a moment.
@@ -326,7 +346,7 @@ def _jobs(
     """Yield the jobs that follow from the answer. One stored as forgotten is not remembered."""
     request = received.request
     memories = without_forgotten(result.answer.memories, result.answer.forget)
-    if (memories or linked(request.text, request.speaker)) and reply.forgotten_at is None:
+    if memories and reply.forgotten_at is None:
         payload = store_memories_payload(memories, request, received.id, recalled, built.given)
         yield QueuedJob(STORE_MEMORIES, payload)
     waits = built.begins and deps.nothing_to_keep(request.text, result.answer.message)

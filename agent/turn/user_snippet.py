@@ -85,7 +85,8 @@ def date(at: datetime, zone: tzinfo) -> str:
 def fitting(
     context: UserContext, budget: Budget, most_facts: int = MAX_FACTS, *, now: datetime | None = None
 ) -> UserContext:
-    """Return the part of the context that fits, in whole items: a fact that is too long is skipped."""
+    """Return the part of the context that fits, in whole items: a fact that is too long is skipped. The first
+    facts are preferred; those that fit are listed newest first, since they are shown with the day alone."""
     purse = Purse(budget)
     for text in answer_style(context.preferences):
         purse.spend(text)  # always shown: its fixed form keeps it short
@@ -104,7 +105,7 @@ def fitting(
         context,
         profile=profile,
         preferences=context.preferences.model_copy(update={"other_notes": notes}),
-        long_term_facts=tuple(kept_facts),
+        long_term_facts=tuple(sorted(kept_facts, key=lambda fact: fact.created_at, reverse=True)),
         open_tasks=tuple(kept_tasks),
         memory_summary=summary,
         conversation_themes=_fitting_notes("themes", context.conversation_themes, purse),

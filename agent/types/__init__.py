@@ -104,7 +104,8 @@ class Reply:
     given: tuple[Memory, ...] = ()
     """The facts that the prompt held."""
     found: tuple[Hit, ...] = ()
-    """What the tools found in memory, each once; without the lines around a found message."""
+    """What the searches found in memory and the model was shown, each once; in a turn without a search, what
+    it listed. Without the lines around a found message."""
     client_calls: tuple[Called, ...] = ()
     """Calls of the client's own tools. The turn goes on when it is asked again with their results."""
     cut: bool = False

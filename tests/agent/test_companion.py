@@ -7,13 +7,15 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from qdrant_server import QdrantServer
 from scripted_model import AnsweringModel
 from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
@@ -333,7 +335,7 @@ async def test_an_index_held_by_another_process_is_said_and_the_chat_goes_on(
             assert (kept.action, reply.message) == ("add", "Tea.")
             assert (await pet.search_memories("tea", user="ana"))[0].content == "Ana likes tea"
             assert "Ana likes tea" in reply.tools[0].result
-            assert NEWEST_ONLY in reply.tools[0].result
+            assert NEWEST_ONLY not in reply.tools[0].result  # all rows were read
             assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
         assert "the index waits" in caplog.text
         assert "in use by another hachi process; stop it, or set QDRANT_URL" in caplog.text
@@ -355,28 +357,85 @@ async def test_an_index_server_that_is_down_is_named_and_searches_go_on(
     assert "the memory index at http://127.0.0.1:9 does not answer" in caplog.text
 
 
-@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
-async def test_an_index_on_a_server_is_built_anew(open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qdrant_client import AsyncQdrantClient
+@pytest.fixture
+async def qdrant() -> AsyncIterator[QdrantServer]:
+    async with QdrantServer.running() as running:
+        yield running
 
-    from memory.index import VectorSpace
-    from memory.index.server import ServerIndex
 
-    opened: list[tuple[str, str | None]] = []
-
-    def opening(url: str, key: str | None, space: VectorSpace, family: str, **_: Any) -> ServerIndex:
-        opened.append((url, key))
-        return ServerIndex(lambda: AsyncQdrantClient(":memory:"), url, space, family)
-
-    monkeypatch.setattr(ServerIndex, "at", opening)
-    pet = await open_pet(qdrant_url="http://127.0.0.1:6333", qdrant_api_key="q-key")
+@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
+async def test_an_index_on_a_server_is_built_anew(open_pet: OpenPet, qdrant: QdrantServer) -> None:
+    """At the port of its address, whichever that is."""
+    pet = await open_pet(qdrant_url=qdrant.url, qdrant_api_key="q-key")
     await pet.remember("Ana likes tea", user="ana")
+    qdrant.empty()
 
     assert await pet.reindex() == 1
 
-    assert set(opened) == {("http://127.0.0.1:6333", "q-key")}
     [hit] = await pet.search_memories("tea", user="ana")
     assert hit.content == "Ana likes tea"
+    [hit] = await (await open_pet(qdrant_url=qdrant.url)).search_memories("tea", user="ana")
+    assert hit.content == "Ana likes tea"
+
+
+async def test_two_installations_on_one_server_leave_each_other_alone(
+    open_pet: OpenPet, qdrant: QdrantServer, tmp_path: Path, home: Path
+) -> None:
+    """Also where one began as a copy of the other."""
+    first = await open_pet(qdrant_url=qdrant.url)
+    await first.remember("Ana likes tea", user="ana")
+    second = await open_pet(home=shutil.copytree(home, tmp_path / "copy"), qdrant_url=qdrant.url)
+    await second.remember("Ben likes coffee", user="ben")
+    await second.reindex()
+    for pet, count in ((first, 1), (second, 2)):
+        assert await pet.services.health.indexed() == count
+        assert (await pet.services.health.index_fits()).fits
+
+
+async def test_a_search_reads_rows_after_two_seconds_of_a_server_that_hangs(
+    open_pet: OpenPet, qdrant: QdrantServer
+) -> None:
+    pet = await open_pet(qdrant_url=qdrant.url)
+    await pet.remember("Ana likes tea", user="ana")
+    qdrant.hang()
+    second = await open_pet(qdrant_url=qdrant.url)
+    for one in (pet, second):
+        began = time.monotonic()
+        [hit] = await one.search_memories("tea", user="ana")
+        assert (hit.content, time.monotonic() - began < 2.5) == ("Ana likes tea", True)
+
+
+async def test_a_fact_does_not_wait_for_a_server_that_hangs(open_pet: OpenPet, qdrant: QdrantServer) -> None:
+    pet = await open_pet(qdrant_url=qdrant.url)
+    await pet.remember("Ana likes tea", user="ana")
+
+    async def hang_before_it_is_stored(facts: Any, vectors: Any) -> None:
+        qdrant.hang()
+        await really(facts, vectors)
+
+    really = pet.components.sync._index_facts
+    pet.components.sync._index_facts = hang_before_it_is_stored  # type: ignore[method-assign]
+    for user in ("ben", "cyn"):
+        began = time.monotonic()
+        assert (await pet.remember("The office is in Lyon", user=user)).action == "add"
+        assert time.monotonic() - began < 3
+    qdrant.go_on()
+    assert (await pet.search_memories("office", user="ben"))[0].content == "The office is in Lyon"
+
+
+async def test_two_processes_on_one_folder_find_the_same_at_once(open_pet: OpenPet) -> None:
+    """One of them has the index, and what the other is told waits for it."""
+    one = await open_pet()
+    await one.remember("Ana likes tea", user="ana")
+    other = await open_pet()
+    await other.respond("I play the cello", user="ana", settle=True)
+    for question in ("cello", "tea"):
+        there = await other.search_memories(question, user="ana")
+        assert "is in use by another hachi process" in str(other.components.recall.without_index)
+        here = await one.search_memories(question, user="ana")
+        assert one.components.recall.without_index is None
+        assert question in here[0].content
+        assert {hit.content for hit in here} == {hit.content for hit in there}
 
 
 async def test_an_embedder_that_is_down_is_named_and_the_chat_goes_on(

@@ -15,7 +15,9 @@ from agent.settings import DEFAULT_MODEL, Budget, Settings
 
 BOTS = {"discord_token", "slack_bot_token", "slack_app_token", "slack_signing_secret"}
 SECRETS = {"openai_api_key", "qdrant_api_key", "database_url", "traces_url"} | BOTS
-CONVENTIONAL = ({"openai_base_url", "qdrant_url", "slack_api_url"} | SECRETS) - {"traces_url"}
+CONVENTIONAL = ({"openai_base_url", "qdrant_grpc_port", "qdrant_url", "slack_api_url"} | SECRETS) - {
+    "traces_url"
+}
 
 VALUES: dict[str, tuple[str, Any]] = {
     # name: (as written in the environment, as read)
@@ -135,6 +137,21 @@ def test_one_that_cannot_be_read_is_named_in_one_line(
 
     assert str(raised.value).startswith(f"{variable(name)}='{written}' cannot be read: ")
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("hime", "there is no setting 'hime'; did you mean home?"),
+        ("model_timout", "did you mean model_timeout?"),
+        ("zzz", "docs/settings.md lists what there is"),
+    ],
+)
+def test_an_unknown_one_is_refused_with_the_one_that_was_probably_meant(name: str, told: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        Settings.load(**{name: "sk-secret"})
+    assert told in str(raised.value)
+    assert "sk-secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", sorted(SECRETS))

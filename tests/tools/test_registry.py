@@ -155,3 +155,9 @@ def test_whatever_is_written_is_an_object_or_to_be_tried_again(written: str) -> 
 @given(st.dictionaries(st.text(), st.integers(-(2**53), 2**53) | st.text() | st.none() | st.lists(st.text())))
 def test_json_is_read_as_it_is(value: dict[str, Any]) -> None:
     assert read_arguments(json.dumps(value, ensure_ascii=False)) == value
+
+
+@pytest.mark.parametrize("written", ['{"query":' * 5_000 + "1" + "}" * 5_000, '{"query":' * 5_000])
+def test_arguments_that_are_nested_too_deep_are_a_wrong_call(written: str) -> None:
+    with pytest.raises(TryAgain, match="nested too deep"):
+        read_arguments(written)

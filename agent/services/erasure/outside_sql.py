@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,11 +32,14 @@ class ErasureOutsideSql:
     embedder: Embedder
     figures: Figures
     file_search: FileSearch
+    finish_forgettings: Callable[[str, Collection[str]], Awaitable[None]]
     beyond: Sequence[str]
     """What else may hold the person's data, for the receipt."""
 
     async def files(self, progress: ErasureProgress) -> Mapping[str, int]:
-        """Blank the lines of the log, of the decisions and of the prompt history."""
+        """Blank the lines of the log, of the decisions and of the prompt history; and empty the traces that
+        the person's forgettings withhold, while their jobs tell which."""
+        await self.finish_forgettings(progress.user, progress.places)
         texts, ids = frozenset(progress.texts), frozenset(progress.index_ids)
         logged = await asyncio.to_thread(blank_lines_of, self.home, progress.user, texts, ids)
         typed = await asyncio.to_thread(blank_typed, self.home, frozenset(progress.messages))

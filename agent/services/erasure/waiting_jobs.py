@@ -7,7 +7,8 @@ from typing import Any
 
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
 from memory.erasure.forgotten_data import ForgottenData
-from memory.erasure.repetition import FactWords, repeated_by_task
+from memory.erasure.repeats import repeated_by_task
+from memory.erasure.repetition import FactWords
 from memory.facts.candidate import CandidateFact
 from memory.facts.similar import SimilarFacts
 from memory.sql.jobs import Job

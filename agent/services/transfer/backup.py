@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from agent.services.home import FOLDERS
 from memory.errors import StoreUnavailable
 from memory.sql.engine import HEAD
 from memory.sql.engine.loop_sqlite import read_only_uri
+from memory.sql.tables import metadata
 
 FORMAT, VERSION = "hachi-backup", 1
 MANIFEST = "manifest.json"
+DATABASES = ("hachi.db", "traces.db")
 OTHERS = ("decisions.jsonl*", "chat_history")
 """Files of the home that are copied beside the databases. The log is not."""
 BUSY_SECONDS = 15.0
@@ -124,7 +127,9 @@ def _checked(source: Path) -> list[BackedUp]:
         raise BadInput(f"{source} was written by a newer hachi; upgrade this one")
     for file in files:
         path = source / file.name
-        if path.parent != source or not path.is_file() or _described(path) != file:
+        if not any(fnmatchcase(str(file.name), name) for name in (*DATABASES, *OTHERS)):
+            raise BadInput(f"{path} is nothing that hachi backs up; nothing was restored")
+        if path.parent != source or path.is_symlink() or not path.is_file() or _described(path) != file:
             raise BadInput(f"{path} is not the file that was backed up; use another backup")
         if path.suffix == ".db":
             _require_sound(path)
@@ -142,6 +147,7 @@ def _copy_database(path: Path, copy: Path) -> str:
         with closing(sqlite3.connect(copy)) as database, database:
             for (table,) in database.execute(_INDEXED).fetchall():
                 database.execute(f"UPDATE {table} SET indexed_under = NULL")
+            database.execute("PRAGMA application_id=0")  # it is a database of its own: `Database.identity`
             [revision] = database.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.Error as error:
         raise StoreUnavailable(f"{path} cannot be copied: {error}") from error
@@ -156,12 +162,29 @@ _INDEXED = """
 """
 
 
+# Triggers, views and virtual tables have no page of their own.
+_FOREIGN = """
+    SELECT type, name FROM sqlite_master
+    WHERE type != 'index' AND NOT (
+        type = 'table' AND rootpage > 0
+        AND (name IN (SELECT value FROM json_each(?)) OR substr(name, 1, 7) = 'sqlite_')
+    )
+"""
+
+
 def _require_sound(path: Path) -> None:
+    """Raise StoreUnavailable for a damaged database, and BadInput for one with more than Hachi's tables: what
+    is in it would run, or be kept, in the home that it is brought back to."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as database:
+            foreign = database.execute(
+                _FOREIGN, (json.dumps([*metadata.tables, "alembic_version"]),)
+            ).fetchone()
             [found] = database.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
-        found = str(error)
+        foreign, found = None, str(error)
+    if foreign:
+        raise BadInput(f"{path.name} has a {foreign[0]} {foreign[1]!r}, which is not of hachi; drop it first")
     if found != "ok":
         raise StoreUnavailable(f"{path} is damaged: {' '.join(found.split())}")
 

@@ -12,7 +12,7 @@ from sqlalchemy import Table, select
 from agent.services.arguments import audience_of, place_of, user_named
 from agent.types import TurnRequest
 from memory.audience import Audience, Place, user_key
-from memory.documents import DocumentLibrary
+from memory.documents.library import DocumentLibrary
 from memory.records import Memory, memory_json
 from memory.sql import tables
 from memory.sql.engine import Database

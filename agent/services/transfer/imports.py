@@ -5,21 +5,22 @@ Everything is read and checked before the first row is written, so a bad file ch
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, get_args
 from uuid import UUID
 
 from agent.errors import BadInput
-from agent.services.arguments import place_of, user_named
+from agent.services.arguments import checked, draft_of, moment_of, one_of, place_of, user_named
 from agent.services.transcripts import TranscriptService
 from agent.services.transfer.export import FORMAT, VERSION
 from agent.services.transfer.memories import restore
 from memory.audience import PRIVATE, Place
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.decision_log import decision_run
+from memory.facts.ttl import LONGEST
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync, Progress
-from memory.records import DEFAULT_IMPORTANCE, Draft, Memory
+from memory.records import DEFAULT_IMPORTANCE, Draft, Memory, Source
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
 
@@ -51,6 +52,14 @@ class ParsedImport:
         return len(self.memories) + len(self.restored)
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """How many of what was read are new."""
+
+    messages: int
+    memories: int
+
+
 @dataclass(frozen=True)
 class ImportService:
     database: Database
@@ -67,10 +76,11 @@ class ImportService:
         user: str,
         place: Place | str | None = None,
         progress: Progress | None = None,
-    ) -> int:
+        for_others: bool = False,
+    ) -> Imported:
         """Store messages first, because memories name them as evidence. Calls `progress` for each row.
-        Returns how many memories are new. Raises BadInput, also for a message or a place that the file does
-        not attribute."""
+        Returns how many are new. Raises BadInput, also for a message or a place that the file does
+        not attribute, and for what the file says is somebody else's unless `for_others` allows it."""
         where = place_of(place)
         if not parsed.place.private:
             if where not in (PRIVATE, parsed.place):
@@ -80,15 +90,33 @@ class ImportService:
             where = parsed.place
         elif not where.private:
             _require_speakers(parsed.messages, user)
+        others = self.others(parsed, user=user, place=where)
+        if others and not for_others:
+            raise BadInput(
+                f"it speaks for {', '.join(others)}, and not for {user} alone; nothing was imported"
+            )
         return await self._store(parsed, user, where, progress)
 
-    async def _store(self, parsed: ParsedImport, user: str, place: Place, progress: Progress | None) -> int:
-        await self.transcripts.import_messages(parsed.messages, user=user, place=place, progress=progress)
+    def others(self, parsed: ParsedImport, *, user: str, place: Place | str | None = None) -> list[str]:
+        """Return who else would own what the file holds, or would have said it."""
+        tellers = {memory.user_id for memory, _ in parsed.restored}
+        owners = {owner for memory, _ in parsed.restored for owner in memory.owners}
+        named = tellers | {owner.removeprefix("user:") for owner in owners if owner.startswith("user:")}
+        if not (parsed.place.private and place_of(place).private):
+            named |= {str(entry["user"]) for entry in parsed.messages if "user" in entry}
+        return sorted(named - {user_named(user), ""})
+
+    async def _store(
+        self, parsed: ParsedImport, user: str, place: Place, progress: Progress | None
+    ) -> Imported:
+        messages = await self.transcripts.import_messages(
+            parsed.messages, user=user, place=place, progress=progress
+        )
         with decision_run():
             new = await self._store_memories(parsed.memories, progress)
         new += await self._restore(parsed.restored, progress)
         await self.sync.catch_up()
-        return new
+        return Imported(messages, new)
 
     async def _restore(
         self, restored: Sequence[tuple[Memory, Sequence[str]]], progress: Progress | None
@@ -145,6 +173,9 @@ def parse_import(given: Any, *, user: str) -> ParsedImport:
     if not (isinstance(memories, list) and isinstance(messages, list)):
         raise BadInput("memories and messages must be lists")
     place = place_of(given.get("place"))
+    told = [*memories, *_messages(messages)]
+    if not place.private and not all(isinstance(entry, dict) and "user" in entry for entry in told):
+        raise BadInput(OLD_PLACE)
     read, restored = [], []
     for number, entry in enumerate(memories, start=1):
         try:
@@ -152,14 +183,12 @@ def parse_import(given: Any, *, user: str) -> ParsedImport:
                 read.append(_memory(entry, user))
             else:
                 restored.append(_memory_of(place, entry))
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (BadInput, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             what = f"has no {error.args[0]!r}" if isinstance(error, KeyError) else f"cannot be read: {error}"
             raise BadInput(f"memory {number} {what}; nothing was imported") from error
     imported = ("memories", "messages")
     lists = {key: len(value) for key, value in given.items() if isinstance(value, list) and value}
     ignored = {key: count for key, count in lists.items() if key not in imported}
-    if not place.private and not all("user" in entry for entry in _messages(messages)):
-        raise BadInput(OLD_PLACE)
     return ParsedImport(_messages(messages), read, ignored, place, restored)
 
 
@@ -174,24 +203,25 @@ def _messages(entries: list[Any]) -> list[Any]:
 
 
 def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
-    created_at = _time(entry["created_at"])
-    expires_at = _time(entry["expires_at"]) if entry.get("expires_at") else None
-    content, subjects = entry["content"], entry.get("subjects", [])
-    if not isinstance(content, str) or not all(isinstance(subject, str) for subject in subjects):
-        raise TypeError("content must be text and subjects a list of texts")
-    draft = Draft(
-        content=content,
-        subjects=tuple(subjects),
+    created_at = checked("created_at", moment_of, entry["created_at"])
+    lasts = None
+    if entry.get("expires_at"):
+        lasts = min(checked("expires_at", moment_of, entry["expires_at"]) - created_at, LONGEST)
+        if lasts <= timedelta():
+            raise BadInput("expires_at: it is not after created_at")
+    draft = draft_of(
+        content=entry["content"],
+        subjects=entry.get("subjects", []),
         # In a form that `memory.facts.ttl` reads back to the microsecond.
-        ttl=f"PT{(expires_at - created_at).total_seconds():.6f}S" if expires_at else "never",
-        type=_one_of(entry.get("type", "fact"), ("fact", "preference", "insight")),
-        importance=_importance(entry.get("importance", DEFAULT_IMPORTANCE)),
+        ttl=f"PT{lasts.total_seconds():.6f}S" if lasts else "never",
+        type=entry.get("type", "fact"),
+        importance=entry.get("importance", DEFAULT_IMPORTANCE),
     )
     origin = Provenance(
         user=user,
         said_at=created_at,
         place=Place.parse(entry.get("place")),
-        source=_one_of(entry.get("source", "note"), ("conversation", "chat", "note")),
+        source=one_of(entry.get("source", "note"), get_args(Source)),
         message_id=entry.get("message_id"),
     )
     return draft, origin
@@ -199,28 +229,7 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
 
 def _memory_of(place: Place, entry: Any) -> tuple[Memory, Sequence[str]]:
     """Return a memory of a place as it was, and the ids of the messages that stated it."""
-    if "user" not in entry:
-        raise BadInput(OLD_PLACE)
     draft, origin = _memory(entry, entry["user"] and user_named(entry["user"]))
     owners = frozenset(owner for owner in entry["owners"] if owner.startswith("user:")) | {place.key}
     memory = CandidateFact(draft, replace(origin, place=place), None, origin.said_at).memory(owners)
     return replace(memory, id=str(UUID(entry["id"]))), [str(UUID(id)) for id in entry["sources"]]
-
-
-def _time(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"{text!r} needs a time zone, such as 2026-01-10T09:30:00+00:00")
-    return moment
-
-
-def _one_of(value: Any, allowed: Sequence[str]) -> Any:
-    if value not in allowed:
-        raise ValueError(f"{value!r} is none of {', '.join(allowed)}")
-    return value
-
-
-def _importance(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"importance {value!r} is no number from 0 to 1")
-    return float(value)

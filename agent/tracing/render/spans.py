@@ -144,7 +144,10 @@ def _exchange_node(span: Span, _hits: int) -> Node:
     updates = read_data(span, "findings", "updates") or {}
     names = {"new_facts": "new fact", "new_preferences": "new preference", "task_updates": "task update"}
     new = [count(len(updates[name]), one) for name, one in names.items() if updates.get(name)]
-    return Node(f"{text}; {', '.join(new) or 'nothing new'}", "faint")
+    told = f"{text}; {', '.join(new) or 'nothing new'}"
+    if faults := read_data(span, "findings", "faults"):
+        return Node(told, "warning", [Node(f"not read: {one_line(fault, TEXT)}") for fault in faults])
+    return Node(told, "faint")
 
 
 _NODES: Mapping[str, Callable[[Span, int], Node]] = {

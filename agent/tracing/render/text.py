@@ -80,7 +80,11 @@ def count(number: int, one: str, several: str | None = None) -> str:
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """Return JSON that can be printed anywhere: harmful characters are escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, default=_as_json)
+    return harmless_json(json.dumps(value, ensure_ascii=False, indent=indent, default=_as_json))
+
+
+def harmless_json(text: str) -> str:
+    """Return the JSON with harmful characters escaped; it holds the same values."""
     return _HARMFUL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 

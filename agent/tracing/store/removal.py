@@ -1,16 +1,17 @@
-"""Prunes traces, erases those of a person, and empties those that show what was forgotten."""
+"""Prunes traces, erases those of a person, and withholds and empties those that show what was forgotten."""
 
 import asyncio
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, delete, or_, select, true, update
+from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, true, update
 
 from agent.tracing.serialization import texts_of
-from agent.tracing.store.rows import BATCH, inside
+from agent.tracing.store.rows import BATCH, inside, is_withheld
 from agent.tracing.trace import FORGOTTEN
 from memory.audience import GLOBAL
 from memory.erasure.forgotten_data import ForgottenData
@@ -54,39 +55,71 @@ async def erase_holding(database: Database, sought: Sequence[bytes]) -> int:
     return erased
 
 
-async def forget(
-    database: Database,
-    data: ForgottenData,
-    user: str,
-    owners: Collection[str],
-    gone: Collection[str],
-    since: datetime,
-) -> int:
-    """Empty the traces since then that show forgotten data: those of the turns of its messages, those of
-    `user` and of the places among `owners` whose content shows it, and all others in which an id stands that
-    is `gone` for everybody. Their figures stay. Returns how many were emptied."""
-    places = [owner for owner in owners if owner.startswith("place:")]
-    theirs = or_(traces.c.user_id == user, *map(inside, places), *([true()] if GLOBAL in owners else []))
-    ids = [id.encode() for id in gone]
-    query = (
-        select(traces.c.seq, traces.c.id, traces.c.said, traces.c.reply, traces.c.error)
-        .add_columns(traces.c.message_id, trace_bodies.c.body, theirs.label("theirs"))
-        .outerjoin(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
-        .where(traces.c.started_at >= since, traces.c.status != FORGOTTEN)
-        .order_by(traces.c.seq)
-        .limit(BATCH)
-    )
-    emptied, last = 0, 0
-    while rows := await database.rows(query.where(traces.c.seq > last)):
-        last = rows[-1].seq
-        emptied += await _empty(database, await asyncio.to_thread(_showing, rows, data, ids))
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which traces show what was forgotten: those since then of the turns of its messages, those of `user`
+    and of the places among `owners` whose content shows it, and all others in which an id stands that is
+    `gone` for everybody."""
+
+    data: ForgottenData
+    user: str
+    owners: Collection[str]
+    gone: Collection[str]
+    since: datetime
+
+
+async def withhold(database: Database, sought: Sought) -> int:
+    """Hide the content of these traces from every read until `forget` or `release`. Returns how many."""
+    withheld = 0
+    async for ids in _showing_it(database, sought, ~is_withheld()):
+        hidden = update(traces).where(traces.c.id.in_(ids), ~is_withheld())
+        async with database.write() as connection:
+            done = await connection.execute(hidden.values(status=f"{FORGOTTEN} " + traces.c.status))
+        withheld += done.rowcount
+    return withheld
+
+
+async def release(database: Database, still: Sequence[Sought]) -> None:
+    """Show the withheld traces again, but those that show what is `still` forgotten."""
+    hidden = and_(is_withheld(), traces.c.status != FORGOTTEN)
+    kept = [id for one in still async for ids in _showing_it(database, one, hidden) for id in ids]
+    shown = update(traces).where(hidden, traces.c.id.not_in(kept))
+    async with database.write() as connection:
+        await connection.execute(shown.values(status=func.substr(traces.c.status, len(FORGOTTEN) + 2)))
+
+
+async def forget(database: Database, sought: Sought) -> int:
+    """Empty these traces. Their figures stay. Returns how many were emptied."""
+    emptied = 0
+    async for ids in _showing_it(database, sought, traces.c.status != FORGOTTEN):
+        emptied += await _empty(database, ids)
     await database.empty_log()
     return emptied
 
 
+async def _showing_it(
+    database: Database, sought: Sought, among: ColumnElement[bool]
+) -> AsyncIterator[list[str]]:
+    places = [owner for owner in sought.owners if owner.startswith("place:")]
+    everywhere = [true()] if GLOBAL in sought.owners else []
+    theirs = or_(traces.c.user_id == sought.user, *map(inside, places), *everywhere)
+    gone = [id.encode() for id in sought.gone]
+    query = (
+        select(traces.c.seq, traces.c.id, traces.c.said, traces.c.reply, traces.c.error)
+        .add_columns(traces.c.message_id, trace_bodies.c.body, theirs.label("theirs"))
+        .outerjoin(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
+        .where(traces.c.started_at >= sought.since, among)
+        .order_by(traces.c.seq)
+        .limit(BATCH)
+    )
+    last = 0
+    while rows := await database.rows(query.where(traces.c.seq > last)):
+        last = rows[-1].seq
+        if ids := await asyncio.to_thread(_showing, rows, sought.data, gone):
+            yield ids
+
+
 async def _empty(database: Database, ids: Collection[str]) -> int:
-    if not ids:
-        return 0
     emptied = update(traces).where(traces.c.id.in_(ids))
     async with database.write() as connection:
         await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
@@ -130,4 +163,4 @@ def _shows(row: Any, data: ForgottenData) -> bool:
         texts = [row.said, row.reply, row.error or "", *(texts_of(row.body) if row.body else ())]
     except (zlib.error, ValueError):  # nobody can tell what an unreadable body shows
         return True
-    return any(data.may_be_shown_by(text) for text in texts)
+    return any(data.shown_by(text) for text in texts)

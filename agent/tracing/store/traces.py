@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
 from agent.tracing.serialization import MADE_BY_KEY, read_trace
-from agent.tracing.store.rows import BATCH, conditions, to_row, to_summary
+from agent.tracing.store.rows import BATCH, conditions, is_withheld, to_row, to_summary
 from agent.tracing.trace import CALL, FORGOTTEN, TURN, Summary, Trace, TraceWithJobs
 from memory.audience import user_key
 from memory.errors import NotFound
@@ -57,7 +57,7 @@ class Traces:
                 async with self._people.read() as people:
                     kept = await _not_erased(people, written)
             if stored:
-                query = select(traces.c.id).where(traces.c.id.in_(stored), traces.c.status != FORGOTTEN)
+                query = select(traces.c.id).where(traces.c.id.in_(stored), ~is_withheld())
                 gone = set(stored).difference(await connection.scalars(query))
                 kept = [(summary, body) for summary, body in kept if summary.id not in gone]
             if not kept:
@@ -140,7 +140,7 @@ class Traces:
         query = (
             select(traces, trace_bodies.c.body)
             .join(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
-            .where(traces.c.turn_id == turn_id)
+            .where(traces.c.turn_id == turn_id, ~is_withheld())
             .order_by(traces.c.seq)
         )
         return [await self._read(to_summary(row, now), row.body) for row in await self.database.rows(query)]

@@ -1,7 +1,7 @@
 """Finds the object ``{"message", "memories"}`` in a parsed value: with renamed keys, wrapped in another
 object or a function call, or encoded twice."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.turn.output.memories import ATTRIBUTES, draft_in, first, named, value_in
@@ -43,8 +43,17 @@ def envelope_in(value: object) -> Envelope | None:
     objects = [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
     if any(draft_in(item) and not ATTRIBUTES.isdisjoint(named(item)) for item in objects):
         return Envelope(None, value)
-    found = [inner for item in objects if (inner := envelope_in(item))]
-    return found[-1] if found else None
+    return united([inner for item in objects if (inner := envelope_in(item))])
+
+
+def united(envelopes: Sequence[Envelope]) -> Envelope | None:
+    """Return the envelopes as one: the last message, and all memories. None if there is none."""
+    if len(envelopes) < 2:
+        return envelopes[0] if envelopes else None
+    messages = [one.message for one in envelopes if one.message is not None]
+    memories = [one.memories for one in envelopes if one.memories]
+    sure, bare = any(one.sure for one in envelopes), all(one.bare for one in envelopes)
+    return Envelope(messages[-1] if messages else None, memories, sure, bare)
 
 
 def is_call(value: Mapping[str, object]) -> bool:

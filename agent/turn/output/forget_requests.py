@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.types import ReceivedMessage
-from memory.audience import user_key
+from memory.audience import Audience, user_key
 from memory.erasure.repetition import Words, asks, asks_to_forget, words
 from memory.errors import MemoryFault
 from memory.index import Kind
@@ -35,42 +35,42 @@ class ForgetRequests:
     async def candidates(
         self, texts: Sequence[str], received: ReceivedMessage
     ) -> tuple[ForgetCandidate, ...] | None:
-        """Return the facts and messages of this person that match one of the texts, best first; None if there
-        is no text.
-
-        A candidate contains at least half of the words of a text; a message does so without its questions and
-        requests to forget. It is left out where a listed fact came from it, since it is forgotten with it.
-        """
-        user = received.request.user
-        if not texts or user is None:
+        """Return what this person may mean by one of the texts of an answer; None if there is no text."""
+        request = received.request
+        if not texts or request.user is None:
             return None
         try:
-            return await self._candidates(texts, user, received)
+            return await self.matching(
+                texts, request.user, request.audience, request.author or "", str(received.id)
+            )
         except MemoryFault as error:
             log.warning("what is to be forgotten was not searched for: %s", error)
             return ()
 
-    async def _candidates(
-        self, texts: Sequence[str], user: str, received: ReceivedMessage
+    async def matching(
+        self, texts: Sequence[str], user: str, audience: Audience, author: str = "", asked_in: str = ""
     ) -> tuple[ForgetCandidate, ...]:
-        found: dict[str, Hit] = {}
-        person = words(f"{user} {received.request.author or ''}")
+        """Return the facts and messages of this person that match one of the texts, best first.
+
+        A candidate contains all words of a text or, where none does, at least half of them; a message does so
+        without its questions and requests to forget. It is left out where a listed fact came from it, since
+        it is forgotten with it.
+        """
+        found: dict[str, tuple[Hit, bool]] = {}
+        person = words(f"{user} {author}")
         for text in texts:
-            hits = await self.recall.search(
-                text, received.request.audience, limit=SEARCHED, kinds=TOLD, exclude={str(received.id)}
-            )
-            found |= {hit.id: hit for hit in hits if _about(text, _stated(text, hit), person)}
-        own = await self.transcript.written_by(user, [hit.id for hit in found.values() if not hit.memory])
-        told = [hit for hit in found.values() if hit.id in own or _told_by(user, hit)]
+            hits = await self.recall.search(text, audience, limit=SEARCHED, kinds=TOLD, exclude={asked_in})
+            own = await self.transcript.written_by(user, [hit.id for hit in hits if not hit.memory])
+            told = [hit for hit in hits if hit.id in own or _told_by(user, hit)]
+            shares = [(hit, _share(text, _stated(text, hit), person)) for hit in told]
+            least = 1.0 if any(share == 1.0 for _, share in shares) else 0.5
+            found |= {hit.id: (hit, share == 1.0) for hit, share in shares if share >= least}
+        best = sorted(found.values(), key=lambda one: (one[0].memory is None, -one[0].score))
         return tuple(
             ForgetCandidate(
-                hit.id,
-                "memory" if hit.memory else "message",
-                hit.content,
-                hit.created_at,
-                asked_in=str(received.id),
+                hit.id, "memory" if hit.memory else "message", hit.content, hit.created_at, asked_in, sure
             )
-            for hit in _without_sources(sorted(told, key=lambda hit: (hit.memory is None, -hit.score)))
+            for hit, sure in _without_sources(best)
         )[:MOST]
 
 
@@ -80,12 +80,12 @@ def without_forgotten(drafts: Sequence[Draft], texts: Sequence[str]) -> tuple[Dr
     return tuple(d for d in drafts if not any(text and text <= words(d.content) for text in asked))
 
 
-def _about(text: str, content: str, person: Words) -> bool:
-    """Whether the content has half of the words of the text. The person's names count only where the text
-    says nothing else: they begin most of their facts."""
+def _share(text: str, content: str, person: Words) -> float:
+    """Return which share of the words of the text the content has. The person's names count only where the
+    text says nothing else: they begin most of their facts."""
     asked, said = words(text), words(content)
     asked = asked - person or asked
-    return bool(asked) and 2 * len(asked & said) >= len(asked)
+    return len(asked & said) / len(asked) if asked else 0.0
 
 
 def _stated(text: str, hit: Hit) -> str:
@@ -100,6 +100,6 @@ def _told_by(user: str, hit: Hit) -> bool:
     return hit.memory is not None and user_key(user) in tellers(hit.memory.owners, hit.memory.user_id)
 
 
-def _without_sources(hits: Sequence[Hit]) -> list[Hit]:
-    sources = {hit.memory.message_id for hit in hits if hit.memory}
-    return [hit for hit in hits if hit.memory or hit.id not in sources]
+def _without_sources(found: Sequence[tuple[Hit, bool]]) -> list[tuple[Hit, bool]]:
+    sources = {hit.memory.message_id for hit, _ in found if hit.memory}
+    return [(hit, sure) for hit, sure in found if hit.memory or hit.id not in sources]

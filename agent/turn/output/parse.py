@@ -19,6 +19,7 @@ from agent.turn.output.answer_object import (
     envelope_in,
     is_call,
     sentences_in,
+    united,
 )
 from agent.turn.output.cleaning import trimmed, unfenced
 from agent.turn.output.labels import labelled_fields, memories_below
@@ -105,27 +106,30 @@ def _repaired(text: str, depth: int) -> Answer:
 
 
 def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
-    """Return the envelope among the objects, and the sentences around it. A corrected version follows its
-    draft, so the last envelope of this speaker's turn counts."""
-    envelope: Envelope | None = None
+    """Return the envelope among the objects, and the sentences around it. Envelopes of this speaker's turn
+    that follow one another are one answer. One that follows sentences is a corrected version of the draft
+    before them."""
+    parts: list[Envelope] = []
+    said: str | None = None
     taken: list[Found] = []
     for item in found:
         candidate = envelope_in(item.value)
         if candidate is None:
             taken += [item] if is_call(item.value) else []
             continue
-        if envelope is not None and cleaning.NEXT_TURN.search(text[taken[-1].end : item.start]):
+        between = text[taken[-1].end : item.start] if taken else ""
+        if parts and cleaning.NEXT_TURN.search(between):
             break
-        if envelope and candidate.message in PLACEHOLDERS:
+        if parts and candidate.message in PLACEHOLDERS:
             taken.append(item)
         elif candidate.sure or _stands_alone(text, item, candidate):
             taken.append(item)
-            if envelope is None or (envelope.message is not None and candidate.message is not None):
-                envelope = candidate  # the first, or the version that replaces a draft
-            else:  # two halves of one answer
-                memories = [envelope.memories, candidate.memories]
-                envelope = Envelope(envelope.message or candidate.message, memories)
-    around = _around(text, taken)
+            corrected = candidate.message is not None and bool(unfenced(between))
+            if said in PLACEHOLDERS or (said is not None and corrected):
+                parts = []
+            parts.append(candidate)
+            said = said if candidate.message is None else candidate.message
+    envelope, around = united(parts), _around(text, taken)
     if envelope and not envelope.memories:
         envelope = Envelope(envelope.message, memories_below(text[taken[-1].end :]))
     return envelope, around

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -171,3 +172,21 @@ def test_words_are_compared_by_their_forms(case):
 def test_any_text_is_read(text):
     for sentence in read_message(text, NOW):
         assert sentence.kind
+
+
+@pytest.mark.parametrize("piece", ["a", ", ", "what ", "http:", "Hi, ", "a. ", "My name is A", "I am here. "])
+def test_the_longest_message_is_read_at_once_whatever_it_repeats(piece: str) -> None:
+    started = time.process_time()
+    assert read_message(piece * (99_000 // len(piece)), NOW)
+    assert read_message(piece * (3_900 // len(piece)), NOW)
+    assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize("begins", ["Actually, my", "My"])
+async def test_of_two_statements_the_newer_comes_first_however_it_begins(open_pet, clock, begins):
+    pet = await open_pet()
+    for say in ("My mum's birthday is on March 3rd.", f"{begins} mum's birthday is on March 4th."):
+        await pet.respond(say, user="ana")
+        clock.advance(minutes=1)
+    answer = (await pet.respond("When is my mum's birthday?", user="ana")).message
+    assert answer.index("March 4th") < answer.index("March 3rd")

@@ -119,6 +119,17 @@ async def test_others_do_not_wait_for_it(open_pet: OpenPet) -> None:
         await asyncio.gather(pet.erase(user="ana"), pet.erase(user="ana"), pet.respond("hi", user="ben"))
 
 
+async def test_the_name_goes_where_only_what_was_made_private_bore_it(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+    await pet.respond("I have a parrot", user="u1", author="Ana", place="acme/general", settle=True)
+    [memory] = await pet.memories(user="u1")
+    await pet.make_private(memory.id, user="u1")
+
+    await pet.erase(user="u1")
+
+    assert rows("SELECT owner FROM speakers WHERE author = 'Ana'") == []
+
+
 async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
     await pet.respond("hello", user="ana", place="acme/general")
@@ -470,7 +481,7 @@ async def test_a_fact_that_is_forgotten_leaves_the_files_too(open_pet: OpenPet, 
     pet = await open_pet(given=model, look_back="off")
     with logging_to(Settings(home=home), verbose=False):
         await pet.respond("My boat Gull leaks", user="ana", settle=True)
-        await pet.remember("The Gull of Ana's is a boat", user="ana", importance=0.1)
+        await pet.remember("A boat that is called Gull is Ana's", user="ana", importance=0.1)
         await pet.remember("Ana has a cat", user="ana")
         await pet.remember("A gull is a bird", user="ben")
     assert len(decided(home)) == 4

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from memory.audience import Audience, Place
 from memory.errors import NotFound
 
 OpenPet = Callable[..., Awaitable[Any]]
@@ -111,6 +112,14 @@ async def test_what_was_made_private_stays_private_when_it_is_changed(pet: Any) 
     assert await known(pet, "ana", None) == {LYON}
     assert await known(pet) == set()
     assert await pet.search_memories("where does Ana live?", user="cleo", place=GENERAL) == []
+
+
+async def test_who_told_it_is_called_by_no_name_from_elsewhere(pet: Any) -> None:
+    await pet.respond("I like Rust", user="u1", author="Agent X", place="secret/den")
+    await pet.respond("hello", user="ben", place=GENERAL)
+    await pet.remember("The server password rotates on Monday", user="u1", place=GENERAL, author="Ulla")
+    audience = Audience.of("ben", Place.parse(GENERAL))
+    assert await pet.components.transcript.names({"u1"}, audience) == {"u1": "Ulla"}
 
 
 async def test_what_another_said_instead_stays_beside_what_one_changes(pet: Any) -> None:

@@ -130,13 +130,17 @@ BAD = {
     "no author": ({"author": None}, "message 3 has no 'author'"),
     "no text": ({"text": None}, "message 3 has no 'text'"),
     "no time": ({"sent_at": None}, "message 3 has no 'sent_at'"),
-    "a time without a zone": ({"sent_at": datetime(2025, 5, 1)}, "message 3: sent_at needs a time zone"),  # noqa: DTZ001
+    "a time without a zone": ({"sent_at": datetime(2025, 5, 1)}, "message 3: sent_at: .* needs a time zone"),  # noqa: DTZ001
     "a written time without one": (
         {"sent_at": "2025-05-01T10:00:00"},
-        "message 3: sent_at needs a time zone",
+        "message 3: sent_at: '2025-05-01T10:00:00' needs a time zone",
     ),
-    "a time that is none": ({"sent_at": "yesterday"}, "message 3: sent_at 'yesterday' is no ISO 8601 time"),
-    "a number for a time": ({"sent_at": 1746093600}, "message 3: sent_at needs a time zone"),
+    "a time that is none": ({"sent_at": "yesterday"}, "message 3: sent_at: 'yesterday' is no ISO 8601 time"),
+    "the year 1": (
+        {"sent_at": "0001-01-01T00:00:00+02:00"},
+        "message 3: sent_at: .* is not between the years",
+    ),
+    "a number for a time": ({"sent_at": 1746093600}, "message 3: sent_at: 1746093600 is no ISO 8601 time"),
 }
 
 

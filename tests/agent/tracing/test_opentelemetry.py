@@ -100,9 +100,10 @@ async def test_a_turn_arrives_as_spans_with_conventional_names(pet_at, first_way
     assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (10, 5)
     assert "what do I drink?" in told["gen_ai.input.messages"]
     [tool] = collector.named("execute_tool search_memories")
-    [search] = collector.named("search_memory memories")
-    assert search.parent_span_id == tool.span_id
-    assert attributes(search)["gen_ai.memory.query.text"] == "tea"
+    searched = collector.named("search_memory memories")
+    assert {search.parent_span_id for search in searched} == {tool.span_id}
+    texts = {attributes(search).get("gen_ai.memory.query.text", "") for search in searched}
+    assert texts == {"tea", ""}, "nothing was found, so the newest were listed"
     assert len({span.span_id for span in collector.spans}) == len(collector.spans)
     began = int(clock().timestamp() * 1e9)
     assert root.start_time_unix_nano == began

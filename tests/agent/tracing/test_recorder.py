@@ -55,7 +55,7 @@ async def test_a_turn_with_tools_is_recorded_whole(pet_at, way, server, last):
     assert ("first" in next(trace.spans("call")).data) is way.streamed
     search, remember = trace.spans("tool")
     assert search.data["arguments"] == '{"query": "shoulder"}'
-    assert [span.kind for span in search.spans] == ["search"]
+    assert [span.kind for span in search.spans] == ["search", "search"], "the newest, as nothing was found"
     assert [tool.data["result"] for tool in (search, remember)] == [tool.result for tool in reply.tools]
     [decision] = remember.spans
     [decided] = decision.data["decisions"]

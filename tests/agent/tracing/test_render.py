@@ -57,7 +57,7 @@ async def test_an_index_that_is_down_in_short_and_in_full(pet_at, first_way, ser
     text = await on_screen(pet, last)
     assert text.splitlines()[0].split("  ")[1] == "ok"
     assert 'search_memories(query="cats")' in text
-    assert '→ note: "nothing is remembered yet; the index is…"' in text
+    assert '→ note: "nothing is remembered yet"' in text
     assert "✗" not in text
 
     text = "\n".join(map(str, full_lines(await last(pet))))
@@ -97,14 +97,14 @@ async def test_a_tool_that_the_database_fails_in_short_and_in_full(
 
 async def test_what_a_model_got_wrong_or_did_not_answer_is_shown(pet_at, first_way, server, last):
     pet = await pet_at(first_way, model_timeout=0.5, model_retries=1, look_back="off")
-    server.script(Call("search_memories", "{query: "), Call("no_such_tool"), Say("Hello, no JSON here"))
+    server.script(Call("search_knowledge", "{query: "), Call("no_such_tool"), Say("Hello, no JSON here"))
     await pet.respond("hi", user="ana")
 
     text = await on_screen(pet, last)
-    assert "✗ search_memories({query:)" in text
+    assert "✗ search_knowledge({query:)" in text
     assert "✗ no_such_tool(" in text
     assert "error: no tool 'no_such_tool'" in text
-    assert "⚠ answered after a tool error: search_memories, no_such_tool" in text
+    assert "⚠ answered after a tool error: search_knowledge, no_such_tool" in text
     assert "⚠ the answer was not the JSON that was asked for, and was read leniently" in text
     assert 'reply "Hello, no JSON here"' in text
 

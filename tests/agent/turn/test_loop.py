@@ -30,7 +30,7 @@ PetAt = Callable[..., Awaitable[Companion]]
 TOOLS = {
     # name: (asked for, all)
     "search_memories": (
-        {"query"},
+        set(),
         {"query", "subjects", "limit", "since", "until", "author", "kind"},
     ),
     "get_recent_memories": (set(), {"limit"}),
@@ -125,7 +125,7 @@ async def test_the_form_of_the_answer_is_asked_for_as_the_server_bears_it(
 
 
 WRONG = {
-    "a missing argument": (Call("search_memories", {}), "query"),
+    "a missing argument": (Call("search_knowledge", {}), "query"),
     "an argument of the wrong kind": (Call("get_recent_memories", {"limit": "many"}), "limit"),
     "a number out of bounds": (Call("search_memories", {"query": "tea", "limit": 5000}), "limit"),
     "an unknown choice": (
@@ -138,6 +138,15 @@ WRONG = {
     ),
     "a list in place of an object": (Call("search_memories", '["tea"]'), "one JSON object"),
     "no JSON at all": (Call("search_memories", "tea, please"), "one JSON object"),
+    "objects without end": (
+        Call("search_memories", '{"query":' * 5_000 + "1" + "}" * 5_000),
+        "one JSON object",
+    ),
+    "deep objects": (Call("search_memories", '{"query":' * 150 + "1" + "}" * 150), "query"),
+    "deep objects of another tool": (
+        Call("forget", '{"query":' * 5_000 + "1" + "}" * 5_000),
+        "search_memories",
+    ),
     "an unknown tool": (Call("forget", {"id": "1"}), "search_memories, get_recent_memories"),
     "an unknown id": (
         Call("remember", {"content": "Ana is 30", "subjects": [], "ttl": None, "replaces": "beef0000"}),

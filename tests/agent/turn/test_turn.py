@@ -54,7 +54,7 @@ async def test_a_turn_searches_digs_remembers_keeps_a_task_and_answers(
         ("update_task", True),
     ]
     assert reply.tools[0].arguments == {"query": "shoulder injury"}
-    assert "Leo" in reply.tools[1].result
+    assert "Leo" in reply.tools[0].result, "among the newest, as nothing was found"
     assert (reply.calls, reply.model) == (5, "tiny")
     [kept] = reply.memories
     assert (kept.action, kept.content) == ("add", "Ana has a broken shoulder")
@@ -307,6 +307,43 @@ async def test_what_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answ
     tasks = await pet.services.tasks.list("ana", Place())
     stored += [f"{task.description}, {task.due:%d %B}" for task in tasks if task.due]
     assert stored == ["Ana lives in Lyon" if told is FACT else "water the plants, 01 May"]
+
+
+@pytest.mark.parametrize(("refusals", "said"), [(2, "it is stored in a moment"), (9, "this was not kept")])
+async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
+    pet_at: PetAt,
+    first_way: Any,
+    server: ScriptedServer,
+    rows: Rows,
+    monkeypatch: pytest.MonkeyPatch,
+    refusals: int,
+    said: str,
+) -> None:
+    """If it is not kept, the reply is stored all the same, and the message is consolidated."""
+    pet = await pet_at(first_way)
+    refused, add = list[str](), pet.components.queue.add
+
+    async def busy(connection: Any, kind: str, *given: Any, **more: Any) -> str:
+        if kind == "store_memories" and len(refused) < refusals:
+            refused.append(kind)
+            raise StoreUnavailable("too much is asked at once; try again")
+        return await add(connection, kind, *given, **more)
+
+    async def cannot(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable("too much is asked at once; try again")
+
+    monkeypatch.setattr("agent.turn.turn.PAUSES", (0, 0))
+    monkeypatch.setattr(pet.components.queue, "add", busy)
+    (await pet.runtime()).worker._stopped = True
+    server.script(FACT, answer("I see."))
+    with monkeypatch.context() as patch:
+        patch.setattr(pet.components.writer, "remember", cannot)
+        reply, _ = await first_way.ask(pet, "I live in Lyon", user="ana")
+
+    assert reply.message == "I see."
+    assert said in server.asked[-1].results[0]
+    kinds = {row["kind"] for row in rows("SELECT kind FROM work")}
+    assert kinds == {"look_back"} | ({"store_memories"} if refusals == 2 else set())
 
 
 async def test_with_settle_the_reply_tells_what_became_of_its_memories(

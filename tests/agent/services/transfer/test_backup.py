@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from agent import Companion
 from agent.errors import BadInput
-from agent.services.transfer.backup import MANIFEST, back_up, require_unused, restore
+from agent.services.transfer.backup import MANIFEST, _described, back_up, require_unused, restore
 from memory.errors import StoreUnavailable
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -135,6 +136,43 @@ def spoil_name(copy: Path) -> None:
     (copy / MANIFEST).write_text(text.replace('"hachi.db"', '"../hachi.db"'))
 
 
+def rewrite(copy: Path, statement: str) -> None:
+    """Change the database of a backup, and describe the changed file in the manifest."""
+    with closing(sqlite3.connect(copy / "hachi.db")) as database, database:
+        database.execute(statement)
+    manifest = json.loads((copy / MANIFEST).read_text())
+    manifest["files"] = [asdict(_described(copy / file["name"])) for file in manifest["files"]]
+    (copy / MANIFEST).write_text(json.dumps(manifest))
+
+
+def spoil_by_trigger(copy: Path) -> None:
+    rewrite(copy, "CREATE TRIGGER kept AFTER DELETE ON messages BEGIN SELECT 1; END")
+
+
+def spoil_by_view(copy: Path) -> None:
+    rewrite(copy, "CREATE VIEW kept AS SELECT * FROM messages")
+
+
+def spoil_by_table(copy: Path) -> None:
+    rewrite(copy, "CREATE TABLE kept (text TEXT)")
+
+
+def spoil_by_virtual_table(copy: Path) -> None:
+    rewrite(copy, "CREATE VIRTUAL TABLE kept USING fts5(text)")
+
+
+def spoil_by_file(copy: Path) -> None:
+    (copy / "embedders.json").write_text("{}")
+    manifest = json.loads((copy / MANIFEST).read_text())
+    manifest["files"].append(asdict(_described(copy / "embedders.json")))
+    (copy / MANIFEST).write_text(json.dumps(manifest))
+
+
+def spoil_by_link(copy: Path) -> None:
+    (copy / "hachi.db").rename(copy / "elsewhere.db")
+    (copy / "hachi.db").symlink_to(copy / "elsewhere.db")
+
+
 def spoil_version(copy: Path) -> None:
     manifest: dict[str, Any] = json.loads((copy / MANIFEST).read_text())
     (copy / MANIFEST).write_text(json.dumps(manifest | {"revision": "9999"}))
@@ -146,7 +184,13 @@ def spoil_version(copy: Path) -> None:
         (spoil_nothing, r"no manifest.json.*copied by hand may lack what was written last"),
         (spoil_manifest, "cannot be read"),
         (spoil_database, "is not the file that was backed up"),
-        (spoil_name, "is not the file that was backed up"),
+        (spoil_name, "hachi.db is nothing that hachi backs up; nothing was restored"),
+        (spoil_by_file, "embedders.json is nothing that hachi backs up; nothing was restored"),
+        (spoil_by_link, "is not the file that was backed up"),
+        (spoil_by_trigger, "hachi.db has a trigger 'kept', which is not of hachi; drop it first"),
+        (spoil_by_view, "has a view 'kept', which is not of hachi"),
+        (spoil_by_table, "has a table 'kept', which is not of hachi"),
+        (spoil_by_virtual_table, "has a table 'kept', which is not of hachi"),
         (spoil_version, "was written by a newer hachi"),
     ],
 )

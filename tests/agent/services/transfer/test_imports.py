@@ -8,7 +8,7 @@ import pytest
 
 from agent import Companion
 from agent.errors import BadInput
-from agent.services.transfer.imports import parse_import
+from agent.services.transfer.imports import Imported, parse_import
 
 MEMORY = {"content": "Lea swims", "created_at": "2026-01-10T09:30:00Z"}
 EXPORT = {"format": "hachi-export", "version": 1}
@@ -35,12 +35,14 @@ def test_other_shapes_are_refused(given: Any, message: str) -> None:
         ({"content": "x"}, "no 'created_at'"),
         ("hello", "be read"),
         (MEMORY | {"created_at": "2026-01-10T09:30:00"}, "be read: .* needs a time zone"),
-        (MEMORY | {"content": 7}, "content must be text"),
-        (MEMORY | {"subjects": [7]}, "subjects a list of texts"),
-        (MEMORY | {"type": "rumour"}, "'rumour' is none of fact, preference, insight"),
-        (MEMORY | {"importance": 7}, "importance 7 is no number from 0 to 1"),
-        (MEMORY | {"importance": True}, "importance True"),
-        (MEMORY | {"expires_at": 7}, "be read"),
+        (MEMORY | {"content": 7}, "content: 7 is no text"),
+        (MEMORY | {"subjects": [7]}, r"subjects: \[7\] is no list of texts"),
+        (MEMORY | {"type": "rumour"}, "'rumour' is not one of 'fact', 'preference', 'insight'"),
+        (MEMORY | {"importance": 7}, "importance: 7 is no number from 0 to 1"),
+        (MEMORY | {"importance": True}, "importance: True"),
+        (MEMORY | {"expires_at": 7}, "expires_at: 7 is no ISO 8601 time"),
+        (MEMORY | {"expires_at": MEMORY["created_at"]}, "expires_at: it is not after created_at"),
+        (MEMORY | {"created_at": "0001-01-01T00:00:00+02:00"}, "not between the years 1000 and 9000"),
     ],
 )
 def test_a_bad_memory_is_named_by_its_number(entry: Any, message: str) -> None:
@@ -61,6 +63,6 @@ async def test_many_memories_are_stored_in_batches(
     pet = await open_pet()
     done: list[int] = []
     parsed = parse_import(json.loads(json.dumps(EXPORT | {"memories": memories})), user="lea")
-    assert await pet.services.imports.store(parsed, user="lea", progress=done.append) == 60
+    assert await pet.services.imports.store(parsed, user="lea", progress=done.append) == Imported(0, 60)
     assert sum(done) == 60
     assert len(await pet.memories(user="lea")) == 60

@@ -31,9 +31,12 @@ async def talk(pet: Companion) -> dict[str, Any]:
     return exported
 
 
-async def bring(pet: Companion, given: Any, user: str = "operator", **to: Any) -> int:
+async def bring(
+    pet: Companion, given: Any, user: str = "operator", for_others: bool = True, **to: Any
+) -> int:
     parsed = parse_import(json.loads(json.dumps(given)), user=user)
-    return await pet.services.imports.store(parsed, user=user, **to)
+    stored = await pet.services.imports.store(parsed, user=user, for_others=for_others, **to)
+    return stored.memories
 
 
 async def state(pet: Companion) -> dict[str, Any]:
@@ -127,6 +130,35 @@ OF_PLACE = {"format": "hachi-export", "version": 1, "place": ACME}
 def test_an_export_that_does_not_say_who_said_what_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="does not say who said what; export the place again"):
         parse_import(OF_PLACE | given, user="operator")
+
+
+TOLD = {"id": "0273fae5-5e0d-4a43-8a5b-0b52b3a4c1b0", "user": "eve", "sources": []}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"memories": [MEMORY | TOLD | {"owners": ["user:bob"]}]},
+        {"memories": [MEMORY | TOLD | {"owners": [], "user": "bob"}]},
+        {"messages": [MESSAGE | {"user": "bob"}]},
+    ],
+)
+async def test_an_import_speaks_for_nobody_else_unless_that_was_allowed(
+    open_pet: OpenPet, rows: Rows, forged: dict[str, Any]
+) -> None:
+    pet = await open_pet()
+    with pytest.raises(BadInput, match="it speaks for bob, and not for eve alone; nothing was imported"):
+        await bring(pet, OF_PLACE | forged, user="eve", for_others=False)
+    assert rows("SELECT * FROM messages") == rows("SELECT * FROM memories") == []
+
+
+async def test_what_is_their_own_is_imported_without_asking(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    own = OF_PLACE | {
+        "memories": [MEMORY | TOLD | {"owners": ["user:eve", f"place:{ACME}"]}],
+        "messages": [MESSAGE | {"user": "eve"}],
+    }
+    assert await bring(pet, own, user="eve", for_others=False) == 1
 
 
 async def test_an_export_of_a_place_stays_in_that_place(open_pet: OpenPet) -> None:

@@ -94,6 +94,24 @@ async def test_the_name_of_the_person_alone_makes_no_candidate(
     assert contents(reply.forget) == [("memory", "Ben smokes")]
 
 
+async def test_what_contains_all_words_is_sure_and_leaves_the_rest_out(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    for content in (PLAN, "Ben plans to quit in spring", "Ben has a red boat"):
+        await pet.remember(content, user="ben")
+
+    sure = await pet.find_to_forget("that I plan to quit my job", user="ben")
+    unsure = await pet.find_to_forget("quit smoking", user="ben")
+
+    assert [(one.content, one.sure) for one in sure] == [(PLAN, True)]
+    assert {(one.content, one.sure) for one in unsure} == {
+        (PLAN, False),
+        ("Ben plans to quit in spring", False),
+    }
+    assert await pet.find_to_forget("zebra", user="ben") == ()
+
+
 async def test_only_what_this_person_told_and_may_read_here_is_offered(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:

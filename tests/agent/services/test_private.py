@@ -1,0 +1,162 @@
+"""What is made private leaves every read of the place where it was told; its author loses nothing."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from scripted_model import AnsweringModel
+from sqlalchemy import select
+
+from agent import Companion
+from agent.services.arguments import audience_of
+from agent.tracing.filters import TraceFilter
+from memory.audience import PRIVATE
+from memory.facts.candidate import Provenance
+from memory.sql.tables import active_conversations, messages
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
+
+OpenPet = Callable[..., Awaitable[Companion]]
+
+GENERAL, THREAD = "acme/general", "acme/general/7"
+JOB = "Bob applied for a job at Initech"
+SAID = "I applied for a job at Initech"
+QUESTION = "who applied for a job at Initech?"
+QUOTED = "Bob applied for a job at Initech, he said."
+LUCK = "Good luck, Bob!"
+
+
+def look_back(asked: str) -> dict[str, Any]:
+    """Summaries tell whether the prompt quotes the message."""
+    told = "They spoke of Initech." if "Initech" in asked.partition("## What was said")[2] else "They met."
+    return {"summary": told, "memory_summary": told}
+
+
+@pytest.fixture
+def model() -> AnsweringModel:
+    told = {"message": LUCK, "memories": [{"content": JOB, "subjects": ["bob"]}]}
+    return AnsweringModel(told, QUOTED, QUOTED, "It is late.")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def pet(open_pet: OpenPet, model: AnsweringModel, request: pytest.FixtureRequest) -> Companion:
+    """Bob has told of his application in the channel; Cyn has asked about it there and in a thread."""
+    settings: dict[str, Any] = {}
+    if request.param == "postgresql":
+        settings["database_url"] = await request.getfixturevalue("postgresql").new()
+    pet = await open_pet(given=model, looking_back=AnsweringModel(then=look_back), **settings)
+    await pet.respond(SAID, user="bob", author="Bob", place=GENERAL, settle=True)
+    await pet.respond("Where did Bob apply?", user="cyn", author="Cyn", place=GENERAL, settle=True)
+    await pet.respond("Where did Bob apply?", user="cyn", author="Cyn", place=THREAD, settle=True)
+    await pet.respond("What time is it?", user="cyn", author="Cyn", place=GENERAL, settle=True)
+    await pet.settle()
+    return pet
+
+
+async def readable(pet: Companion, user: str, place: str | None) -> str:
+    """All that may be read there, but for the prompt of a turn."""
+    at: dict[str, Any] = {"user": user, "place": place}
+    recall, audience = pet.components.recall, audience_of(**at)
+    found: list[Any] = [await pet.context(**at)]
+    found += await pet.memories(**at)
+    found += await pet.messages(**at, limit=100)
+    found += await recall.recent(audience, 100)
+    found += await recall.search(QUESTION, audience, limit=50, author="bob")
+    hits = await pet.search_memories(QUESTION, **at, limit=50)
+    found += [*hits, await recall.around(hits, audience)]
+    if place:
+        found.append(await pet.services.exports.export_place(place, user=user))
+    return "\n".join(map(str, found))
+
+
+async def stored(pet: Companion, column: Any, *where: Any) -> str:
+    async with pet.components.database.read() as connection:
+        return str((await connection.execute(select(column).where(*where))).all())
+
+
+async def test_it_is_there_at_first(pet: Companion) -> None:
+    assert "Initech" in await stored(pet, active_conversations.c.summary)
+    shown = await readable(pet, "cyn", GENERAL)
+    assert all(text in shown for text in (JOB, SAID, QUOTED))
+    assert QUOTED in await readable(pet, "cyn", THREAD)
+
+
+async def test_nobody_reads_it_there_any_more(pet: Companion, model: AnsweringModel) -> None:
+    [memory] = await pet.memories(user="bob")
+
+    await pet.make_private(memory.id, user="bob")
+
+    for _ in range(2):  # before and after summaries are written again
+        for user in ("bob", "cyn", "dan"):
+            for place in (GENERAL, THREAD):
+                assert "Initech" not in await readable(pet, user, place)
+        assert "Initech" not in await stored(
+            pet, active_conversations.c.summary, active_conversations.c.owner.startswith("place:")
+        )
+        assert "Initech" not in await stored(pet, messages.c.text, messages.c.place != "")
+        await pet.settle()
+    await pet.respond("Good morning!", user="dan", author="Dan", place=GENERAL, settle=True)
+    assert "Initech" not in model.shown()
+    assert "What time is it?" in model.shown()
+
+
+async def test_no_trace_of_the_place_shows_it(pet: Companion) -> None:
+    await pet.respond("I applied for a job at Initech, as you know", user="bob", author="Bob", settle=True)
+    [memory] = [one for one in await pet.memories(user="bob") if one.content == JOB]
+
+    await pet.make_private(memory.id, user="bob")
+
+    wanted, now = TraceFilter(kinds=frozenset()), pet.clock()
+    left = [one async for one in pet.traces.each(wanted, now) if one.status != "forgotten"]
+    for one in left:
+        assert one.place == "" or "Initech" not in str(await pet.traces.get(one.id, now))
+    assert [one.said for one in left if one.kind == "turn" and not one.place]
+
+
+async def test_its_author_loses_nothing(pet: Companion) -> None:
+    before = await pet.export(user="bob")
+    [memory] = await pet.memories(user="bob")
+
+    await pet.make_private(memory.id, user="bob")
+
+    after = await pet.export(user="bob")
+    for text in (JOB, SAID, LUCK):
+        assert text in str(before)
+        assert text in str(after)
+    assert [one.content for one in await pet.memories(user="bob")] == [JOB]
+    assert SAID in await readable(pet, "bob", None)
+    assert {hit.content for hit in await pet.search_memories(QUESTION, user="bob")} >= {JOB, SAID}
+    receipt = await pet.delete_memory(memory.id, user="bob")
+    assert (receipt.messages, receipt.replies) == (1, 1)
+    assert "Initech" not in await readable(pet, "bob", None)
+
+
+async def test_a_reply_that_quotes_the_message_goes_though_the_fact_is_worded_otherwise(
+    open_pet: OpenPet,
+) -> None:
+    """The stand-in keeps 'Bob said: "…"' and answers 'Bob told me: "…"'."""
+    pet = await open_pet()
+    await pet.respond(f"{SAID}.", user="bob", author="Bob", place=GENERAL, settle=True)
+    asked = await pet.respond(QUESTION, user="cyn", author="Cyn", place=GENERAL, settle=True)
+    assert SAID in asked.message
+    [memory] = await pet.memories(user="bob")
+
+    await pet.make_private(memory.id, user="bob", place=GENERAL)
+
+    said = [line.text for line in await pet.messages(user="cyn", place=GENERAL)]
+    assert said == ["", QUESTION]
+
+
+async def test_what_was_told_in_another_place_stays_there(open_pet: OpenPet) -> None:
+    other, before = "acme/other", "Bob works at Globex"
+    told = [{"message": "Noted.", "memories": [{"content": fact, "subjects": []}]} for fact in (before, JOB)]
+    pet = await open_pet(given=AnsweringModel(*told), looking_back=AnsweringModel(then=look_back))
+    await pet.respond("I work at Globex", user="bob", author="Bob", place=other, settle=True)
+    await pet.respond(SAID, user="bob", author="Bob", place=GENERAL, settle=True)
+    by_text = {memory.content: memory for memory in await pet.memories(user="bob")}
+    origin = Provenance("bob", pet.clock(), PRIVATE)
+    await pet.components.writer.rule(by_text[JOB].id, by_text[before].id, "replaces", origin)
+    await pet.make_private(by_text[JOB].id, user="bob", place=GENERAL)
+    assert SAID not in await readable(pet, "cyn", GENERAL)
+    assert "I work at Globex" in await readable(pet, "cyn", other)
