@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign bench bench-scale
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-mutants bench bench-scale test-qdrant test-openwebui bench-waits
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -35,6 +35,13 @@ test-slow: $(VENV)/.installed-dev
 test-campaign: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.campaign .campaign $(ARGS)
 
+# The promises of the index, kept by the Qdrant server at QDRANT_URL (with QDRANT_API_KEY), or by the small one of
+# the tests. Its collections begin with "test-" and are removed.
+test-qdrant: $(VENV)/.installed-dev
+	@if [ -n "$$QDRANT_URL" ]; then echo "on the Qdrant server at QDRANT_URL"; \
+	else echo "QDRANT_URL is not set: on the small server of the tests"; fi
+	$(TEST_TMP) $(BIN)/pytest -q --numprocesses=0 tests/memory/index/test_index_contract.py -k server
+
 # Other people's clients against hachi serve: OpenAI's for Node (with npm, Node.js 20 or newer), LiteLLM, LangChain.
 test-clients: $(VENV)/.installed-dev
 	-npm install --silent --prefix tests/clients/node
@@ -43,6 +50,19 @@ test-clients: $(VENV)/.installed-dev
 	$(TEST_TMP) $(BIN)/pytest -q tests/clients
 
 test-node: test-clients
+
+# Small changes to the product that no test notices; an hour and more, and it goes on where it was stopped.
+test-mutants: $(VENV)/.installed-dev
+	$(TEST_TMP) $(BIN)/python -m tests.mutants .mutants $(ARGS)
+
+# Open WebUI, as its package installs it, before hachi serve. It needs PyTorch: a build that pip finds without an index,
+# such as one for the CPU in a folder of PIP_FIND_LINKS, saves gigabytes for GPUs.
+test-openwebui: WEBUI := tests/clients/openwebui/.venv/bin
+test-openwebui: $(VENV)/.installed-dev
+	test -x $(WEBUI)/python || $(PYTHON) -m venv $(WEBUI:/bin=)
+	-test -x $(WEBUI)/open-webui || $(WEBUI)/python -m pip install --quiet --no-index --no-deps torch
+	-test -x $(WEBUI)/open-webui || $(WEBUI)/python -m pip install --quiet open-webui
+	$(TEST_TMP) $(BIN)/pytest -q -rs tests/clients/test_openwebui.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -78,6 +98,10 @@ constraints:
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/turn.py
 	$(BIN)/python benchmarks/prompt.py
+
+# How long others wait while one person sends every field all that may be sent. ARGS='--only /v1/chat --all'
+bench-waits: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/waits.py $(ARGS)
 
 # Minutes, and some 6 GB of disk: search, remember and purge at 1,000 to 1,000,000 memories.
 bench-scale: $(VENV)/.installed-dev

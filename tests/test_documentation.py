@@ -51,6 +51,8 @@ def taken(field: Any) -> str:
             name: value for bound in field.metadata for name, value in dataclasses.asdict(bound).items()
         }
         return f"{bounds['ge']} to {bounds['le']}" if "ge" in bounds else f"more than {bounds['gt']}"
+    if field.annotation == int | None:
+        return "a number"
     if field.annotation is Budget:
         return "characters, or `N tokens`"
     return "a folder" if field.annotation is Path else "text"
