@@ -163,8 +163,11 @@ class Other(threading.Thread):
         connection = HTTPConnection("127.0.0.1", self.port, timeout=300)
         for address in cycle(("/healthz", "/api/users/ada/memories?limit=1")):
             began = time.perf_counter()
-            connection.request("GET", address)
-            connection.getresponse().read()
+            try:
+                connection.request("GET", address)
+                connection.getresponse().read()
+            except (OSError, HTTPException):
+                return  # the server has been ended
             self.longest, self.asked = max(self.longest, time.perf_counter() - began), self.asked + 1
             time.sleep(0.001)
 
@@ -173,7 +176,7 @@ class Other(threading.Thread):
         self.longest = 0.0
         work()
         until = self.asked + 3
-        while self.asked < until:
+        while self.asked < until and self.is_alive():
             time.sleep(0.001)
         return self.longest
 
@@ -215,8 +218,10 @@ def measure(port: int, only: str, *, shown: bool) -> int:
     print(f"{1000 * usual:8.0f} ms  beside a plain message; the others are beyond that")
     with urlopen(f"http://127.0.0.1:{port}/openapi.json") as answer:
         document = json.load(answer)
-    late = 0
-    for request in (one for one in requests(document) if only in one[0]):
+    late, chosen = 0, [one for one in requests(document) if only in one[0]]
+    if not chosen:
+        sys.exit(f"no field's name contains {only!r}; --all with a part of a path shows them")
+    for request in chosen:
         waits = {
             given: other.wait_during(partial(send, port, *made(request, *given)))
             for given in product(PIECES, SIZES)
