@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import BadInput
-from agent.surfaces.cli.chat.commands import ChatCommands, is_command
+from agent.surfaces.cli.chat.commands import ChatCommands, ends, is_command
 from agent.surfaces.cli.chat.forget import (
     KEPT,
     NOTHING,
@@ -63,6 +63,8 @@ async def chat(
             return
         commands = LineCommands(pet, user, place)
         async for line in _messages(message):
+            if ends(line) and message is None and not json:
+                break
             answered, asked = asked, None
             try:
                 if answered and is_answer(line, answered):

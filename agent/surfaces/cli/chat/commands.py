@@ -21,6 +21,11 @@ SHOWN = 20
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
+def ends(line: str) -> bool:
+    """Whether the line ends the conversation."""
+    return line.strip().lower() in {"exit", "quit"}
+
+
 def is_command(line: str) -> bool:
     return _COMMAND.fullmatch(line.strip()) is not None
 

@@ -14,7 +14,7 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from agent.surfaces.cli.chat.commands import ChatCommands
+from agent.surfaces.cli.chat.commands import ChatCommands, ends
 from agent.surfaces.cli.chat.forget import confirm_forget
 from agent.surfaces.cli.chat.turn import print_turn
 from agent.surfaces.cli.output import plain
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.types import Reply
     from agent.wiring import Runtime
-
-EXIT_WORDS = frozenset({"exit", "quit"})
 
 
 async def converse(pet: "Companion", session: Session, user: str, place: str) -> None:
@@ -59,7 +57,7 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
                 continue  # what was being typed is dropped
             except EOFError:
                 return
-            if text.strip().lower() in EXIT_WORDS:
+            if ends(text):
                 return
             if text.strip():
                 await _line(commands, session, text)

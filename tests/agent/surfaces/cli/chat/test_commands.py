@@ -44,6 +44,13 @@ def test_a_program_may_use_them_too_and_none_is_taken_for_a_message(hachi):
     assert [one["content"] for one in hachi("memories", "list", "--json").json] == ["Lea sails at night"]
 
 
+def test_exit_ends_a_piped_conversation_too_and_is_no_message(hachi):
+    said = hachi("chat", stdin=b"my name is Mickael\nexit\nmy dog is Rex\n")
+    assert said.code == 0
+    told = [one["text"] for one in hachi("messages", "list", "--json").json]
+    assert ("my name is Mickael" in told, "exit" in told, "my dog is Rex" in told) == (True, False, False)
+
+
 def test_what_a_command_asks_and_nobody_answers_is_kept(hachi):
     hachi("memories", "add", PAUL)
     ran = hachi("chat", "-m", "/forget Paul carpenter")
