@@ -1,5 +1,7 @@
 """What is killed: turns, the purge, imports, rebuilding the index, migrations, erasures, moves."""
 
+import gzip
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -9,16 +11,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import MetaData, create_engine
-
-from memory.sql.engine import Database
 from tests.campaign.trials import Found, Killing, Place, Tell
 from tests.campaign.world import PEOPLE, boat, facts_are_there, fill, look_for, opened, take_turns, talk
 
 LINES = 400
 """Lines of an imported transcript."""
-STORED_IN = "0004"
-"""The revision of an older home's database."""
+OLD_HOME = Path(__file__).parents[1] / "data" / "second_edition"
 
 
 async def purge_for_ever(place: Place, tell: Tell, round_: int) -> None:
@@ -106,49 +104,12 @@ async def nothing_of_the_erased(place: Place, told: Sequence[Any]) -> Found:
 
 
 async def fill_an_old_home(place: Place, tell: Tell, _: int) -> None:
-    """The tables as an older Hachi made them, with what they could hold."""
-    await fill(place, tell, 0)
-    current = place.home / "hachi.db"
-    newer = current.rename(place.home / "newer.db")
-    await _make_old_tables(place)
-    _copy(newer, current)
-    newer.unlink()
-    for rest in place.home.glob("newer.db-*"):
-        rest.unlink()
-
-
-async def _make_old_tables(place: Place) -> None:
-    from alembic import command
-
-    from memory.sql.engine import _alembic_config
-
-    database = Database.connect(None, place.home)
-    config = _alembic_config()
-    async with database.write() as connection:
-
-        def upgrade(plain: Any) -> None:
-            config.attributes["connection"] = plain
-            command.upgrade(config, STORED_IN)
-
-        await connection.run_sync(upgrade)
-    await database.close()
-
-
-def _copy(source: Path, target: Path) -> None:
-    read, write = create_engine(f"sqlite:///{source}"), create_engine(f"sqlite:///{target}")
-    old, new = MetaData(), MetaData()
-    old.reflect(write)
-    new.reflect(read)
-    with read.connect() as reading, write.begin() as writing:
-        for table in old.sorted_tables:
-            if table.name == "alembic_version" or table.name not in new.tables:
-                continue
-            names = [c.name for c in table.columns if c.name in new.tables[table.name].columns]
-            rows = reading.execute(new.tables[table.name].select()).mappings().all()
-            if rows:
-                writing.execute(table.insert(), [{name: row[name] for name in names} for row in rows])
-    read.dispose()
-    write.dispose()
+    """A home that the second edition made."""
+    (place.home / "hachi.db").write_bytes(gzip.decompress((OLD_HOME / "hachi.db.gz").read_bytes()))
+    expected = json.loads((OLD_HOME / "expected.json").read_text())
+    for user in {"ana", "ben"} & set(PEOPLE):
+        for fact in expected[user]:
+            tell((user, None, fact))
 
 
 async def migrate(place: Place, tell: Tell, round_: int) -> None:

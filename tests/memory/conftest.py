@@ -36,7 +36,8 @@ from memory.index.sync import IndexSync
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Hit, Memory, Message, Role
 from memory.search.recall import Recall
-from memory.sql.engine import HEAD, Database
+from memory.sql.engine import Database
+from memory.sql.engine.schema import HEAD
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript

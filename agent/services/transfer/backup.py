@@ -20,8 +20,8 @@ from typing import Any
 from agent.errors import BadInput
 from agent.services.home import FOLDERS
 from memory.errors import StoreUnavailable
-from memory.sql.engine import HEAD
 from memory.sql.engine.loop_sqlite import read_only_uri
+from memory.sql.engine.schema import HEAD
 from memory.sql.tables import metadata
 
 FORMAT, VERSION = "hachi-backup", 1

@@ -18,7 +18,8 @@ from sqlalchemy import ColumnElement, Row, String, Table, delete, func, insert, 
 from agent.errors import BadInput
 from agent.services.transfer.backup import require_unused
 from memory.errors import StoreUnavailable
-from memory.sql.engine import HEAD, MOVING, Database
+from memory.sql.engine import Database
+from memory.sql.engine.schema import HEAD, MOVING
 from memory.sql.tables import metadata, trace_bodies, traces
 
 PAGE = 1_000

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Table, event, text
+from sqlalchemy import Executable, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
@@ -23,15 +23,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from memory.errors import StoreUnavailable
 from memory.sql.engine.errors import explain, translated
 from memory.sql.engine.loop_sqlite import begin, set_up
+from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, outdated, read_revision
 from memory.sql.engine.seen import read_seen, seen_file, store_seen
 from memory.sql.engine.writers import Writers
-from memory.sql.tables import metadata
-
-HEAD = "0022"
-"""The newest migration. A test compares it with the migration files."""
-
-MOVING = "moving"
-"""Begins the revision of a database that everything is being moved into."""
 
 _BUSY_SECONDS = 15.0
 """How long a write waits for another process's write on SQLite."""
@@ -107,7 +101,7 @@ class Database:
         try:
             if self.sqlite:
                 await self.migrate()
-            elif await self._outdated():
+            elif outdated(await self.revision(), self.where):
                 raise StoreUnavailable(f"the tables in {self.where} are missing or old: run `hachi migrate`")
         except BaseException:
             self._prepared = False
@@ -338,60 +332,34 @@ class Database:
     async def revision(self) -> str | None:
         """The migration that the tables are at; None if the database has no tables."""
         async with self.read() as connection:
-            return await connection.run_sync(_revision)
+            return await connection.run_sync(read_revision)
 
-    async def migrate(self) -> bool:
-        """Create the tables, or bring them to the newest migration. Returns False if they were up to date."""
-        if not await self._outdated():
+    async def migrate(self, *, backed_up: bool = False, tell: Tell = lambda *_: None) -> bool:
+        """Create the tables, or convert those of the second edition. A copy of SQLite's file is made before;
+        of PostgreSQL one must have been made: `backed_up`. Returns False if they were up to date."""
+        revision = await self.revision()
+        if not outdated(revision, self.where):
             return False
+        if revision and not (self.sqlite or backed_up):
+            raise StoreUnavailable(
+                f"{self.where} is of the second edition and will be converted: make a backup of it, with "
+                f"pg_dump for instance, and run `hachi migrate --yes`"
+            )
+        if revision and self.sqlite:
+            await back_up(Path(self.where))
+        convert = await converter(tell) if revision else None
         async with self.write(lock=["migrate"]) as connection:
-            if await connection.run_sync(_revision) is None:
-                await connection.run_sync(_create)
-            else:
-                config = await asyncio.to_thread(_alembic_config)
-                await connection.run_sync(lambda c: _upgrade(config, c))
+            now = await connection.run_sync(read_revision)  # another process may have been first
+            if now is None:
+                await connection.run_sync(create)
+            elif convert and outdated(now, self.where):
+                await connection.run_sync(convert)
         return True
 
-    async def _outdated(self) -> bool:
-        revision = await self.revision()
-        if revision is not None and revision.startswith(MOVING):
-            raise StoreUnavailable(f"a move into {self.where} is not finished: run `hachi move` again")
-        if revision is not None and revision > HEAD:
-            raise StoreUnavailable(f"{self.where} was written by a newer Hachi ({revision}); update this one")
-        return revision != HEAD
+    def drop_copy(self) -> None:
+        """Delete the copy that a conversion made: it still holds what is forgotten for good."""
+        if self.sqlite:
+            copy_of(Path(self.where)).unlink(missing_ok=True)
 
     async def close(self) -> None:
         await self.engine.dispose()
-
-
-def _revision(connection: Connection) -> str | None:
-    if not connection.dialect.has_table(connection, "alembic_version"):
-        return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-
-
-def _create(connection: Connection) -> None:
-    """Create the newest tables, ten times as fast as all migrations do. A test compares the results."""
-    metadata.create_all(connection)
-    connection.exec_driver_sql(
-        "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
-        "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
-    )
-    connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
-
-
-def _alembic_config() -> Any:
-    """The configuration of Alembic, imported here because that takes 0.1 s and only migrations need it."""
-    from alembic.config import Config
-
-    config = Config()
-    folder = str(Path(__file__).parents[1] / "migrations")
-    config.set_main_option("script_location", folder.replace("%", "%%"))
-    return config
-
-
-def _upgrade(config: Any, connection: Connection) -> None:
-    from alembic import command
-
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")

@@ -1,9 +1,10 @@
-"""Run by Alembic; the connection is handed over by `memory.sql.engine`."""
+"""Run by Alembic; `memory.sql.engine.schema` hands over the connection, and what to call after each step."""
 
 from alembic import context
 
 from memory.sql.tables import metadata
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+given = context.config.attributes
+context.configure(connection=given["connection"], target_metadata=metadata, on_version_apply=given["applied"])
 with context.begin_transaction():
     context.run_migrations()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import logging
 import re
 import resource
@@ -16,16 +17,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 import memory.sql.migrations.versions
 from memory.errors import StoreUnavailable
 from memory.sql import engine as module
-from memory.sql.engine import HEAD, Database
+from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.tables import memories, memory_tags, metadata, users
+from memory.sql.engine.schema import HEAD
+from memory.sql.engine.schema import SECOND_EDITION as SECOND
+from memory.sql.tables import metadata, users
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Server
@@ -83,44 +85,46 @@ def schema(home: Path) -> set[tuple[str, str]]:
     return {(name, " ".join(sql.replace("(", " ( ").replace(")", " ) ").split())) for name, sql in rows}
 
 
-async def test_a_new_database_has_the_tables_that_all_migrations_leave(tmp_path: Path) -> None:
+SECOND_EDITION = Path(__file__).parents[2] / "data" / "second_edition" / "hachi.db.gz"
+
+
+def second_edition(home: Path) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "hachi.db").write_bytes(gzip.decompress(SECOND_EDITION.read_bytes()))
+
+
+async def test_a_new_database_has_the_tables_that_a_conversion_leaves(tmp_path: Path) -> None:
     await (await Database.open(None, tmp_path / "new")).close()
-    migrated = Database.connect(None, tmp_path / "migrated")
-    async with migrated.write() as connection:
-        await connection.run_sync(lambda c: module._upgrade(module._alembic_config(), c))
-    assert await migrated.revision() == HEAD
-    await migrated.close()
-    assert schema(tmp_path / "migrated") == schema(tmp_path / "new")
+    second_edition(tmp_path / "old")
+    old = await Database.open(None, tmp_path / "old")
+    assert await old.revision() == HEAD
+    await old.close()
+    assert schema(tmp_path / "old") == schema(tmp_path / "new")
 
 
-async def test_the_tags_of_an_older_home_lose_their_case_and_are_indexed_again(tmp_path: Path) -> None:
-    database = Database.connect(None, tmp_path)
-    old = {"id": "m1", "content": "Zoe runs", "created_at": NOW, "source": "note", "type": "fact"}
-    old |= {"subjects": ["Zoe\u0308", "SPORT", "sport"], "importance": 0.5, "uses": 0, "user_id": "zoe"}
-    old |= {"place": "dm", "indexed_under": "one", "revision": 1}
-
-    odd = ["zoe", "a\x00\ud800b", "".join(map(chr, range(0x4E00, 0x4E00 + 3000)))]
-
-    def migrate(connection: sa.Connection, to: str) -> None:
-        config = module._alembic_config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, to)
-
-    async with database.write() as connection:
-        await connection.run_sync(migrate, "0007")
-        await connection.execute(sa.insert(memories).values(**old))
-        await connection.execute(sa.insert(memories).values(**old | {"id": "m2", "subjects": odd}))
-        await connection.run_sync(migrate, "head")
-        columns = (memories.c.subjects, memories.c.indexed_under, memories.c.revision)
-        rows = (await connection.execute(sa.select(*columns).order_by(memories.c.id))).all()
-        tags = (await connection.execute(sa.select(memory_tags).order_by(*memory_tags.c))).all()
+@pytest.mark.skipif(HEAD == SECOND, reason="nothing is converted yet")
+async def test_a_copy_stays_beside_a_converted_file_until_something_is_forgotten_for_good(
+    tmp_path: Path,
+) -> None:
+    second_edition(tmp_path)
+    before = (tmp_path / "hachi.db").read_bytes()
+    database = await Database.open(None, tmp_path)
+    copy = tmp_path / "hachi.db.second-edition"
+    with sqlite3.connect(copy) as file:
+        assert file.execute("SELECT version_num FROM alembic_version").fetchall() == [(SECOND,)]
+    file.close()
+    assert len(copy.read_bytes()) == len(before)
+    database.drop_copy()
+    assert not copy.exists()
     await database.close()
 
-    assert {tuple(row) for row in tags} == {
-        *(("sport", "m1"), ("zo\u00eb", "m1")),
-        *(("zoe", "m2"), ("a?b", "m2"), ("".join(map(chr, range(0x4E00, 0x4E00 + 200))), "m2")),
-    }
-    assert [tuple(row) for row in rows] == [(["zo\u00eb", "sport"], None, 2), (odd, "one", 1)]
+
+async def test_a_home_older_than_the_second_edition_is_refused(tmp_path: Path) -> None:
+    second_edition(tmp_path)
+    with sqlite3.connect(tmp_path / "hachi.db") as file:
+        file.execute("UPDATE alembic_version SET version_num = '0020'")
+    file.close()
+    assert "hachi.db is older (0020) than what this Hachi converts (0022)" in await fault(None, tmp_path)
 
 
 async def test_the_migrated_tables_are_those_the_code_describes(database: Database) -> None:

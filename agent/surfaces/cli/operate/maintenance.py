@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,8 @@ from agent.surfaces.cli.session import Session, database_urls, require, with_com
 from memory.records import memory_json
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from agent.companion import Companion
     from memory.erasure.cleanup import CleanupItem
     from memory.sql.keys import Key
@@ -90,19 +93,29 @@ async def reindex(pet: "Companion") -> None:
 
 
 @with_session
-async def migrate(session: Session) -> None:
-    """Bring each database's tables to the schema of this version."""
+async def migrate(
+    session: Session,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="PostgreSQL has been backed up.")] = False,
+) -> None:
+    """Make each database's tables, or convert those of the second edition."""
     settings = session.settings()
     from memory.sql.engine import Database
 
     for name, url in database_urls(settings):
         database = Database.connect(url, settings.home, name)
         try:
-            done = await database.migrate()
+            with progress_bar() as bar:
+                task = bar.add_task("converting", total=None)
+                tell = partial(_show, bar, task)
+                done = await database.migrate(backed_up=yes, tell=tell)
             revision = await database.revision()
         finally:
             await database.close()
         print(f"{database.where}: {'brought to' if done else 'already at'} {revision}")
+
+
+def _show(bar: "Progress", task: "TaskID", done: int, steps: int) -> None:
+    bar.update(task, completed=done, total=steps)
 
 
 @keys.command()
