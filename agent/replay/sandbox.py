@@ -83,7 +83,7 @@ class _Copy:
 
     async def memories(self) -> None:
         """Copy the memories without those learned later; memories that these replaced become active again."""
-        owners, aliases, updates = t.memory_owners, t.memory_aliases, t.memory_updates
+        owners, aliases = t.memory_owners, t.memory_aliases
         ids = select(owners.c.memory_id).where(owners.c.owner.in_(self.keys))
         later = select(t.messages.c.id).where(t.messages.c.seq >= self.seq)
         learned = select(t.memories.c.id).where(t.memories.c.id.in_(ids), t.memories.c.message_id.in_(later))
@@ -93,24 +93,17 @@ class _Copy:
         here = set(await self.sink.scalars(select(t.memories.c.id)))
         for table in (owners, aliases):
             await self._copy(table, table.c.owner.in_(self.keys), keep=lambda row: row["memory_id"] in here)
-        steps = await self._copy(
-            updates,
-            updates.c.old_id.in_(ids),
-            keep=lambda row: row["old_id"] in here and row["new_id"] not in gone,
-        )
-        for step in steps:
-            if step["new_id"] in gone:
-                owned = (owners.c.memory_id == step["old_id"]) & owners.c.owner.in_(step["owners"])
-                await self.sink.execute(update(owners).where(owned).values(superseded=0))
+        again = update(owners).where(owners.c.superseded_by.in_(gone))
+        await self.sink.execute(again.values(superseded_by=None, superseded_at=None, reason=None))
 
     async def _corrections_of(self, gone: Collection[str], ids: Select[Any]) -> set[str]:
         """Return memories that replaced only memories in `gone`, and corrections of those."""
-        updates = t.memory_updates
+        owners = t.memory_owners
         replaced: dict[str, set[str]] = {}
-        query = select(updates.c.old_id, updates.c.new_id).where(updates.c.new_id.in_(ids))
-        for step in (await self.source.execute(query)).all():
-            if step.new_id and step.new_id != step.old_id:
-                replaced.setdefault(step.new_id, set()).add(step.old_id)
+        query = select(owners.c.memory_id, owners.c.superseded_by).where(owners.c.superseded_by.in_(ids))
+        for link in (await self.source.execute(query)).all():
+            if link.superseded_by != link.memory_id:
+                replaced.setdefault(link.superseded_by, set()).add(link.memory_id)
         found: set[str] = set()
         while more := {new for new, old in replaced.items() if new not in found and old <= {*gone, *found}}:
             found |= more

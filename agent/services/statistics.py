@@ -14,7 +14,7 @@ from memory.audience import Audience
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import unexpired
+from memory.sql.memory_rows import is_active, unexpired
 from memory.sql.message_rows import kept
 from memory.sql.tables import (
     erasures,
@@ -107,7 +107,7 @@ class StatisticsService:
         if user is not None:
             own = await self.store.newest(Audience.of(user), self.clock())
             return [CountedMemory(m.type, m.subjects, m.created_at) for m in own]
-        held = exists().where(memory_owners.c.memory_id == memories.c.id, memory_owners.c.superseded == 0)
+        held = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())
         query = select(memories.c.type, memories.c.subjects, memories.c.created_at)
         rows = await self.database.rows(query.where(held, unexpired(self.clock())))
         return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
@@ -115,7 +115,7 @@ class StatisticsService:
     async def people(self) -> list[KnownPerson]:
         """Return everybody who is known, in the order of their ids."""
         said = (messages.c.role == "user", kept())
-        held = (memory_owners.c.superseded == 0, unexpired(self.clock()))
+        held = (is_active(), unexpired(self.clock()))
         spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at)).where(*said)
         counts = {
             "memories": select(memory_owners.c.owner, func.count())

@@ -35,8 +35,8 @@ from memory.sql.messages import Transcript
 from memory.sql.tables import (
     conversations,
     memories,
+    memory_owners,
     memory_sources,
-    memory_updates,
     messages,
     session_memories,
     users,
@@ -105,8 +105,8 @@ class TranscriptService:
         )
         given = select(session_memories.c.memory_id).where(session_memories.c.conversation_id == conversation)
         here = select(union(said, given).subquery().c.memory_id).cte(recursive=True)
-        step = memory_updates.c
-        here = here.union(select(step.new_id).join(here, step.old_id == here.c.memory_id))
+        step = memory_owners.c
+        here = here.union(select(step.superseded_by).join(here, step.memory_id == here.c.memory_id))
         named = memories.c.id.in_(select(here.c.memory_id))
         found = named & all_readable(Audience.of(user)) & unexpired(self.clock())
         return await self.store.where(found if id is None else found & (memories.c.id == id), limit)

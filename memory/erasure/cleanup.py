@@ -107,6 +107,6 @@ class CleanUp:
 
 def _personal(now: datetime) -> ColumnElement[bool]:
     """True for unexpired memories that a person or a place owns. Clean-up leaves global memories alone."""
-    held = select(memory_owners.c.memory_id).where(memory_owners.c.superseded == 0)
+    held = select(memory_owners.c.memory_id).where(memory_owners.c.superseded_by.is_(None))
     everybodys = held.where(memory_owners.c.owner == GLOBAL)
     return and_(memories.c.id.in_(held), memories.c.id.not_in(everybodys), unexpired(now))

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, user_key
-from memory.erasure import memory_removal, message_removal, restore
+from memory.erasure import memory_removal, message_removal
 from memory.erasure.forgotten_data import ForgottenData
 from memory.erasure.message_removal import Readers
 from memory.erasure.person.replies import replies_left_behind
@@ -27,6 +27,7 @@ from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, JobQueue
 from memory.sql.memory_rows import fetch
+from memory.sql.owner_links import with_replaced
 from memory.sql.tables import memories, messages
 
 log = logging.getLogger("hachi.memory")
@@ -76,7 +77,7 @@ class Forgetting:
     async def delete(self, memory: Memory, user: str) -> None:
         """Delete a memory for a person. See `memory_removal.unlink` for other owners and NotFound."""
         async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
-            held = await HeldFacts.of(connection, await restore.with_replaced(connection, [memory.id]))
+            held = await HeldFacts.of(connection, await with_replaced(connection, [memory.id]))
             ids = await memory_removal.unlink(connection, memory, user)
             await withhold_lost(connection, held, self.clock())
             await self._empty_replies(connection, user, held)
@@ -92,7 +93,7 @@ class Forgetting:
         now = self.clock()
         async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
             places = {owner for owner in memory.owners if owner.startswith("place:")}
-            chain = memories.c.id.in_(await restore.with_replaced(connection, [memory.id]))
+            chain = memories.c.id.in_(await with_replaced(connection, [memory.id]))
             facts = await fetch(connection, chain & (memories.c.user_id == user))
             told = await message_removal.sources_of(connection, [fact.id for fact in facts], user)
             ids, outside = await self._leave_places(connection, user, places, facts, told)
@@ -150,7 +151,7 @@ class Forgetting:
         await withhold(connection, self.clock(), memory_ids=[memory.id for memory in given])
         for user in sorted({memory.user_id for memory in given}):
             theirs = [memory.id for memory in given if memory.user_id == user]
-            held = await HeldFacts.of(connection, await restore.with_replaced(connection, theirs))
+            held = await HeldFacts.of(connection, await with_replaced(connection, theirs))
             ids = await memory_removal.delete_for_everybody(connection, theirs)
             await self._empty_replies(connection, user, held)
             deleted += ids

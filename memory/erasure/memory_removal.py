@@ -5,16 +5,17 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, insert, select, true, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, user_key
 from memory.errors import NotFound
 from memory.process.spans import new_id
 from memory.records import Memory
-from memory.sql.memories import CORRECTED, MADE_PRIVATE, link, replaced_by, tellers
-from memory.sql.memory_rows import fetch, index_again, is_active, told_again, unexpired
+from memory.sql.memories import CORRECTED, MADE_PRIVATE, tellers
+from memory.sql.memory_rows import fetch, index_again, is_active, unexpired
 from memory.sql.message_rows import kept
+from memory.sql.owner_links import bring_back, by_what_holds, end, gave_way, link, with_replaced
 from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
 
 
@@ -23,7 +24,7 @@ async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list
     somebody else stated it too. Returns the ids of the rows that were deleted because no owner is left.
     Raises NotFound if `user` did not state it."""
     links = await _lock(connection, memory.id)
-    active = {row.owner for row in links if not row.superseded}
+    active = {row.owner for row in links if row.superseded_by is None}
     if not active or user_key(user) not in tellers(active, memory.user_id):
         raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
     return await _unlink(connection, memory.id, user, links, memory.user_id)
@@ -43,14 +44,14 @@ async def _unlink(
 ) -> list[str]:
     """Remove a memory for `user`: for everybody if nobody else stated it, else for its places too, unless
     somebody else stated it who has not replaced it there. Who has, keeps it as history."""
-    own, active = user_key(user), {row.owner for row in links if not row.superseded}
+    own, active = user_key(user), {row.owner for row in links if row.superseded_by is None}
     others = tellers({row.owner for row in links}, first) - {own}
-    replaced_there = (
-        select(memory_updates.c.owners)
-        .join(memory_owners, memory_owners.c.memory_id == memory_updates.c.new_id)
-        .where(memory_updates.c.old_id == id, memory_owners.c.owner.in_(filter(_is_place, active)))
+    newer = memory_owners.alias("newer")
+    replaced_there = select(memory_owners.c.owner).join(
+        newer, newer.c.memory_id == memory_owners.c.superseded_by
     )
-    gave_up = {owner for owners in await connection.scalars(replaced_there) for owner in owners}
+    places = newer.c.owner.in_(list(filter(_is_place, active)))
+    gave_up = set(await connection.scalars(replaced_there.where(memory_owners.c.memory_id == id, places)))
     still = others - gave_up
     if others:
         await _leave_to(connection, id, user, min(still or others).removeprefix("user:"))
@@ -81,7 +82,7 @@ async def make_private(connection: AsyncConnection, memory: Memory, user: str, n
     keeps it. Returns the ids of the deleted rows. Raises NotFound if the memory is in no place, or if
     somebody else stated it too."""
     links, own = await _lock(connection, memory.id), user_key(user)
-    active = {row.owner for row in links if not row.superseded}
+    active = {row.owner for row in links if row.superseded_by is None}
     if tellers(active, memory.user_id) != {own} or not any(map(_is_place, active)):
         raise NotFound(f"memory {memory.id!r} is not {user}'s to make private: somebody else told it too")
     content_key = links[0].content_key
@@ -89,14 +90,16 @@ async def make_private(connection: AsyncConnection, memory: Memory, user: str, n
     held = await connection.scalar(select(memory_owners.c.memory_id).where(*same_words))
     if held is None and own not in {row.owner for row in links}:
         await link(connection, memory.id, [own], content_key)
-    gone = await take_away(connection, {memory.id: {row.owner for row in links if _is_place(row.owner)}})
-    for step in await _steps(connection, memory_updates.c.old_id == memory.id):
-        await _keep_owners(connection, step, [owner for owner in step.owners if not _is_place(owner)])
+    places = {row.owner for row in links if _is_place(row.owner)}
+    gone = await take_away(connection, {memory.id: places})
     if memory.id not in gone:
         alone = update(memories).where(memories.c.id == memory.id)
         await connection.execute(alone.values(place=str(PRIVATE)))
         await index_again(connection, [memory.id])
-    kept = held if memory.id in gone else memory.id
+    kept = (held if memory.id in gone else None) or memory.id
+    shown = sorted(places & active)  # where it is not noted again
+    await link(connection, kept, shown, content_key)
+    await end(connection, [kept], shown, None, MADE_PRIVATE, now)
     step = {"id": new_id(), "user_id": user, "old_id": kept, "new_id": kept, "owners": [own]}
     await connection.execute(insert(memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))
     return gone
@@ -121,14 +124,9 @@ async def revive(
     """Reactivate what these expiring or deleted memories had replaced: when a temporary address ends, the old
     one is valid again. Skips a memory that has expired itself and owners who have an active memory with the
     same words; and, unless `corrected`, a memory that was corrected on purpose."""
-    for owner, step in await replaced_by(connection, ids):
-        if step.old_id in ids or (step.reason == CORRECTED and not corrected):
-            continue
-        theirs = (memory_owners.c.memory_id == step.old_id, memory_owners.c.owner == owner)
-        unended = select(memories.c.id).where(memories.c.id == step.old_id, unexpired(now))
-        back = update(memory_owners).where(*theirs, memory_owners.c.memory_id.in_(unended), ~told_again())
-        await connection.execute(back.values(superseded=0))
-        await index_again(connection, [step.old_id])
+    unended = select(memories.c.id).where(unexpired(now), memories.c.id.not_in(ids))
+    again = gave_way(ids) & by_what_holds() & memory_owners.c.memory_id.in_(unended)
+    await bring_back(connection, again if corrected else again & (memory_owners.c.reason != CORRECTED))
 
 
 async def _lock(connection: AsyncConnection, id: str) -> list[Any]:
@@ -141,37 +139,32 @@ async def _lock(connection: AsyncConnection, id: str) -> list[Any]:
 async def take_away(connection: AsyncConnection, lost: dict[str, Collection[str] | None]) -> list[str]:
     """Delete the links of these owners (None: all owners) to each memory, and to those that it had replaced
     for them. A row is deleted with its last link; it stays while it is part of any owner's history."""
-    touched: set[str] = set()
-    waiting = list(lost.items())
+    chain = await with_replaced(connection, lost)
+    query = select(memory_owners).where(memory_owners.c.memory_id.in_(chain))
+    links = (await connection.execute(query)).all()
+    gone: dict[str, set[str]] = {}
+    waiting = [
+        (id, row.owner)
+        for id, owners in lost.items()
+        for row in links
+        if id in (row.memory_id, row.superseded_by) and (owners is None or row.owner in owners)
+    ]
     while waiting:
-        id, owners = waiting.pop()
-        touched.add(id)
-        here = memory_owners.c.owner.in_(owners) if owners is not None else true()
-        await connection.execute(delete(memory_owners).where(memory_owners.c.memory_id == id, here))
-        for step in await _steps(connection, memory_updates.c.new_id == id):
-            theirs = [owner for owner in step.owners if owners is None or owner in owners]
-            await _keep_owners(connection, step, [owner for owner in step.owners if owner not in theirs])
-            given_up = select(memory_owners.c.owner).where(
-                memory_owners.c.memory_id == step.old_id, memory_owners.c.owner.in_(theirs), ~is_active()
-            )
-            if replaced := set((await connection.execute(given_up)).scalars()):
-                waiting.append((step.old_id, replaced))
+        id, owner = waiting.pop()
+        if owner not in gone.setdefault(id, set()):
+            gone[id].add(owner)
+            waiting += [
+                (row.memory_id, owner) for row in links if (row.superseded_by, row.owner) == (id, owner)
+            ]
+    for id, owners in gone.items():
+        here = (memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
+        await connection.execute(delete(memory_owners).where(*here))
+    touched = gone.keys() | lost.keys()
     linked = select(memory_owners.c.memory_id).where(memory_owners.c.memory_id.in_(touched))
-    gone = touched - set((await connection.execute(linked)).scalars())
-    await connection.execute(delete(memory_updates).where(memory_updates.c.old_id.in_(gone)))
-    await connection.execute(delete(memories).where(memories.c.id.in_(gone)))
-    return sorted(gone)
-
-
-async def _steps(connection: AsyncConnection, where: Any) -> list[Any]:
-    return list((await connection.execute(select(memory_updates).where(where))).all())
-
-
-async def _keep_owners(connection: AsyncConnection, step: Any, owners: list[str]) -> None:
-    """Keep this step of the history for one of these owners only; delete it if there are none."""
-    same = memory_updates.c.id == step.id
-    kept = update(memory_updates).where(same).values(owners=owners)
-    await connection.execute(kept if owners else delete(memory_updates).where(same))
+    unowned = touched - set(await connection.scalars(linked))
+    await connection.execute(delete(memory_updates).where(memory_updates.c.old_id.in_(unowned)))
+    await connection.execute(delete(memories).where(memories.c.id.in_(unowned)))
+    return sorted(unowned)
 
 
 def _is_place(owner: str) -> bool:

@@ -16,7 +16,9 @@ from memory.erasure.memory_removal import revive
 from memory.erasure.taken import resting_on
 from memory.facts.derived import withhold
 from memory.process.spans import new_id
-from memory.sql.memory_rows import index_again, is_active, told_again
+from memory.sql.memory_rows import is_active
+from memory.sql.owner_links import bring_back as bring_back_links
+from memory.sql.owner_links import end
 from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
 
 MESSAGE_REPLACED = "its message was replaced"
@@ -39,17 +41,10 @@ async def replace_messages(
 async def bring_back(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> None:
     """Undo `replace_messages` for these messages, and for the facts that ended with one of them."""
     await _mark(connection, ids, None)
-    ended = (
-        select(memory_updates.c.old_id)
-        .join(memory_sources, memory_sources.c.memory_id == memory_updates.c.old_id)
-        .where(memory_sources.c.message_id.in_(ids), memory_updates.c.user_id == user)
-        .where(memory_updates.c.reason == MESSAGE_REPLACED)
-    )
-    back = update(memory_owners).where(memory_owners.c.memory_id.in_(ended), ~told_again())
-    back = back.where(memory_owners.c.owner == user_key(user)).values(superseded=0)
-    facts = set(await connection.scalars(back.returning(memory_owners.c.memory_id)))
-    await _note(connection, facts, user, MESSAGE_BACK, now)
-    await index_again(connection, facts)
+    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id.in_(ids))
+    ended = and_(memory_owners.c.owner == user_key(user), memory_owners.c.reason == MESSAGE_REPLACED)
+    back = await bring_back_links(connection, ended & memory_owners.c.memory_id.in_(stated))
+    await _note(connection, {row.memory_id for row in back}, user, MESSAGE_BACK, now)
 
 
 async def _mark(connection: AsyncConnection, ids: Collection[str], at: datetime | None) -> None:
@@ -58,10 +53,8 @@ async def _mark(connection: AsyncConnection, ids: Collection[str], at: datetime 
 
 
 async def _end(connection: AsyncConnection, facts: Collection[str], user: str, now: datetime) -> None:
-    theirs = update(memory_owners).where(memory_owners.c.memory_id.in_(facts))
-    await connection.execute(theirs.where(memory_owners.c.owner == user_key(user)).values(superseded=1))
+    await end(connection, facts, [user_key(user)], None, MESSAGE_REPLACED, now)
     await _note(connection, facts, user, MESSAGE_REPLACED, now)
-    await index_again(connection, facts)
 
 
 async def _note(

@@ -4,7 +4,7 @@ The table `forgotten` holds them as JSON, and nothing else reads it.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from memory.erasure.repeats import repeated_by_task
 from memory.erasure.repetition import FactWords
 from memory.errors import NotFound
 from memory.facts.derived.sources import entry_id, record_sources
-from memory.sql.memory_rows import begins
+from memory.sql.memory_rows import begins, is_active
 from memory.sql.tables import (
     Utc,
     context_entries,
@@ -61,16 +61,6 @@ def _touching(ids: Collection[str]) -> dict[Table, ColumnElement[bool]]:
         session_memories: session_memories.c.memory_id.in_(ids),
         memory_updates: or_(memory_updates.c.old_id.in_(ids), memory_updates.c.new_id.in_(ids)),
     }
-
-
-async def with_replaced(connection: AsyncConnection, ids: Iterable[str]) -> set[str]:
-    """These memories and all that they have replaced, directly or not."""
-    known, new = set(ids), set(ids)
-    while new:
-        steps = select(memory_updates.c.old_id).where(memory_updates.c.new_id.in_(new))
-        new = set((await connection.execute(steps)).scalars()) - known
-        known |= new
-    return known
 
 
 async def rows_of(connection: AsyncConnection, ids: Collection[str]) -> Rows:
@@ -235,15 +225,15 @@ async def put_back_entries(connection: AsyncConnection, payload: Mapping[str, An
 
 async def _put_back_row(connection: AsyncConnection, table: Table, values: Row) -> None:
     same = and_(*(column == values[column.name] for column in table.primary_key))
-    if table is memory_owners and not values["superseded"]:
-        other = and_(
+    if table is memory_owners and values["superseded_by"] is None:
+        other = select(memory_owners.c.memory_id).where(
             memory_owners.c.owner == values["owner"],
             memory_owners.c.content_key == values["content_key"],
-            memory_owners.c.superseded == 0,
+            is_active(),
             memory_owners.c.memory_id != values["memory_id"],
         )
-        if await connection.scalar(select(exists().where(other))):
-            values = values | {"superseded": 1}
+        if told_again := await connection.scalar(other):
+            values = values | {"superseded_by": told_again}
     if await connection.scalar(select(exists().where(same))):
         await connection.execute(update(table).where(same).values(**values))
     elif "memory_id" not in values or await connection.scalar(

@@ -24,6 +24,7 @@ from memory.records import Memory
 from memory.sql.memories import tellers
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept
+from memory.sql.owner_links import with_replaced
 from memory.sql.tables import memories, memory_owners, memory_sources, messages, tasks
 
 MOST_NEAR = 3
@@ -71,7 +72,7 @@ async def take(
 ) -> TakenMemories:
     """Unlink these memories from the person, and delete the `echoes` of them. If none was named, what they
     had replaced holds again."""
-    chain = await restore.with_replaced(connection, [*ids, *(echo.id for echo in echoes)])
+    chain = await with_replaced(connection, [*ids, *(echo.id for echo in echoes)])
     before = await restore.rows_of(connection, chain)
     known = await fetch(connection, memories.c.id.in_(chain))
     held = await HeldFacts.of(connection, chain)
@@ -88,7 +89,9 @@ async def take(
     after = await restore.rows_of(connection, chain)
     lost = restore.changed(before, after)
     links = [row for key, row in lost[memory_owners.name].items() if key not in after[memory_owners.name]]
-    still = select(func.count()).where(memory_owners.c.memory_id.in_(ids), memory_owners.c.superseded == 0)
+    still = select(func.count()).where(
+        memory_owners.c.memory_id.in_(ids), memory_owners.c.superseded_by.is_(None)
+    )
     lost_ids = {link["memory_id"] for link in links}
     return TakenMemories(
         named,

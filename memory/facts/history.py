@@ -1,11 +1,10 @@
 """The history of replacements: what replaced what, when and why; and undo."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
-from itertools import product
 from typing import Any
 
-from sqlalchemy import and_, insert, or_, select, update
+from sqlalchemy import and_, exists, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, user_key
@@ -14,8 +13,9 @@ from memory.facts.derived import withhold
 from memory.process.spans import new_id
 from memory.records import MemoryUpdate
 from memory.sql.engine import Database
-from memory.sql.memories import NO_REPLACEMENT, UNDONE, replaced_by, tellers
-from memory.sql.memory_rows import begins, index_again, is_active, told_again
+from memory.sql.memories import MADE_PRIVATE, UNDONE, tellers
+from memory.sql.memory_rows import begins, is_active
+from memory.sql.owner_links import bring_back, by_what_holds, end, gave_way
 from memory.sql.tables import memories, memory_owners, memory_updates
 
 
@@ -53,15 +53,15 @@ class History:
         """
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
-            steps, texts = await self._chain(connection, id, audience)
-            holding = await _holding(connection, id, steps, audience.keys)
-            ended = [
-                (o, row) for o, row in await replaced_by(connection, holding) if o in holding[row.new_id]
-            ]
-            if not ended:
+            holding = await _holding(connection, id, audience.keys)
+            ended = gave_way(holding) & memory_owners.c.owner.in_(audience.keys)
+            query = select(memory_owners).where(ended).order_by(memory_owners.c.superseded_at)
+            given = (await connection.execute(query)).all()
+            given = [row for row in given if row.owner in holding[row.superseded_by]]
+            if not given:
                 raise NotFound(f"memory {id!r} has replaced nothing that could be brought back")
-            new, old = ended[-1][1].new_id, ended[-1][1].old_id
-            owners = {owner for owner, row in ended if row.new_id == new}
+            new, old = given[-1].superseded_by, given[-1].memory_id
+            owners = {row.owner for row in given if row.superseded_by == new}
             owners = await _may_undo_for(connection, new, owners, own)
             if not owners:
                 raise NotFound(f"memory {id!r} is not {user}'s to take back: somebody else told it")
@@ -69,44 +69,49 @@ class History:
                 owners.add(own)
             undone = await _undo(connection, new, owners, user, now)
             old = old if old in undone else next(iter(undone))
+            texts = await _texts(connection, {new, old})
         return MemoryUpdate(**undone[old], old_content=texts.get(new, ""), new_content=texts.get(old))
 
     async def _chain(
         self, connection: AsyncConnection, id: str, audience: Audience
     ) -> tuple[list[Any], dict[str, str]]:
-        """The steps, oldest first, and the texts of all their memories."""
+        """The steps, oldest first, and the texts of all their memories. A step counts for the owners who
+        still have what it replaced."""
         known = set(await connection.scalars(select(memories.c.id).where(begins(memories.c.id, id))))
         new = set(known)
         steps: dict[str, Any] = {}
+        kept = exists().where(
+            memory_owners.c.memory_id == memory_updates.c.old_id,
+            memory_owners.c.owner.in_(audience.keys),
+            memory_owners.c.reason.is_distinct_from(MADE_PRIVATE),
+        )
         while new:
             touching = or_(memory_updates.c.old_id.in_(new), memory_updates.c.new_id.in_(new))
-            rows = (await connection.execute(select(memory_updates).where(touching))).all()
+            rows = (await connection.execute(select(memory_updates).where(touching, kept))).all()
             rows = [row for row in rows if audience.may_read(row.owners)]
             steps |= {row.id: row for row in rows}
             new = {other for row in rows for other in (row.old_id, row.new_id) if other} - known
             known |= new
         joined = {id for row in steps.values() for id in (row.old_id, row.new_id) if id}
-        query = select(memories.c.id, memories.c.content).where(memories.c.id.in_(joined))
-        texts = {row.id: row.content for row in await connection.execute(query)}
-        return sorted(steps.values(), key=lambda row: row.created_at), texts
+        return sorted(steps.values(), key=lambda row: row.created_at), await _texts(connection, joined)
 
 
-async def _holding(
-    connection: AsyncConnection, id: str, steps: Sequence[Any], owners: Collection[str]
-) -> dict[str, set[str]]:
-    """What holds in the place of the memory, by the owners for whom it does; `id` may be a prefix."""
-    joined = {known for step in steps for known in (step.old_id, step.new_id) if known}
-    links = select(memory_owners).where(memory_owners.c.memory_id.in_(joined), is_active())
-    active = {(row.memory_id, row.owner) for row in await connection.execute(links)}
-    last = {(step.old_id, owner): step for step in steps for owner in step.owners}
-    after = {key: step.new_id for key, step in last.items() if step.reason not in NO_REPLACEMENT}
+async def _texts(connection: AsyncConnection, ids: Collection[str]) -> dict[str, str]:
+    query = select(memories.c.id, memories.c.content).where(memories.c.id.in_(ids))
+    return {row.id: row.content for row in await connection.execute(query)}
+
+
+async def _holding(connection: AsyncConnection, id: str, owners: Collection[str]) -> dict[str, set[str]]:
+    """What holds in the place of the memory, by the owners for whom it does; `id` may be a prefix. What was
+    taken back, or never held, has nothing in its place."""
+    link = memory_owners
+    columns = (link.c.memory_id, link.c.owner, link.c.superseded_by, link.c.superseded_at)
+    chain = select(*columns).where(begins(link.c.memory_id, id), link.c.owner.in_(owners)).cte(recursive=True)
+    after = and_(link.c.memory_id == chain.c.superseded_by, link.c.owner == chain.c.owner)
+    chain = chain.union(select(*columns).join(chain, and_(after, chain.c.superseded_at.is_not(None))))
     found: dict[str, set[str]] = {}
-    for known, owner in product((known for known in joined if known.startswith(id)), owners):
-        holds: str | None = known
-        while holds and (holds, owner) not in active:
-            holds = after.pop((holds, owner), None)
-        if holds:
-            found.setdefault(holds, set()).add(owner)
+    for row in await connection.execute(select(chain).where(chain.c.superseded_by.is_(None))):
+        found.setdefault(row.memory_id, set()).add(row.owner)
     return found
 
 
@@ -124,25 +129,18 @@ async def _undo(
 ) -> dict[str, dict[str, Any]]:
     """Take the memory back for those of the owners for whom it replaced something. Returns the steps that
     record it, without the owners, by the id of what holds again."""
-    ended: dict[str, set[str]] = {}
-    for owner, row in await replaced_by(connection, [id]):
-        if owner in owners:
-            ended.setdefault(row.old_id, set()).add(owner)
-    losing = set().union(*ended.values())
+    ended = gave_way([id]) & memory_owners.c.owner.in_(owners)
+    rows = (await connection.execute(select(memory_owners).where(ended, by_what_holds()))).all()
+    replaced: dict[str, set[str]] = {}
+    for row in rows:
+        replaced.setdefault(row.memory_id, set()).add(row.owner)
+    losing = {row.owner for row in rows}
+    for old_id, back in replaced.items():  # taken back: nothing brings it back
+        await end(connection, [id], back, old_id, UNDONE, None)
+    await bring_back(connection, ended & memory_owners.c.owner.in_(losing))
     step = {"user_id": user, "old_id": id, "reason": UNDONE, "created_at": now}
-    undone = {old_id: step | {"id": new_id(), "new_id": old_id} for old_id in ended}
-    await _set_superseded(connection, id, losing, 1)
-    for old_id, back in ended.items():
-        await _set_superseded(connection, old_id, back, 0)
+    undone = {old_id: step | {"id": new_id(), "new_id": old_id} for old_id in replaced}
+    for old_id, back in replaced.items():
         await connection.execute(insert(memory_updates).values(**undone[old_id], owners=sorted(back)))
     await withhold(connection, now, memory_ids=[id], owners=losing)
-    await index_again(connection, [id, *ended])
     return undone
-
-
-async def _set_superseded(
-    connection: AsyncConnection, id: str, owners: Collection[str], superseded: int
-) -> None:
-    here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
-    change = update(memory_owners).where(here).values(superseded=superseded)
-    await connection.execute(change if superseded else change.where(~told_again()))

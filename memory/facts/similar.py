@@ -19,11 +19,13 @@ from memory.index.embedders import Embedder
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.memories import CORRECTED, CORRECTED_BEFORE, SAID_BEFORE, MemoryStore, tellers
+from memory.sql.memories import CORRECTED, MemoryStore, tellers
 from memory.text.names import Aliases
 
 log = logging.getLogger("hachi.memory")
 
+SAID_BEFORE = "said before what is known: a model judged that this takes its place"
+CORRECTED_BEFORE = "said before what it is to correct"
 NEAR = 8
 """A candidate is compared with this many memories nearest by meaning, and this many by words."""
 

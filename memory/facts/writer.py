@@ -36,7 +36,8 @@ from memory.records import Decision, Draft, Memory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.engine.writers import Turns
-from memory.sql.memories import MemoryStore, link
+from memory.sql.memories import MemoryStore
+from memory.sql.owner_links import link
 from memory.text import storable
 from memory.text.short_ids import read_id
 from memory.text.tags import tags
@@ -240,7 +241,7 @@ class FactWriter:
             return candidate.decision("ignore", None, "it was made private, and not said here since")
         if ended := await self._has_ended(connection, candidate, held):
             return ended
-        held = await self._still_valid(connection, candidate, held)
+        held, expired = _still_valid(candidate, held)
         if echoed := self.similar.echoed(candidate):
             here = next((memory for memory in held.values() if candidate.sees(memory)), None)
             reason = f"only repeats what was recalled: {echoed!r}"
@@ -254,7 +255,7 @@ class FactWriter:
         lacking = self._lacking(candidate, held)
         near = await self.similar.near(connection, candidate, lacking, searched) if lacking else []
         resolution = resolve(candidate, held, near)
-        await self._write(connection, candidate, resolution)
+        await self._write(connection, candidate, resolution, expired)
         said_again = [*held.values(), *(step.memory for step in resolution.covered)]
         known = {memory.id: memory for memory in said_again}
         for memory in known.values():
@@ -293,23 +294,16 @@ class FactWriter:
         private = await self.store.made_private(connection, candidate.origin.user)
         return any(self.similar.says_again(candidate, memory, since) for memory, since in private)
 
-    async def _still_valid(
-        self, connection: AsyncConnection, candidate: CandidateFact, held: Mapping[str, Memory]
-    ) -> dict[str, Memory]:
-        """The memories with the same words, by owner. Supersedes one that has expired but is not purged yet,
-        and omits one that the candidate corrects in something other than its words."""
-        valid: dict[str, Memory] = {}
-        for owner, memory in held.items():
-            if _has_expired(memory, candidate.now):
-                await self._supersede(connection, candidate, memory, {owner}, None, "had expired")
-            elif not (candidate.corrects(memory) and owner in candidate.decides_for(memory)):
-                valid[owner] = memory
-        return valid
-
     async def _write(
-        self, connection: AsyncConnection, candidate: CandidateFact, resolution: Resolution
+        self,
+        connection: AsyncConnection,
+        candidate: CandidateFact,
+        resolution: Resolution,
+        expired: Mapping[str, Memory],
     ) -> None:
         memory, fresh = resolution.memory, resolution.fresh
+        for owner, old in expired.items():
+            await self._supersede(connection, candidate, old, {owner}, memory.id, "had expired", held=False)
         for step in resolution.replaced:
             reason = step.verdict.reason
             await self._supersede(connection, candidate, step.memory, step.owners, memory.id, reason)
@@ -327,7 +321,9 @@ class FactWriter:
             candidate.changed[memory.id] = replace(memory, owners=memory.owners | fresh)
         for step in resolution.outdated:  # stored as history of the newer memory, never shown as current
             reason = step.verdict.reason
-            await self._supersede(connection, candidate, memory, step.owners, step.memory.id, reason)
+            await self._supersede(
+                connection, candidate, memory, step.owners, step.memory.id, reason, held=False
+            )
         for step in resolution.replaced:
             if step.verdict.relation == "contradiction":  # a refinement leaves what it refines true
                 gone, now = [step.memory.id], candidate.now
@@ -339,11 +335,15 @@ class FactWriter:
         candidate: CandidateFact,
         old: Memory,
         owners: Set[str],
-        new_id: str | None,
+        new_id: str,
         reason: str,
+        *,
+        held: bool = True,
     ) -> None:
         user, now = candidate.origin.user, candidate.now
-        await self.store.supersede(connection, old, owners, new_id=new_id, user=user, reason=reason, now=now)
+        await self.store.supersede(
+            connection, old, owners, new_id=new_id, user=user, reason=reason, now=now, held=held
+        )
         known = candidate.changed.get(old.id, old)
         candidate.changed[old.id] = replace(known, owners=known.owners - owners)
 
@@ -363,3 +363,18 @@ class FactWriter:
 
 def _has_expired(memory: Memory, now: datetime) -> bool:
     return memory.expires_at is not None and memory.expires_at <= now
+
+
+def _still_valid(
+    candidate: CandidateFact, held: Mapping[str, Memory]
+) -> tuple[dict[str, Memory], dict[str, Memory]]:
+    """The memories with the same words by owner, without those that the candidate corrects in something other
+    than its words; and those that have expired, but are not purged yet."""
+    expired = {owner: memory for owner, memory in held.items() if _has_expired(memory, candidate.now)}
+    valid = {
+        owner: memory
+        for owner, memory in held.items()
+        if owner not in expired
+        and not (candidate.corrects(memory) and owner in candidate.decides_for(memory))
+    }
+    return valid, expired

@@ -1,7 +1,7 @@
 """Memories in SQL, the source of truth.
 
-A memory's owners are its rows in `memory_owners`. Each owner's row is superseded separately: it is marked,
-and the memory and its text stay for history and undo. Without an active owner nobody can read the memory.
+A memory's owners are its rows in `memory_owners`. Each owner's row is superseded separately, and the memory
+and its text stay for history and undo. Without an active owner nobody can read the memory.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Row,
     and_,
     bindparam,
     case,
@@ -39,13 +38,13 @@ from memory.sql.memory_rows import (
     begins,
     fetch,
     fetch_revisions,
-    index_again,
     is_active,
     readable,
     unexpired,
     with_owners,
 )
 from memory.sql.message_rows import kept
+from memory.sql.owner_links import end
 from memory.sql.tables import (
     memories,
     memory_aliases,
@@ -64,10 +63,6 @@ MADE_PRIVATE = "made private"
 """The reason of a step from a memory to itself that removed it from its places."""
 UNDONE = "undone"
 """The reason of a step that undoes a replacement."""
-SAID_BEFORE = "said before what is known: a model judged that this takes its place"
-CORRECTED_BEFORE = "said before what it is to correct"
-"""With `SAID_BEFORE` the reasons of a step from a memory that was stored as history and never held."""
-NO_REPLACEMENT = frozenset({MADE_PRIVATE, UNDONE, SAID_BEFORE, CORRECTED_BEFORE})
 ALIASES_FRESH = timedelta(seconds=2)
 """How long a search may miss an alias that another process has stored."""
 CACHED_READERS = 10_000
@@ -123,18 +118,18 @@ class MemoryStore:
     ) -> Memory | None:
         """The memory with this id, or prefix as in `get`; if it was replaced, the one that holds now. None if
         there is none."""
-        followed: set[str] = set()
-        while id not in followed:
-            followed.add(id)
-            named = and_(begins(memories.c.id, id), readable(audience), unexpired(now))
-            if found := await fetch(connection, named):
-                return found[0] if len(found) == 1 else None
-            steps = select(memory_updates).where(begins(memory_updates.c.old_id, id))
-            rows = await connection.execute(steps.order_by(memory_updates.c.created_at.desc()))
-            shown = [row for row in rows if audience.may_read(row.owners)]
-            if len({row.old_id for row in shown}) == 1 and shown[0].new_id:
-                id = shown[0].new_id
-        return None
+        named = select(memory_owners.c.memory_id).where(begins(memory_owners.c.memory_id, id)).distinct()
+        ids = list(await connection.scalars(named))
+        if len(ids) != 1:
+            return None
+        link, readers = memory_owners.c, audience.keys
+        given = (link.memory_id == ids[0], link.owner.in_(readers))
+        chain = select(link.memory_id, link.owner, link.superseded_by).where(*given).cte(recursive=True)
+        on = and_(link.memory_id == chain.c.superseded_by, link.owner == chain.c.owner)
+        newer = select(link.memory_id, link.owner, link.superseded_by).join(chain, on)
+        reached = memories.c.id.in_(select(chain.union(newer).c.memory_id))
+        found = await fetch(connection, and_(reached, readable(audience), unexpired(now)))
+        return next((memory for memory in found if memory.id == ids[0]), found[0] if found else None)
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
         """The memories with these ids that are active, unexpired and readable, by id."""
@@ -240,16 +235,13 @@ class MemoryStore:
         """The memory with these words that was replaced by a statement from after `said_at`, for each of the
         owners for whom it was."""
         query = (
-            select(memory_owners.c.owner, memory_owners.c.memory_id, memory_updates.c.owners)
-            .join(memory_updates, memory_updates.c.old_id == memory_owners.c.memory_id)
-            .join(memories, memories.c.id == memory_updates.c.new_id)
-            .where(
-                memory_owners.c.content_key == content_key, memory_owners.c.owner.in_(owners), ~is_active()
-            )
+            select(memory_owners.c.owner, memory_owners.c.memory_id)
+            .join(memories, memories.c.id == memory_owners.c.superseded_by)
+            .where(memory_owners.c.content_key == content_key, memory_owners.c.owner.in_(owners))
+            .where(memories.c.id != memory_owners.c.memory_id)
             .where(memories.c.created_at > said_at, memories.c.created_at <= now)
         )
-        rows = await connection.execute(query)
-        return {row.owner: row.memory_id for row in rows if row.owner in row.owners}
+        return {row.owner: row.memory_id for row in await connection.execute(query)}
 
     async def candidates(
         self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime
@@ -297,25 +289,15 @@ class MemoryStore:
         user: str,
         reason: str,
         now: datetime,
+        held: bool = True,
     ) -> None:
-        """Replace `old` with `new_id` for these owners, by an action of `user`. Other owners keep `old`."""
+        """Replace `old` with `new_id` for these owners, by an action of `user`. Other owners keep `old`. What
+        has not `held` until now is not brought back."""
+        await end(connection, [old.id], owners, new_id, reason, now if held else None)
+        step = {"user_id": user, "old_id": old.id, "new_id": new_id, "reason": reason, "created_at": now}
         await connection.execute(
-            update(memory_owners)
-            .where(memory_owners.c.memory_id == old.id, memory_owners.c.owner.in_(owners))
-            .values(superseded=1)
+            insert(memory_updates).values(id=spans.new_id(), owners=sorted(owners), **step)
         )
-        await connection.execute(
-            insert(memory_updates).values(
-                id=spans.new_id(),
-                user_id=user,
-                old_id=old.id,
-                new_id=new_id,
-                reason=reason,
-                created_at=now,
-                owners=sorted(owners),
-            )
-        )
-        await index_again(connection, [old.id])
 
     async def refresh(self, connection: AsyncConnection, memory: Memory, **values: Any) -> None:
         """Raise `importance`, or postpone `expires_at` (None: never), of a memory that was stated again.
@@ -336,10 +318,11 @@ class MemoryStore:
 
     async def made_private(self, connection: AsyncConnection, user: str) -> list[tuple[Memory, datetime]]:
         """The memories that a person removed from places, superseded ones too, and when they last did so."""
-        steps = select(memory_updates.c.old_id, func.max(memory_updates.c.created_at).label("at"))
-        theirs = (memory_updates.c.user_id == user, memory_updates.c.reason == MADE_PRIVATE)
-        rows = await connection.execute(steps.where(*theirs).group_by(memory_updates.c.old_id))
-        taken_back: dict[str, datetime] = {row.old_id: row.at for row in rows}
+        made = (memories.c.user_id == user, memory_owners.c.reason == MADE_PRIVATE)
+        links = select(memory_owners.c.memory_id, func.max(memory_owners.c.superseded_at).label("at"))
+        links = links.join(memories, memories.c.id == memory_owners.c.memory_id).where(*made)
+        rows = await connection.execute(links.group_by(memory_owners.c.memory_id))
+        taken_back: dict[str, datetime] = {row.memory_id: row.at for row in rows}
         found = await fetch(connection, memories.c.id.in_(taken_back)) if taken_back else []
         return [(memory, taken_back[memory.id]) for memory in found]
 
@@ -386,41 +369,3 @@ async def tag_in(connection: AsyncConnection, id: str, subjects: Iterable[str]) 
     """Store the tags of a memory for the reads that begin with a tag."""
     if rows := [{"memory_id": id, "tag": tag} for tag in tags(subjects)]:
         await connection.execute(insert(memory_tags), rows)
-
-
-async def replaced_by(connection: AsyncConnection, ids: Collection[str]) -> list[tuple[str, Row[Any]]]:
-    """What these memories replaced: each owner for whom they hold, with the steps that ended what has not
-    come back for that owner since, oldest first."""
-    links = select(memory_owners).where(memory_owners.c.memory_id.in_(ids), is_active())
-    holding = {(row.memory_id, row.owner) for row in await connection.execute(links)}
-    ended = select(memory_updates.c.old_id).where(memory_updates.c.new_id.in_(ids))
-    gone = and_(memory_owners.c.memory_id == memory_updates.c.old_id, ~is_active())
-    steps = select(memory_updates, memory_owners.c.owner).join(memory_owners, gone)
-    steps = steps.where(memory_updates.c.old_id.in_(ended)).order_by(memory_updates.c.created_at)
-    rows = [row for row in await connection.execute(steps) if row.owner in row.owners]
-    last = {(row.old_id, row.owner): row for row in rows}
-    return [
-        (owner, row)
-        for (_, owner), row in last.items()
-        if (row.new_id, owner) in holding and row.reason not in NO_REPLACEMENT
-    ]
-
-
-async def link(connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str) -> None:
-    """Add owners to a memory, with its aliases. If an owner had superseded it, it becomes active again."""
-    for owner in owners:
-        here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-        back = await connection.execute(update(memory_owners).where(here).values(superseded=0))
-        if back.rowcount == 0:
-            row = {"memory_id": id, "owner": owner, "content_key": content_key}
-            await connection.execute(insert(memory_owners).values(**row))
-            columns = (
-                memory_aliases.c.memory_id,
-                literal(owner),
-                memory_aliases.c.name,
-                memory_aliases.c.other,
-            )
-            known = select(*columns).where(memory_aliases.c.memory_id == id).distinct()
-            names = ["memory_id", "owner", "name", "other"]
-            await connection.execute(insert(memory_aliases).from_select(names, known))
-    await index_again(connection, [id])

@@ -17,7 +17,7 @@ UNINDEXED_CANDIDATES = 100
 
 
 def is_active() -> ColumnElement[bool]:
-    return memory_owners.c.superseded == 0
+    return memory_owners.c.superseded_by.is_(None)
 
 
 def readable(audience: Audience) -> ColumnElement[bool]:
@@ -48,7 +48,7 @@ def told_again() -> ColumnElement[bool]:
     return exists().where(
         other.c.owner == memory_owners.c.owner,
         other.c.content_key == memory_owners.c.content_key,
-        other.c.superseded == 0,
+        other.c.superseded_by.is_(None),
     )
 
 
@@ -67,7 +67,7 @@ async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None
 _links = memory_owners.alias("links")
 WITH_OWNERS = (
     select(memories, _links.c.owner)
-    .outerjoin(_links, and_(_links.c.memory_id == memories.c.id, _links.c.superseded == 0))
+    .outerjoin(_links, and_(_links.c.memory_id == memories.c.id, _links.c.superseded_by.is_(None)))
     .order_by(memories.c.created_at.desc(), memories.c.id)
 )
 

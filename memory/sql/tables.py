@@ -217,15 +217,17 @@ memory_owners = Table(
     Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("owner", Text, primary_key=True, comment="user:U, place:P or global"),
     Column("content_key", String(64), nullable=False, index=True, comment="of the normalised content"),
-    Column("superseded", Integer, nullable=False, server_default="0", comment="1: replaced for this owner"),
+    Column("superseded_by", _id, index=True, comment="NULL: it holds for this owner; itself: nothing did"),
+    Column("superseded_at", Utc, comment="NULL: it never held, or was taken back, and is not brought back"),
+    Column("reason", Text),
     # One active memory with the same words per owner, so that parallel turns store a fact once.
     Index(
         "uq_memory_owners_active",
         "owner",
         "content_key",
         unique=True,
-        sqlite_where=text("superseded = 0"),
-        postgresql_where=text("superseded = 0"),
+        sqlite_where=text("superseded_by IS NULL"),
+        postgresql_where=text("superseded_by IS NULL"),
     ),
 )
 

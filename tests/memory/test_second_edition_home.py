@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from agent import Companion, Settings
+from memory.sql.engine import Database
 
 FOLDER = Path(__file__).parents[1] / "data" / "second_edition"
 CHANNEL = "acme/general"
@@ -34,9 +35,17 @@ async def settings(on_database: str, tmp_path: Path, request: pytest.FixtureRequ
         url = await server.new(migrated=False)
         statements = gzip.decompress((FOLDER / "postgresql.sql.gz").read_bytes()).decode()
         await server.run(statements, database=url.split("?")[0].rpartition("/")[2])
+        await migrate(url)
     else:
         (tmp_path / "hachi.db").write_bytes(gzip.decompress((FOLDER / "hachi.db.gz").read_bytes()))
     return Settings.load(home=tmp_path, embedder="bundled", database_url=url, forget_undo_minutes=10_080)
+
+
+async def migrate(url: str) -> None:
+    """As `hachi migrate` does, which a database server needs."""
+    database = Database.connect(url, Path())
+    await database.migrate()
+    await database.close()
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from memory.audience import Place
 from memory.facts.aliases import links_of
 from memory.facts.compare import content_key
 from memory.records import Memory
-from memory.sql.memories import MemoryStore, link
+from memory.sql.memories import MemoryStore
+from memory.sql.owner_links import link
 from memory.sql.tables import memory_owners
 
 

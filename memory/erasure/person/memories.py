@@ -16,9 +16,9 @@ from sqlalchemy import Select, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, user_key
-from memory.process.spans import new_id
 from memory.sql.memories import CORRECTED
-from memory.sql.memory_rows import index_again, told_again, unexpired
+from memory.sql.memory_rows import index_again, unexpired
+from memory.sql.owner_links import bring_back
 from memory.sql.tables import memories, memory_owners, memory_updates, messages
 
 NOBODY = ""
@@ -63,7 +63,7 @@ async def erase_memories(
     links = (await connection.execute(select(memory_owners).where(memory_owners.c.memory_id.in_(ids)))).all()
     active: dict[str, dict[str, bool]] = {row.id: {} for row in rows}
     for link in links:
-        active[link.memory_id][link.owner] = link.superseded == 0
+        active[link.memory_id][link.owner] = link.superseded_by is None
     erased = ErasedMemories()
     for row in rows:
         owners = active[row.id]
@@ -73,10 +73,12 @@ async def erase_memories(
         else:
             erased.deleted[row.id] = row.content
     erased.steps = await _remove_from_history(connection, user, ids)
-    erased.steps += await _bridge_history(connection, erased.deleted, active, now)
+    await _bridge(connection, erased.deleted, links, now)
     deleted = list(erased.deleted)
-    for table_column in (memory_updates.c.old_id, memory_owners.c.memory_id, memories.c.id):
-        await connection.execute(delete(table_column.table).where(table_column.in_(deleted)))
+    naming = or_(memory_updates.c.old_id.in_(deleted), memory_updates.c.new_id.in_(deleted))
+    erased.steps += (await connection.execute(delete(memory_updates).where(naming))).rowcount
+    for column in (memory_owners.c.memory_id, memories.c.id):
+        await connection.execute(delete(column.table).where(column.in_(deleted)))
     await index_again(connection, [row.id for row in rows if row.id not in erased.deleted])
     return erased
 
@@ -133,55 +135,27 @@ async def _remove_from_history(connection: AsyncConnection, user: str, ids: Coll
     return deleted
 
 
-async def _bridge_history(
-    connection: AsyncConnection,
-    deleted: Collection[str],
-    active: Mapping[str, Mapping[str, bool]],
-    now: datetime,
-) -> int:
+async def _bridge(
+    connection: AsyncConnection, deleted: Collection[str], links: Collection[Any], now: datetime
+) -> None:
     """Connect what a deleted memory had replaced with what replaced the deleted one. If nothing replaced it,
-    the older memory becomes active again, unless it was corrected on purpose. Returns the number of deleted
-    steps."""
-    touching = or_(memory_updates.c.new_id.in_(deleted), memory_updates.c.old_id.in_(deleted))
-    query = select(memory_updates).where(touching).order_by(memory_updates.c.created_at)
-    steps = (await connection.execute(query)).all()
-    removed = sum(step.old_id in deleted for step in steps)
-    for step in steps:
-        if step.new_id not in deleted or step.old_id in deleted:
-            continue
-        successors: dict[str, tuple[Any, list[str]]] = {}
-        for owner in step.owners:
-            last = _last_step(step, owner, steps, deleted)
-            if last is step or last.new_id in deleted:
-                corrected = CORRECTED in (step.reason, last.reason)
-                if active[last.new_id].get(owner) and not corrected:
-                    await _reactivate(connection, step.old_id, owner, now)
-            elif last.new_id != step.old_id:
-                successors.setdefault(last.id, (last, []))[1].append(owner)
-        await connection.execute(delete(memory_updates).where(memory_updates.c.id == step.id))
-        removed += 1 - len(successors)
-        for last, owners in successors.values():
-            bridge = {"id": new_id(), "old_id": step.old_id, "new_id": last.new_id, "owners": owners}
-            why = {"user_id": last.user_id, "reason": last.reason, "created_at": last.created_at}
-            await connection.execute(memory_updates.insert().values(**bridge, **why))
-    return removed
-
-
-def _last_step(step: Any, owner: str, steps: Sequence[Any], deleted: Collection[str]) -> Any:
-    """Follow the owner's chain of deleted memories to the step that leaves it, or to its end."""
-    seen = {step.id}
-    while step.new_id in deleted:
-        after = [s for s in steps if s.old_id == step.new_id and owner in s.owners and s.id not in seen]
-        if not after:
-            return step
-        step = after[-1]
-        seen.add(step.id)
-    return step
-
-
-async def _reactivate(connection: AsyncConnection, id: str, owner: str, now: datetime) -> None:
-    """Make the memory active again, unless it has expired or an active one has the same words."""
-    current = exists().where(memories.c.id == id, unexpired(now))
-    link = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-    await connection.execute(update(memory_owners).where(*link, current, ~told_again()).values(superseded=0))
-    await index_again(connection, [id])
+    the older memory holds again, unless it was corrected on purpose."""
+    theirs = {(link.memory_id, link.owner): link for link in links if link.memory_id in deleted}
+    older = memory_owners.c.superseded_by.in_(deleted) & memory_owners.c.memory_id.not_in(deleted)
+    for link in (await connection.execute(select(memory_owners).where(older))).all():
+        via, after, followed = link, theirs.get((link.superseded_by, link.owner)), {link.memory_id}
+        while after and after.superseded_by in deleted and after.memory_id not in followed:
+            followed.add(after.memory_id)
+            via, after = after, theirs.get((after.superseded_by, after.owner))
+        by, reason = (after.superseded_by, after.reason) if after else (None, None)
+        by = None if by in deleted or by == link.memory_id else by
+        here = (memory_owners.c.memory_id == link.memory_id) & (memory_owners.c.owner == link.owner)
+        bridged = {"superseded_by": by, "reason": reason} if by else {"superseded_by": link.memory_id}
+        await connection.execute(update(memory_owners).where(here).values(bridged))
+        step = (memory_updates.c.old_id == link.memory_id) & memory_updates.c.new_id.in_(deleted)
+        if by:
+            why = {"new_id": by, "reason": reason}
+            await connection.execute(update(memory_updates).where(step).values(why))
+        if after and after.superseded_by is None and CORRECTED not in (link.reason, via.reason):
+            current = memory_owners.c.memory_id.in_(select(memories.c.id).where(unexpired(now)))
+            await bring_back(connection, here & current & memory_owners.c.superseded_at.is_not(None))

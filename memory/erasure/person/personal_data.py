@@ -36,7 +36,7 @@ COLUMNS: Mapping[str, Columns] = {
     "active_conversations": Columns(names=("conversation_id", "owner"), texts=("summary",)),
     "context_entries": Columns(names=("user_id",), texts=("item", "value")),
     "memories": Columns(names=("user_id",), texts=("content", "subjects")),
-    "memory_owners": Columns(names=("owner",)),
+    "memory_owners": Columns(names=("owner",), texts=("reason",)),
     "session_memories": Columns(names=("conversation_id",)),
     "memory_aliases": Columns(names=("owner",), texts=("name", "other")),
     "memory_tags": Columns(texts=("tag",)),

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import exists, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
-from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
+from memory.sql.memory_rows import is_active
+from memory.sql.owner_links import with_replaced as chain_of
+from memory.sql.tables import memories, memory_owners, memory_sources, messages
 from memory.text.names import fold
 
 SET_BY_HAND = ""
@@ -109,15 +111,9 @@ def _words(text: str) -> list[str]:
 
 async def with_replaced(connection: AsyncConnection, memory_ids: Collection[str]) -> set[str]:
     """These memories and those that they had replaced for everybody, which are deleted with them."""
-    found, new = set(memory_ids), set(memory_ids)
-    active = exists().where(
-        memory_owners.c.memory_id == memory_updates.c.old_id, memory_owners.c.superseded == 0
-    )
-    while new:
-        replaced = select(memory_updates.c.old_id).where(memory_updates.c.new_id.in_(new), ~active)
-        new = set((await connection.execute(replaced)).scalars()) - found
-        found |= new
-    return found
+    found = await chain_of(connection, memory_ids)
+    holding = select(memory_owners.c.memory_id).where(memory_owners.c.memory_id.in_(found), is_active())
+    return found.difference(await connection.scalars(holding)).union(memory_ids)
 
 
 async def read(
@@ -154,5 +150,5 @@ async def links_of(connection: AsyncConnection, memory_ids: Collection[str]) -> 
     for row in await connection.execute(
         select(memory_owners).where(memory_owners.c.memory_id.in_(memory_ids))
     ):
-        found.setdefault(row.memory_id, {})[row.owner] = not row.superseded
+        found.setdefault(row.memory_id, {})[row.owner] = row.superseded_by is None
     return found

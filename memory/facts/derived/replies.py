@@ -36,7 +36,6 @@ from memory.sql.tables import (
     memories,
     memory_owners,
     memory_sources,
-    memory_updates,
     messages,
     tasks,
 )
@@ -178,7 +177,7 @@ def _ended() -> CompoundSelect[Any]:
         memories, memory_sources, and_(states.memory_id == memories.c.id, states.message_id.in_(ids))
     )
     given = or_(memories.c.id.in_(ids), states.message_id.is_not(None))
-    replaced = and_(memory_owners.c.owner == bindparam("of"), memory_owners.c.superseded == 1)
+    replaced = and_(memory_owners.c.owner == bindparam("of"), memory_owners.c.superseded_by.is_not(None))
     columns = (tasks.c.id, active_conversations.c.id, context_entries.c.message_id)
     return union_all(
         select(messages.c.id, nobody.label("stating"), messages.c.outdated_at.label("at")).where(
@@ -190,9 +189,8 @@ def _ended() -> CompoundSelect[Any]:
         .where(given, memories.c.expires_at <= now),
         select(memories.c.id, states.message_id, func.max(new.c.created_at))
         .select_from(stated)
-        .join(memory_updates, memory_updates.c.old_id == memories.c.id)
-        .join(new, new.c.id == memory_updates.c.new_id)
         .join(memory_owners, memory_owners.c.memory_id == memories.c.id)
+        .join(new, new.c.id == memory_owners.c.superseded_by)
         .where(given, replaced)
         .group_by(memories.c.id, states.message_id),
         *(select(column, nobody, never).where(column.in_(ids)) for column in columns),

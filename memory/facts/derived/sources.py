@@ -31,7 +31,6 @@ from memory.sql.tables import (
     memories,
     memory_owners,
     memory_sources,
-    memory_updates,
     messages,
 )
 
@@ -115,16 +114,15 @@ def _has_ended(
 ) -> ColumnElement[bool]:
     """True for a row of `memory_sources` whose fact has expired, or has been ended for this owner by another
     message."""
-    link, anew = memory_owners.alias("link"), memory_sources.alias("anew")
-    current = memory_owners.alias("current")
+    link, anew, current = (table.alias() for table in (memory_owners, memory_sources, memory_owners))
     expired = exists().where(memories.c.id == states.c.memory_id, memories.c.expires_at <= now)
     by_itself = (
         exists()
-        .where(memory_updates.c.old_id == states.c.memory_id, memory_updates.c.new_id == anew.c.memory_id)
+        .where(link.c.memory_id == states.c.memory_id, link.c.superseded_by == anew.c.memory_id)
         .where(anew.c.message_id == states.c.message_id, current.c.memory_id == anew.c.memory_id)
-        .where(current.c.owner == owner, current.c.superseded == 0)
+        .where(current.c.owner == owner, current.c.superseded_by.is_(None))
     )
-    ended = (link.c.memory_id == states.c.memory_id, link.c.owner == owner, link.c.superseded == 1)
+    ended = (link.c.memory_id == states.c.memory_id, link.c.owner == owner, link.c.superseded_by.is_not(None))
     return or_(
         expired.correlate(states),
         and_(exists().where(*ended).correlate(states), ~by_itself.correlate(states)),

@@ -800,7 +800,7 @@ class World:
         owners = [user_key(self.user(n)) for n in USERS if n != name]
         links, summaries, entries = t.memory_owners.c, t.active_conversations.c, t.context_entries.c
         queries = (
-            select(links.owner, t.memories.c.content, links.superseded)
+            select(links.owner, t.memories.c.content, links.superseded_by.is_(None))
             .join(t.memories)
             .where(links.owner.in_(owners)),
             select(t.messages.c.seq, t.messages.c.text).where(

@@ -27,7 +27,7 @@ FREE_OF_PERSONAL_DATA = {
         "created_at expires_at id importance indexed_under last_accessed_at message_id place revision "
         "source type uses"
     ),
-    "memory_owners": "content_key memory_id superseded",
+    "memory_owners": "content_key memory_id superseded_at superseded_by",
     "memory_aliases": "memory_id",
     "memory_tags": "memory_id",
     "memory_sources": "memory_id message_id",

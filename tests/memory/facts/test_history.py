@@ -265,3 +265,14 @@ async def test_what_was_told_to_everybody_is_taken_back_by_who_told_it(stack: St
         await stack.history.undo(str(new.id), Audience.of("ben"), "ben", stack.clock.now)
     await stack.history.undo(str(new.id), Audience.of("admin"), "admin", stack.clock.now)
     assert await stack.known("ben") == {CITIES[0]}
+
+
+@on_both
+async def test_told_again_after_it_expired_it_gave_way_to_itself_told_anew(stack: Stack) -> None:
+    first = await stack.remember("Mickael is ill", "mickael", ttl="1h")
+    stack.clock.move(hours=2)
+    again = await stack.remember("Mickael is ill", "mickael", ttl="1d")
+    [step] = await stack.history.of(str(again.id), MICKAEL)
+    assert (step.old_id, step.new_id, step.reason) == (first.id, again.id, "had expired")
+    with pytest.raises(NotFound, match="nothing that could be brought back"):
+        await stack.history.undo(str(again.id), MICKAEL, "mickael", stack.clock.now)

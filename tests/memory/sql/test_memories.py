@@ -17,8 +17,8 @@ from memory.facts.compare import content_key
 from memory.records import Memory
 from memory.sql.engine.errors import Overtaken
 from memory.sql.indexing import count_due
-from memory.sql.memories import link
 from memory.sql.memory_rows import UNINDEXED_CANDIDATES
+from memory.sql.owner_links import link
 from memory.sql.tables import memories, memory_owners
 
 if TYPE_CHECKING:
