@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from agent import Companion, Settings
+from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 
 FOLDER = Path(__file__).parents[1] / "data" / "second_edition"
@@ -44,7 +45,9 @@ async def settings(on_database: str, tmp_path: Path, request: pytest.FixtureRequ
 async def migrate(url: str) -> None:
     """As `hachi migrate` does, which a database server needs."""
     database = Database.connect(url, Path())
-    await database.migrate()
+    with pytest.raises(StoreUnavailable, match=r"make a backup of it.* run `hachi migrate --yes`"):
+        await database.migrate()
+    assert await database.migrate(backed_up=True)
     await database.close()
 
 
