@@ -231,11 +231,19 @@ class Companion:
     # Memories.
 
     async def search_memories(
-        self, query: str, *, user: str, place: Where = None, limit: int = 10, subjects: Sequence[str] = ()
+        self,
+        query: str,
+        *,
+        user: str,
+        place: Where = None,
+        limit: int = 10,
+        subjects: Sequence[str] = (),
+        author: str = "",
     ) -> list[Hit]:
-        """Facts and past messages, best first."""
+        """Facts and past messages, best first; with `author` what a person of this name said or, with
+        "hachi", its replies, which no other search brings."""
         return await self.services.memories.search(
-            query, user=user, place=place, limit=limit, subjects=subjects
+            query, user=user, place=place, limit=limit, subjects=subjects, author=author
         )
 
     async def remember(

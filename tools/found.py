@@ -20,17 +20,23 @@ LONGEST_HIT = 1_500
 LONGEST_CONTEXT = 120
 """Characters of a line around a found message."""
 LONGEST_RESULT = 4_000
-"""Characters of one result."""
+"""Characters of one result, unless a `limit` asks for more."""
+FOR_EACH = 100
+"""So many characters a result may have for each of the `limit` things."""
 Entry = dict[str, Any] | list[str]
 """A fact or summary, or an excerpt."""
 
 NEWEST = 10
 """How many of the newest a search shows that found nothing."""
+BESIDE = timedelta(days=1)
+"""What is searched on either side of a day that a model names: where somebody else spoke, it may have been
+another day."""
 
+MORE = "{count} more; search again for them, or with a higher limit"
 NOTHING = "nothing was found"
 NOTHING_YET = "nothing is remembered yet"
 SEEN = "what you see already, in the prompt or in an earlier result, is left out"
-NOTHING_NEW = f"nothing else was found; {SEEN}"
+NOTHING_NEW = "nothing new was found: you see already what matches, in the prompt or in an earlier result"
 NEWEST_ONLY = "the index is away or being built: older messages and facts may be missing"
 
 
@@ -59,6 +65,11 @@ class Reader:
         return self.shown | {hit.id for hit in self.recalled}
 
     @property
+    def sees(self) -> bool:
+        """Whether there is anything that it sees, beside the message that the search is for."""
+        return bool(self.seen - {self.message_id})
+
+    @property
     def recalled(self) -> list[Hit]:
         return [hit for hits in (*self.searches, *self.lists) for hit in hits]
 
@@ -78,61 +89,72 @@ async def find(
     of them is none. Where nothing was found, the newest stand under `newest`, once a turn."""
     recall = reader.recall
     aliases = await recall.aliases(reader.audience)
-    hits = await recall.search(
+    found = await recall.look(
         query,
         reader.audience,
         limit=limit + len(reader.recalled),
         subjects=subjects,
         exclude=reader.shown,
         kinds=frozenset({kind}) if kind else KINDS,
-        since=_day("since", since, reader.zone),
-        until=_day("until", until, reader.zone, after=1),
+        since=_day("since", since, reader.zone, -BESIDE),
+        until=_day("until", until, reader.zone, timedelta(days=1) + BESIDE),
         author=author or "",
         aliases=aliases,
+        zone=reader.zone,
     )
-    brought = reader.searches if query.strip() else reader.lists
-    found = await _shown(reader, relevant(hits), limit, brought)
-    partial = recall.partial
-    if not hits and not reader.lists:  # once a turn: a second list would only go further back
+    asked, known = bool(query.strip()), found.known - {reader.message_id}
+    brought = reader.searches if asked else reader.lists
+    result = await _shown(
+        reader, relevant(found.hits), limit, brought, known=bool(known) if asked else reader.sees
+    )
+    if not (found.hits or known or reader.lists):  # once a turn: a second list would only go further back
         beside = [hit.id for hit in reader.recalled] + [*reader.shown]
         latest = await recall.search("", reader.audience, limit=NEWEST, exclude=beside, aliases=aliases)
-        if listed := (await _shown(reader, latest, NEWEST, reader.lists))["memories"]:
-            found |= {"newest": listed}
-            found["note"] = NOTHING if found["note"] == NOTHING_YET else found["note"]
-    if partial:
-        found["note"] = "; ".join(filter(None, [found.get("note"), NEWEST_ONLY]))
+        listed = await _shown(reader, latest, NEWEST, reader.lists, known=reader.sees)
+        if listed["memories"]:
+            result |= {"note": NOTHING, "newest": listed["memories"]}
+    if found.partial:
+        result["note"] = "; ".join(filter(None, [result.get("note"), NEWEST_ONLY]))
     if names := aliases.others(query):
-        found["also_known_as"] = list(names)
-    return found
+        result["also_known_as"] = list(names)
+    return result
 
 
 async def newest(reader: Reader, limit: int) -> dict[str, Any]:
     """The newest facts that the reader does not see yet."""
     listed = await reader.recall.recent(reader.audience, limit, reader.seen)
-    return await _shown(reader, listed, limit, reader.lists)
+    return await _shown(reader, listed, limit, reader.lists, known=reader.sees)
 
 
-def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> datetime | None:
-    """The beginning of the day in the person's zone, or of one so many days after it. A time is dropped."""
+def _day(name: str, written: str | None, zone: tzinfo, after: timedelta) -> datetime | None:
+    """The beginning of the day in the person's zone, or so long after it. A time is dropped."""
     if written is None:
         return None
     try:
-        day = date.fromisoformat(written.strip()[: len("2026-03-09")]) + timedelta(days=after)
-        return datetime.combine(day, time(), zone)
+        return datetime.combine(
+            date.fromisoformat(written.strip()[: len("2026-03-09")]) + after, time(), zone
+        )
     except (ValueError, OverflowError) as error:
         raise TryAgain(f"{name}: give a day such as 2026-03-09") from error
 
 
 async def _shown(
-    reader: Reader, hits: Sequence[Hit], limit: int, brought: list[Sequence[Hit]]
+    reader: Reader,
+    hits: Sequence[Hit],
+    limit: int,
+    brought: list[Sequence[Hit]],
+    *,
+    known: bool,
 ) -> dict[str, Any]:
-    """The best of the hits that the reader has not been shown yet, as many as fit. They are added to what was
-    `brought`, and count as seen."""
-    known = reader.seen
-    new = [hit for hit in hits if hit.id not in known][:limit]
-    around = await reader.recall.around(new, reader.audience)
-    ids = short_ids([hit.id for hit in new if hit.memory])
-    told_by = await reader.recall.told_by(new, reader.audience)
+    """The best of the hits that the reader has not been shown yet, as many as fit, and what to say of the
+    rest; `known` says whether the prompt holds others. They are added to what was `brought`, and count as
+    seen."""
+    seen = reader.seen
+    new = [hit for hit in hits if hit.id not in seen]
+    best = new[:limit]
+    around = await reader.recall.around(best, reader.audience)
+    ids = short_ids([hit.id for hit in best if hit.memory])
+    told_by = await reader.recall.told_by(best, reader.audience)
 
     def entries_of(parts: Sequence[Hit | Excerpt]) -> list[Entry]:
         return [
@@ -141,15 +163,21 @@ async def _shown(
         ]
 
     def characters(count: int) -> int:
-        return sum(map(_size, entries_of(excerpts(new[:count], around, known))))
+        return sum(map(_size, entries_of(excerpts(best[:count], around, seen))))
 
-    most = bisect_right(range(2, len(new) + 1), LONGEST_RESULT, key=characters) + 1
-    parts = excerpts(new[:most], around, known)
-    entries, texts = entries_of(parts), {hit.id: hit for hit in new}
+    room = max(LONGEST_RESULT, FOR_EACH * limit)
+    most = bisect_right(range(2, len(best) + 1), room, key=characters) + 1
+    parts = excerpts(best[:most], around, seen)
+    entries, texts = entries_of(parts), {hit.id: hit for hit in best}
     brought.append([hit for one in parts for hit in _texts(one, texts)])
-    if known - {reader.message_id}:
-        return {"memories": entries, "note": SEEN if entries else NOTHING_NEW}
-    return {"memories": entries} if entries else {"memories": [], "note": NOTHING_YET}
+    result: dict[str, Any] = {"memories": entries}
+    if entries and len(new) > most:
+        result["more"] = MORE.format(count=len(new) - most)
+    if known or len(new) < len(hits):
+        result["note"] = SEEN if entries else NOTHING_NEW
+    elif not entries:
+        result["note"] = NOTHING if reader.sees else NOTHING_YET
+    return result
 
 
 def _hit(hit: Hit, ids: dict[str, str], told_by: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:

@@ -46,13 +46,13 @@ Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(
 Blank = Annotated[str | None, BeforeValidator(none_if_blank)]
 Since = Annotated[Blank, Field(description="only what was said on this day or later: 2026-03-09")]
 Until = Annotated[Blank, Field(description="only what was said on this day or before it")]
-Author = Annotated[Blank, Field(description="only what this person said")]
+Author = Annotated[Blank, Field(description='only what this person said; "hachi" for what you said')]
 OfKind = Annotated[
     Literal["memory", "message", "summary"] | None,
     BeforeValidator(none_if_blank),
     Field(description="only facts (memory), messages or summaries"),
 ]
-Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
+Limit = Annotated[int, Field(ge=1, le=100, description="how many at most; over 40 makes the result longer")]
 
 
 async def search_memories(
@@ -72,8 +72,9 @@ async def search_memories(
     """Search what was said and learned before: facts and past messages, by meaning and words, best first.
     Messages come as excerpts of conversations, each a list of its time and its lines; lines that begin with ~
     were not found but stand around one that was, and may be cut. `told_by` says who told a fact in a shared
-    place. Times are by the person's clock. Without a query, or with `since` or `until` alone, it lists the
-    newest; a search that finds nothing says so and adds the `newest`."""
+    place. Times are by the person's clock. `more` says how much else matches. What you said yourself comes up
+    with `author` "hachi" alone. Without a query, or with `since` or `until` alone, it lists the newest; a
+    search that finds nothing says so and adds the `newest`."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     return await find(
@@ -87,9 +88,8 @@ async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str,
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     found = await newest(turn.reader, limit)
-    if tasks := await turn.tasks.list(turn.user, turn.place):
-        found["open_tasks"] = [_task(task, turn.zone) for task in tasks[:MOST_TASKS]]
-    return found
+    tasks = await turn.tasks.list(turn.user, turn.place)
+    return found | {"open_tasks": [_task(task, turn.zone) for task in tasks[:MOST_TASKS]]}
 
 
 async def remember(

@@ -66,10 +66,17 @@ class MemoryService:
     clock: Callable[[], datetime]
 
     async def search(
-        self, query: str, *, user: str, place: Where = None, limit: int = 10, subjects: Sequence[str] = ()
+        self,
+        query: str,
+        *,
+        user: str,
+        place: Where = None,
+        limit: int = 10,
+        subjects: Sequence[str] = (),
+        author: str = "",
     ) -> list[Hit]:
-        tags = checked("subjects", subjects_of, subjects)
-        return await self.recall.search(query, audience_of(user, place), limit=limit, subjects=tags)
+        tags, audience = checked("subjects", subjects_of, subjects), audience_of(user, place)
+        return await self.recall.search(query, audience, limit=limit, subjects=tags, author=author)
 
     async def remember(
         self,

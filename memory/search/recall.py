@@ -5,6 +5,8 @@
    leave out messages, or keep to the time that the question names ("last week").
 3. Without a question it lists the newest statements, or those from the given time.
 
+What the companion said is no evidence: its replies are found only by a search for what their `author` said.
+
 The index proposes, SQL decides: the row of every hit is read again for this audience, at this moment.
 `memory.search.ranking` then orders the hits.
 """
@@ -13,7 +15,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
@@ -28,11 +30,11 @@ from memory.index.sync import IndexSync
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
-from memory.search.ranking import DEPTH, Candidate, rank
+from memory.search.ranking import DEPTH, Candidate, matching, rank
 from memory.search.time_ranges import time_span
 from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import Line
-from memory.sql.messages import Transcript
+from memory.sql.messages import HACHI, Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries
 from memory.text.names import Aliases, called, named, spelled, without_names
 from memory.text.tags import tags
@@ -42,6 +44,8 @@ log = logging.getLogger("hachi.memory")
 MESSAGES: frozenset[Kind] = frozenset({"message"})
 BY_AUTHOR = 4 * DEPTH
 """Hits to ask of each lane if only those of one author are wanted."""
+BESIDE_REPLIES = 2 * DEPTH
+"""Hits to ask of each lane where replies are among them, which are left out."""
 NEWEST_SUMMARIES = 2
 """The most summaries in a list of the newest. Older summaries are found by their words."""
 FLOOR = 0.8
@@ -50,8 +54,19 @@ question. On LoCoMo it loses no evidence among the first 10; the whole threshold
 COLD_START = 5
 """An audience with fewer own facts counts as new."""
 
-_partial = ContextVar("partial", default=False)
 _without_index: ContextVar[str | None] = ContextVar("without_index", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found."""
+
+    hits: Sequence[Hit]
+    """All of them, best first; of the newest, as many as were asked for."""
+    known: frozenset[str] = frozenset()
+    """What else matches, of the ids that were to be left out."""
+    partial: bool = False
+    """Whether something may be missing that is older, or that only its meaning shows."""
 
 
 class Recall:
@@ -82,12 +97,13 @@ class Recall:
         """Why the last search of this task read the newest rows instead of the whole index."""
         return _without_index.get()
 
-    @property
-    def partial(self) -> bool:
-        """Whether that search may have missed what is older, or what only the meaning shows."""
-        return _partial.get()
-
     async def search(
+        self, question: str, audience: Audience, *, limit: int = 10, **narrowed: Any
+    ) -> list[Hit]:
+        """The first `limit` hits of `look`, which says how a search is narrowed."""
+        return [*(await self.look(question, audience, limit=limit, **narrowed)).hits[:limit]]
+
+    async def look(
         self,
         question: str,
         audience: Audience,
@@ -100,33 +116,35 @@ class Recall:
         until: datetime | None = None,
         author: str = "",
         aliases: Aliases | None = None,
-    ) -> list[Hit]:
+        zone: tzinfo = UTC,
+    ) -> Found:
         """Facts, messages and summaries that match the question, best first; without one the newest.
 
-        `subjects` selects facts with one of these tags, `author` what a person of this name said, `since` and
-        `until` what was said from one moment to before the other; `exclude` lists ids to leave out; `aliases`
-        are read from the database unless given. Without an embedder it searches by words alone, and without
-        the index the newest rows: `without_index` then says why.
+        `subjects` selects facts with one of these tags, `author` what a person of this name said, or the
+        companion, `since` and `until` what was said from one moment to before the other; `exclude` lists ids
+        to leave out; `aliases` are read from the database unless given; `zone` is that of a day that the
+        question names. The first `limit` hits count as recalled. Without an embedder it searches by words
+        alone, and without the index the newest rows: `without_index` then says why.
         """
         if not audience.keys or limit < 1:
-            return []
+            return Found(())
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
             _without_index.set(None)
-            _partial.set(False)
             aliases = aliases or await self.aliases(audience)
-            wanted = _Wanted(
-                question, audience, self._clock(), limit, frozenset(exclude), kinds, since, until, author
-            )
+            now = self._clock().astimezone(zone)
+            wanted = _Wanted(question, audience, now, limit, frozenset(exclude), kinds, since, until, author)
             if not question.strip():
-                hits = await self._newest(wanted, aliases.of(tags(subjects)))
-            elif not (hits := await self._matching(wanted, aliases, subjects)) and not (author or subjects):
-                hits = await self._newest_of(
-                    called(question, await self._transcript.authors(audience)), wanted
-                )
+                found = Found(await self._newest(wanted, aliases.of(tags(subjects))))
+            else:
+                found = await self._matching(wanted, aliases, subjects)
+                if not (found.hits or author or subjects):
+                    named = called(question, await self._transcript.authors(audience) - {HACHI})
+                    found = replace(found, hits=await self._newest_of(named, wanted))
+            hits = found.hits[:limit]
             note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
             self._recalled.update(hit.id for hit in hits if hit.kind == "memory")
             self._count("", {"retrieved": len(hits)})
-            return hits
+            return found
 
     async def aliases(self, audience: Audience) -> Aliases:
         """The groups of names that belong to one person, as far as this audience may know."""
@@ -150,9 +168,14 @@ class Recall:
             return [_memory_hit(memory, 1.0) for memory in memories]
 
     async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
-        """Each found message with the lines around it that this audience may read, for `excerpts`."""
-        found = [hit.id for hit in hits if hit.kind == "message"]
-        return await self._transcript.neighbours(found, audience)
+        """Each found message with the lines of people around it that this audience may read, for
+        `excerpts`."""
+        found = {hit.id for hit in hits if hit.kind == "message"}
+        around = await self._transcript.neighbours(found, audience)
+        return {
+            id: [line for line in lines if line.message.role == "user" or line.message.id in found]
+            for id, lines in around.items()
+        }
 
     async def told_by(self, hits: Sequence[Hit], audience: Audience) -> dict[str, str]:
         """The names of who told the found facts, by the facts' ids. In private all are the person's own."""
@@ -175,10 +198,12 @@ class Recall:
                 self._recalled |= recalled
                 raise
 
-    async def _matching(self, wanted: "_Wanted", aliases: Aliases, subjects: Collection[str]) -> list[Hit]:
+    async def _matching(self, wanted: "_Wanted", aliases: Aliases, subjects: Collection[str]) -> Found:
         await self._indexing.begin()  # an earlier process may have left rows that are not indexed
         text = aliases.widened(wanted.question)
-        topic = _topic(text, await self._transcript.authors(wanted.audience))
+        authors = await self._transcript.authors(wanted.audience)
+        topic = _topic(text, authors)
+        depth = BESIDE_REPLIES if HACHI in authors else DEPTH
         asked = Question(
             audience=wanted.audience.keys,
             now=wanted.now,
@@ -188,19 +213,20 @@ class Recall:
             subjects=aliases.of(tags(subjects)),
             since=wanted.since,
             until=wanted.until,
-            limit=BY_AUTHOR if wanted.author else DEPTH,
+            limit=BY_AUTHOR if wanted.author else depth,
         )
         rankings = await self._rankings(wanted.question, asked)
         _without_index.set(rankings[0].without_index)
-        _partial.set(rankings[0].partial)
-        found = await self._rows(rankings, wanted)
-        lanes = _merged(rankings)
+        rows, replies = await self._rows(rankings, wanted)
+        lanes, found = _merged(rankings, replies), rows.without(wanted.exclude)
         floor = FLOOR * self._embedder.thresholds.recall
         ranked = rank(text, lanes, found.candidates, wanted.now, floor=floor, half_life=self._half_life)
         note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))
         if self.without_index:
             note(without_index=self.without_index)
-        return [found.hit(id, score) for id, score in ranked[: wanted.limit] if score > 0.0]
+        hits = [found.hit(id, score) for id, score in ranked if score > 0.0]
+        alike = matching(lanes, floor, ("words",), ("dense",))
+        return Found(hits, wanted.exclude & rows.candidates.keys() & alike, rankings[0].partial)
 
     async def _vector(self, text: str) -> Any:
         try:
@@ -240,7 +266,7 @@ class Recall:
             most = BY_AUTHOR * limit if wanted.author else 2 * limit
             evidence = {memory.message_id for memory in memories}
             messages = await self._transcript.newest(wanted.audience, most, exclude=exclude, **times)
-            messages = [message for message in messages if message.id not in evidence]
+            messages = [one for one in messages if one.id not in evidence and not _is_reply(one, wanted)]
         if "summary" in wanted.kinds and not subjects:
             summaries = await self._conversations.newest(
                 wanted.audience, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
@@ -259,17 +285,19 @@ class Recall:
         listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
         return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
-    async def _rows(self, rankings: Sequence[Rankings], wanted: "_Wanted") -> "_Found":
+    async def _rows(self, rankings: Sequence[Rankings], wanted: "_Wanted") -> tuple["_Found", frozenset[str]]:
+        """The rows of the index's hits, and which hits are replies and no evidence."""
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         for hit in (hit for found in rankings for name in LANES for hit in getattr(found, name)):
-            if hit.id not in wanted.exclude:
-                ids[hit.kind].add(hit.id)
+            ids[hit.kind].add(hit.id)
+        messages = await self._transcript.by_ids(ids["message"], wanted.audience)
         found = _Found(
             await self._store.by_ids(ids["memory"], wanted.audience, wanted.now),
-            await self._transcript.by_ids(ids["message"], wanted.audience),
+            messages,
             await self._conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
         )
-        return await self._by_author(found, wanted)
+        replies = frozenset(id for id, message in messages.items() if _is_reply(message, wanted))
+        return await self._by_author(found.without(replies), wanted), replies
 
     async def _by_author(self, found: "_Found", wanted: "_Wanted") -> "_Found":
         """What a person of the wanted name said. Who is called exactly so is meant before others."""
@@ -312,6 +340,13 @@ class _Found:
             **{id: _summary(conversation) for id, conversation in self.summaries.items()},
         }
 
+    def without(self, ids: Collection[str]) -> "_Found":
+        return _Found(
+            {id: m for id, m in self.memories.items() if id not in ids},
+            {id: m for id, m in self.messages.items() if id not in ids},
+            {id: s for id, s in self.summaries.items() if id not in ids},
+        )
+
     def by(self, authors: Collection[str], names: Mapping[str, str]) -> "_Found":
         """What these people said; `names` are the tellers' names. Summaries have no author."""
         return _Found(
@@ -336,6 +371,11 @@ def _topic(question: str, authors: Collection[str]) -> str:
     return rest if words.query(rest) else question
 
 
+def _is_reply(message: Message, wanted: "_Wanted") -> bool:
+    """Whether the companion said it, and nobody asks for what one author said."""
+    return message.role == "assistant" and not wanted.author
+
+
 def _memory_hit(memory: Memory, score: float) -> Hit:
     return Hit(
         memory.id,
@@ -348,12 +388,14 @@ def _memory_hit(memory: Memory, score: float) -> Hit:
     )
 
 
-def _merged(rankings: Sequence[Rankings]) -> dict[str, list[tuple[str, float]]]:
+def _merged(rankings: Sequence[Rankings], without: Collection[str]) -> dict[str, list[tuple[str, float]]]:
     """The hits of each lane over all searches, best first. Scores of one question are comparable."""
     lanes: dict[str, list[tuple[str, float]]] = {}
     for name in LANES:
         scores = {hit.id: hit.score for found in reversed(rankings) for hit in getattr(found, name)}
-        lanes[name] = sorted(scores.items(), key=lambda pair: -pair[1])
+        lanes[name] = sorted(
+            ((id, score) for id, score in scores.items() if id not in without), key=lambda pair: -pair[1]
+        )
     return lanes
 
 
@@ -371,9 +413,8 @@ def _fact(memory: Memory) -> Candidate:
 
 
 def _message(message: Message) -> Candidate:
-    ours = message.role == "assistant"
-    return Candidate("message", message.text, message.author, message.sent_at, ours=ours)
+    return Candidate("message", message.text, message.author, message.sent_at)
 
 
 def _summary(conversation: ActiveConversation) -> Candidate:
-    return Candidate("summary", conversation.summary, "", conversation.updated_at, ours=True)
+    return Candidate("summary", conversation.summary, "", conversation.updated_at)

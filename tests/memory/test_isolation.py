@@ -149,6 +149,7 @@ class World:
         hits = await stack.recall.recent(audience, 50)
         for question in QUESTIONS:
             hits += await stack.recall.search(question, audience, limit=50)
+            hits += await stack.recall.search(question, audience, limit=50, author="hachi")
         texts |= {hit.content for hit in hits}
         assert {hit.id for hit in hits if hit.kind == "memory"} <= {memory.id for memory in read}
         for id in set(self.ids):

@@ -12,7 +12,7 @@ from agent import Companion
 from agent.turn.turn import receive
 from agent.types import TurnRequest
 from memory.audience import PRIVATE, Place
-from tools.found import NEWEST_ONLY, NOTHING_NEW, NOTHING_YET, SEEN
+from tools.found import NEWEST_ONLY, NOTHING, NOTHING_NEW, NOTHING_YET, SEEN
 
 CHANNEL = Place(("acme", "general"))
 
@@ -123,6 +123,39 @@ async def test_of_many_finds_the_best_are_shown_as_far_as_they_fit(turn: Any) ->
     assert 3_400 < sum(len(line) for one in found for line in one) <= 4_000
 
 
+async def test_a_result_says_how_much_more_there_is_and_a_limit_makes_it_longer(turn: Any) -> None:
+    await converse(turn, *[("Ana", f"kayak {n} " + "and the old boat house " * 10) for n in range(30)])
+
+    async def searched(**given: Any) -> tuple[int, int]:
+        found = await turn.call("search_memories", query="kayak", **given)
+        count = sum("kayak" in line for entry in found["memories"] for line in entry[1:])
+        return count, int(found.get("more", "0 more").split(" more")[0])
+
+    few, left = await searched(limit=3)
+    assert (few, left) == (3, 27)
+    rest, left = await searched()
+    assert 0 < left == 27 - rest, "it is full"
+    assert await searched() == (left, 0), "nothing comes twice"
+    turn.context.searches.clear()
+    assert (await searched(limit=80))[0] == 30
+
+
+async def test_what_hachi_said_comes_up_where_it_is_asked_for_alone(turn: Any) -> None:
+    said = [("Ana", "Where is my kayak?"), ("hachi", "Your kayak is in the cellar."), ("Ana", "Not there!")]
+    for minute, (author, text) in enumerate(said):
+        role = "assistant" if author == "hachi" else "user"
+        await import_message(turn, author, text, role=role, sent_at=f"2025-05-01T10:{minute:02}:00+00:00")
+
+    for query in ("kayak in the cellar", ""):
+        found = await turn.call("search_memories", query=query)
+        assert "cellar" not in str(found), "neither as a hit nor around one"
+        assert "Where is my kayak?" in str(found)
+        turn.context.searches.clear()
+    found = await turn.call("search_memories", query="kayak", author="hachi")
+    assert "hachi: Your kayak is in the cellar." in str(found)
+    assert [hit.author for hit in turn.context.found] == ["hachi"]
+
+
 async def test_in_a_shared_place_a_fact_says_who_told_it(turn_of: Any, pet: Companion) -> None:
     asked = TurnRequest("Cleo loves climbing", "ben", pet.clock(), CHANNEL, author="Ben")
     received = await receive((await pet.runtime()).turn, asked)
@@ -136,7 +169,7 @@ async def test_in_a_shared_place_a_fact_says_who_told_it(turn_of: Any, pet: Comp
 
 
 async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:
-    for day, author in (("10", "Bob"), ("11", "Ana"), ("12", "Bob")):
+    for day, author in (("05", "Bob"), ("10", "Bob"), ("11", "Ana"), ("12", "Bob")):
         await import_message(
             turn,
             author,
@@ -153,11 +186,12 @@ async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:
         turn.context.searches.clear()
         return await days(kind="message", **given)
 
-    assert await fresh() == {"10", "11", "12"}
-    assert await fresh(since="2025-05-12") == {"11", "12"}
-    assert await fresh(until="2025-05-12", since=None) == {"10", "11"}
-    assert await fresh(since="2025-05-12T08:00", until="2025-05-12") == {"11"}
-    assert await fresh(author="bob") == {"10", "12"}
+    assert await fresh() == {"05", "10", "11", "12"}
+    assert await fresh(since="2025-05-13") == {"11", "12"}, "a day before it too"
+    assert await fresh(until="2025-05-07", since=None) == {"05"}
+    assert await fresh(since="2025-05-12T08:00", until="2025-05-12") == {"10", "11", "12"}
+    assert await fresh(since="2025-05-07", until="2025-05-07") == {"05"}
+    assert await fresh(author="bob") == {"05", "10", "12"}
     turn.context.searches.clear()
     assert await contents(turn, "search_memories", query="green boat", kind="memory") == [
         "Ana owns a green boat"
@@ -169,14 +203,17 @@ async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:
 async def test_an_empty_memory_says_so(turn: Any, turn_of: Callable[..., Any]) -> None:
     empty = {"memories": [], "note": NOTHING_YET, "ok": True}
     assert await turn.call("search_memories", query="kayak") == empty
-    assert await turn.call("get_recent_memories") == empty
+    assert await turn.call("get_recent_memories") == empty | {"open_tasks": []}
     await remember(turn, "Ana skis")
     turn.context.lists.clear()
     found = await turn.call("search_memories", query="zzzz")
-    assert (found["memories"], found["note"]) == ([], "nothing was found")
+    assert found["memories"] == []
     assert [memory["content"] for memory in found["newest"]] == ["Ana skis"]
+    assert found["note"] == NOTHING
     shown = frozenset({str(turn.context.decisions[0].id)})
-    assert (await turn_of("ana", shown=shown).call("search_memories", query="skis"))["note"] == NOTHING_NEW
+    for query, note in (("skis", NOTHING_NEW), ("zzzz", NOTHING)):
+        again = await turn_of("ana", shown=shown).call("search_memories", query=query)
+        assert again == {"memories": [], "note": note, "ok": True}
 
 
 async def test_a_search_without_a_query_lists_the_newest(turn: Any, clock: Any) -> None:
@@ -185,10 +222,10 @@ async def test_a_search_without_a_query_lists_the_newest(turn: Any, clock: Any) 
         clock.advance(days=1)
     assert await contents(turn, "search_memories") == ["Ana saw Oslo", "Ana saw Rome"]
     turn.context.lists.clear()
-    assert await contents(turn, "search_memories", query=None, until="2026-11-21") == ["Ana saw Rome"]
+    assert await contents(turn, "search_memories", query=None, until="2026-11-20") == ["Ana saw Rome"]
 
 
-async def test_that_the_index_is_away_and_that_something_was_seen_are_both_said(
+async def test_that_the_index_is_away_and_that_nothing_was_found_are_both_said(
     turn: Any, turn_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = turn.context.recall._search
@@ -198,7 +235,7 @@ async def test_that_the_index_is_away_and_that_something_was_seen_are_both_said(
 
     monkeypatch.setattr(turn.context.recall, "_search", without_index)
     seen = await turn_of("ana", shown=frozenset({"m1"})).call("search_memories", query="boat")
-    assert seen["note"] == f"{NOTHING_NEW}; {NEWEST_ONLY}"
+    assert seen["note"] == f"{NOTHING}; {NEWEST_ONLY}"
 
 
 async def test_what_a_search_has_just_found_is_not_stored_as_new(turn: Any) -> None:

@@ -40,6 +40,7 @@ class FoundMemory(Answer):
 class FoundMemories(Answer):
     memories: list[FoundMemory]
     newest: Annotated[list[FoundMemory] | None, Field(description="where nothing was found")] = None
+    more: Annotated[str | None, Field(description="how much else matches")] = None
     note: str | None = None
     also_known_as: list[str] | None = None
 

@@ -83,7 +83,8 @@ class World:
                 found += await self.pet.components.recall.recent(audience_of(**at), 100)
                 found.append(await self.pet.context(**at))
                 for _, question in FACTS:
-                    found += await self.pet.search_memories(question, **at, limit=100)
+                    for author in ("", "hachi"):
+                        found += await self.pet.search_memories(question, **at, limit=100, author=author)
         return "\n".join(map(str, found))
 
     async def traces(self) -> list[Any]:

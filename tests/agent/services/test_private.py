@@ -62,7 +62,8 @@ async def readable(pet: Companion, user: str, place: str | None) -> str:
     found += await pet.memories(**at)
     found += await pet.messages(**at, limit=100)
     found += await recall.recent(audience, 100)
-    found += await recall.search(QUESTION, audience, limit=50, author="bob")
+    for author in ("bob", "hachi"):
+        found += await recall.search(QUESTION, audience, limit=50, author=author)
     hits = await pet.search_memories(QUESTION, **at, limit=50)
     found += [*hits, await recall.around(hits, audience)]
     if place:

@@ -305,7 +305,9 @@ class World:
         pet, who = self.pet, {"user": name, "place": place}
         holds, may_hear = {fact.word for fact in self.held(name, place)}, self.may_hear(name, place)
         assert words_in(await pet.memories(**who)) == holds, ("memories", who)
-        hits = await pet.search_memories(" ".join([*self.facts, "planted"]), limit=50, **who)
+        asked = " ".join([*self.facts, "planted"])
+        hits = await pet.search_memories(asked, limit=50, **who)
+        hits += await pet.search_memories(asked, limit=50, author="hachi", **who)
         assert words_in(*(hit.content for hit in hits)) <= may_hear, ("found", who)
         assert words_in(*(hit.content for hit in hits if hit.kind == "memory")) == holds, ("search", who)
         derived = [hit.content for hit in hits if hit.kind == "summary"]

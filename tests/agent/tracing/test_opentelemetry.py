@@ -127,7 +127,7 @@ async def test_a_failed_turn_is_sent_with_its_errors_but_no_secret(
     async def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(pet.components.recall, "search", broken)
+    monkeypatch.setattr(pet.components.recall, "look", broken)
     server.script(Call("search_memories", {"query": "tea"}), Fail(401, "wrong key"))
     with pytest.raises(ModelError):
         await pet.respond(f"my key is sk-proj-{LONG}, half \ud83d", user="ana")

@@ -78,7 +78,7 @@ async def test_arguments_have_types_bounds_and_choices(
         1,
     )
     assert offered["update_task"]["status"]["enum"] == ["open", "in_progress", "done"]
-    assert offered["search_memories"]["limit"]["maximum"] == 50
+    assert offered["search_memories"]["limit"]["maximum"] == 100
     assert offered["remember"]["replaces"]["type"] == offered["search_memories"]["since"]["type"] == "string"
     for tool, argument in [("remember", "ttl"), ("update_task", "id")]:
         assert [{"type": part["type"]} for part in offered[tool][argument]["anyOf"]] == nullable_text
@@ -224,7 +224,7 @@ async def test_a_tool_that_breaks_does_not_end_the_turn_and_its_cause_is_in_the_
     async def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("the cause")
 
-    monkeypatch.setattr(pet.components.recall, "search", broken)
+    monkeypatch.setattr(pet.components.recall, "look", broken)
     server.script(Call("search_memories", {"query": "tea"}), answer("I cannot look that up now."))
 
     reply, _ = await way.ask(pet, "what do I drink?", user="ana")
@@ -249,7 +249,7 @@ async def test_a_store_that_fails_is_told_to_the_model(
     async def away(*_: Any, **__: Any) -> None:
         raise fault
 
-    monkeypatch.setattr(pet.components.recall, "search", away)
+    monkeypatch.setattr(pet.components.recall, "look", away)
     server.script(Call("search_memories", {"query": "tea"}), answer("Later."))
 
     reply, _ = await first_way.ask(pet, "tea?", user="ana")
@@ -266,7 +266,7 @@ async def test_a_tool_that_takes_too_long_is_given_up(
     async def slow(*_: Any, **__: Any) -> None:
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(pet.components.recall, "search", slow)
+    monkeypatch.setattr(pet.components.recall, "look", slow)
     monkeypatch.setattr(loop, "TOOL_SECONDS", 0.05)
     server.script(Call("search_memories", {"query": "tea"}), answer("It takes too long."))
 
@@ -282,14 +282,14 @@ async def test_tools_called_together_run_in_the_order_of_the_calls(
 ) -> None:
     pet = await pet_at(first_way)
     await pet.remember("Ana likes jasmine tea", user="ana")
-    search = pet.components.recall.search
+    search = pet.components.recall.look
 
     async def slowly(*arguments: Any, **named: Any) -> Any:
         for _ in range(50):
             await asyncio.sleep(0)
         return await search(*arguments, **named)
 
-    monkeypatch.setattr(pet.components.recall, "search", slowly)
+    monkeypatch.setattr(pet.components.recall, "look", slowly)
     server.script(
         [
             Call("search_memories", {"query": "tea"}),

@@ -20,7 +20,7 @@ def fact(text: str, author: str = "Ann", days_ago: float = 100, importance: floa
 
 
 def summary(text: str, days_ago: float = 100) -> Candidate:
-    return Candidate("summary", text, "", NOW - days_ago * DAY, ours=True)
+    return Candidate("summary", text, "", NOW - days_ago * DAY)
 
 
 def order(question: str, lanes: dict[str, list[tuple[str, float]]], found: dict[str, Candidate]) -> list[str]:

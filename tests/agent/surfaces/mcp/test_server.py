@@ -87,7 +87,7 @@ async def test_a_fault_is_told_in_full_only_to_an_operator_and_a_bug_only_in_the
     async def slips(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr(shared.components.recall, "search", away)
+    monkeypatch.setattr(shared.components.recall, "look", away)
     monkeypatch.setattr(shared.services.tasks, "list", slips)
     async with agent(shared, "ana") as ana, agent(shared, "ana", operator=True) as owner:
         told = await ana.refused("search_memories", query="boat")

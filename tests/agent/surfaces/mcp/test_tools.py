@@ -101,9 +101,9 @@ async def test_a_search_is_narrowed_by_day_author_and_kind_and_shows_what_was_an
         assert (found["at"], len(found["ids"])) == ("Thu 01 May 2025 12:01", 1)
         assert found["lines"] == ["~ Kim: How long did you date Viktor?", "cleo: Three years, until he left"]
 
-        since = await cleo.call("search_memories", query="Viktor", since="2025-05-02")
+        since = await cleo.call("search_memories", query="Viktor", since="2025-05-03")
         assert [one["content"] for one in since["memories"]] == ["Viktor was Cleo's friend"]
-        until = await cleo.call("search_memories", query="Viktor", until="2025-04-30")
+        until = await cleo.call("search_memories", query="Viktor", until="2025-04-29")
         assert (until["memories"], until["note"]) == ([], "nothing was found")
         assert "Viktor was Cleo's friend" in [one.get("content") for one in until["newest"]]
         assert (await cleo.refused("search_memories", query="x", since="May")).startswith("since: give a day")
