@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from agent.settings import Budget
@@ -27,6 +27,7 @@ from agent.turn.user_snippet import (
     clock,
     fitting,
     line,
+    moment,
     serialize_user_context_snippet,
 )
 from agent.types.client import Called, ClientTurn, Item, Returned, Said
@@ -44,6 +45,9 @@ _COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")
 MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them all."
 SENT = "sent to them when a task falls due, where they asked for it"
 NOT_SENT = "not sent to them; a task is only shown when they write here"
+OLD = timedelta(hours=6)
+"""What people said longer ago bears its date. A reply bears none: it follows what it answers, and a model
+would begin its own in that form."""
 MOST_HERE = 6
 """The most people besides the speaker who are named as being in a shared place lately."""
 
@@ -110,20 +114,20 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
     }
     note(sections=[(name, len(section)) for name, section in sections.items() if section])
     system = "\n\n".join(section for section in sections.values() if section)
-    history = [_shown(message, context.place) for message in context.history]
+    history = [_shown(message, context) for message in context.history]
     question = _turn("user", context.speaker, context.client.shown or context.text, context.place)
     return [
         {"role": "system", "content": system},
         *history,
         _with_images(question, context.client.images),
-        *(_shown(item, context.place) for item in context.client.after),
+        *(_shown(item, context) for item in context.client.after),
     ]
 
 
 def within_budgets(context: PromptContext) -> PromptContext:
     """Return the context with each section cut to its budget."""
     budgets = context.budgets
-    said = [(item, _cost(_shown(item, context.place))) for item in context.history]
+    said = [(item, _cost(_shown(item, context))) for item in context.history]
     known, more_tasks = _known_that_fits(context)
     told = [whole for part in sentences(context.summary) if (whole := line(part, None))]
     return replace(
@@ -233,7 +237,7 @@ def _with_their_calls(history: Sequence[Message | Item]) -> list[Message | Item]
     return [item for item in history if not isinstance(item, Returned) or item.call_id in calls]
 
 
-def _shown(item: Message | Item, place: Place) -> dict[str, Any]:
+def _shown(item: Message | Item, context: PromptContext) -> dict[str, Any]:
     match item:
         case Called(id, name, arguments):
             return {"type": "function_call", "call_id": id, "name": name, "arguments": arguments}
@@ -241,7 +245,9 @@ def _shown(item: Message | Item, place: Place) -> dict[str, Any]:
             return {"type": "function_call_output", "call_id": id, "output": output}
         case Said(role, text, images=images):
             return _with_images({"role": role, "content": text}, images)
-    return _turn(item.role, item.author, item.text, place)
+    old = item.role == "user" and context.now - item.sent_at > OLD
+    text = f"[{moment(item.sent_at, context.known.zone)}] {item.text}" if old else item.text
+    return _turn(item.role, item.author, text, context.place)
 
 
 def _turn(role: str, author: str, text: str, place: Place) -> dict[str, str]:

@@ -19,6 +19,8 @@ FIRST_FACTS = 3
 """Facts that are placed before summary, notes and further tasks."""
 MAX_FACTS = 7
 FIRST_TASKS = 2
+URGENT = timedelta(days=1)
+"""Open tasks that are due within this time, or overdue, come before everything else."""
 LONGEST_NAME = 80
 """Characters of a display name that are shown."""
 LONGEST_LINE = 300
@@ -29,15 +31,17 @@ def serialize_user_context_snippet(
     context: UserContext, budget: Budget, facts: int = MAX_FACTS, *, now: datetime | None = None
 ) -> str:
     """Return the lines that fit, those with most effect on the answer first. Empty if nothing is known. When
-    facts expire is said from `now` on; without it, by the date."""
+    facts expire is said from `now` on, and which tasks are urgent; without it, by the date."""
     shown = fitting(context, budget, facts, now=now)
+    urgent, later = _by_urgency(shown.open_tasks, now)
     lines = [
+        *_quoted(task_line(task, shown.zone) for task in urgent),
         *answer_style(shown.preferences),
         *_quoted(filter(None, ["; ".join(text for _, text in _profile_items(shown.profile))])),
         *_quoted(_notes("notes", shown.preferences.other_notes)),
         *_quoted(_notes("themes", shown.conversation_themes)),
         *_quoted(fact_lines(shown.long_term_facts, shown.zone, now)),
-        *_quoted(task_line(task, shown.zone) for task in shown.open_tasks),
+        *_quoted(task_line(task, shown.zone) for task in later),
         *_quoted([f"summary: {line(shown.memory_summary, None)}"] if shown.memory_summary else []),
     ]
     return "\n".join(lines)
@@ -90,13 +94,14 @@ def fitting(
     purse = Purse(budget)
     for text in answer_style(context.preferences):
         purse.spend(text)  # always shown: its fixed form keeps it short
+    urgent, tasks = _by_urgency(context.open_tasks, now)
+    kept_tasks = _fitting_tasks(urgent, context.zone, purse)
     profile = _fitting_profile(context.profile, purse)
     facts = list(context.long_term_facts[:most_facts])
-    tasks = list(context.open_tasks)
     # The ids are no shorter than those of the facts that fit.
     told = list(zip(facts, fact_lines(facts, context.zone, now), strict=True))
     kept_facts = _fitting_facts(told[:FIRST_FACTS], purse)
-    kept_tasks = _fitting_tasks(tasks[:FIRST_TASKS], context.zone, purse)
+    kept_tasks += _fitting_tasks(tasks[:FIRST_TASKS], context.zone, purse)
     summary = _fitting_summary(context.memory_summary or "", purse)
     kept_facts += _fitting_facts(told[FIRST_FACTS:], purse)
     notes = _fitting_notes("notes", context.preferences.other_notes, purse)
@@ -110,6 +115,15 @@ def fitting(
         memory_summary=summary,
         conversation_themes=_fitting_notes("themes", context.conversation_themes, purse),
     )
+
+
+def _by_urgency(tasks: Sequence[Task], now: datetime | None) -> tuple[list[Task], list[Task]]:
+    """Return the urgent tasks, the first due first, and the others."""
+    if now is None:
+        return [], list(tasks)
+    due = {t.id: t.due for t in tasks if t.due and t.due <= now + URGENT and t.status != "done"}
+    urgent = sorted((task for task in tasks if task.id in due), key=lambda task: due[task.id])
+    return urgent, [task for task in tasks if task.id not in due]
 
 
 def answer_style(preferences: Preferences) -> list[str]:

@@ -441,3 +441,17 @@ def test_where_more_tasks_are_open_than_fit_it_says_where_they_are() -> None:
 
     assert MORE_TASKS in system(known=UserContext(open_tasks=tasks)).splitlines()
     assert MORE_TASKS not in system(known=UserContext(open_tasks=tasks[:2]))
+
+
+def test_what_people_said_more_than_six_hours_ago_bears_its_date() -> None:
+    at = (-365, -361, -359, -1)
+    said = [message(n, role=("user", "assistant")[n == -361], text=f"said {n}") for n in at]
+    known = UserContext(profile=Profile(timezone="Europe/Paris"))
+    for place, name in ((PRIVATE, ""), (Place(("acme",)), "Ana: ")):
+        shown = build_messages_for_model(context(history=said, place=place, known=known))[1:-1]
+        assert [one["content"] for one in shown] == [
+            f"{name}[Sat 21 Nov 2026 04:25 UTC+01:00] said -365",
+            "said -361",
+            f"{name}said -359",
+            f"{name}said -1",
+        ]

@@ -260,6 +260,20 @@ def test_a_date_is_that_of_the_persons_zone_and_without_now_the_end_is_a_date() 
     assert said == "- [FACT] Ana has the flu (21 Nov 2026, expires 23 Nov 2026) [1a2b3c4d]"
 
 
+def test_tasks_that_are_due_within_a_day_come_before_everything_else() -> None:
+    late, soon, later = (
+        task(name, id=f"{n}" * 12, due=NOW + timedelta(hours=hours))
+        for n, (name, hours) in enumerate([("late", -30), ("soon", 23), ("later", 25)], start=5)
+    )
+    known = replace(KNOWN, open_tasks=(later, soon, late))
+    lines = serialize_user_context_snippet(known, PLENTY, now=NOW).splitlines()
+    urgent = [f"> {task_line(one, known.zone)}" for one in (late, soon)]
+    assert lines[:3] == [*urgent, "Answer them in: French"]
+    assert f"> {task_line(later, known.zone)}" in lines[3:]
+    budget = Budget(len("\n".join(lines[:3])))
+    assert serialize_user_context_snippet(known, budget, now=NOW).splitlines() == lines[:3]
+
+
 def test_a_task_says_whether_its_reminder_was_sent() -> None:
     due = NOW - timedelta(hours=1)
 
