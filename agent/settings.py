@@ -170,6 +170,8 @@ class Settings(BaseSettings):
     """How many facts about the person it sees at most, as far as they fit into `context_budget`."""
     summary_budget: BudgetSetting = Budget(800)
     """How long the summary of a conversation may become."""
+    summary_reread: Annotated[int, Field(ge=1, le=500)] = 50
+    """From how many of the newest messages that it covered a summary is written again."""
     knowledge_budget: BudgetSetting = Budget(4_000)
     """How much text of documents one search returns."""
     knowledge_first: bool = False

@@ -405,6 +405,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         with_model=model is not None,
         judging=c.models.judges,
         mode=settings.mode,
+        reread=settings.summary_reread,
         budget=settings.context_budget,
     )
     consolidation = Consolidation(

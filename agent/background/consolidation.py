@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.background.consolidation_due import Waiting, states
-from agent.background.extraction import InvalidExtraction, as_summary, extract_memory_updates
+from agent.background.extraction import InvalidExtraction, extract_memory_updates
 from agent.background.plain import plain_summary, plain_updates
 from agent.background.slice import ConversationSlice, SliceReader
 from agent.background.updates import (
@@ -34,6 +34,7 @@ from agent.background.upkeep_budget import UpkeepBudget
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget
+from agent.turn.budget import lines_that_fit
 from agent.turn.jobs import APPLY_UPDATES
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
@@ -347,7 +348,7 @@ class Consolidation:
 
     def _plain(self, part: ConversationSlice, updates: MemoryUpdates) -> ExtractionResult:
         told = plain_summary(part.summary, [*part.earlier, *part.messages])
-        return ExtractionResult(as_summary(told, self.budget), updates)
+        return ExtractionResult(lines_that_fit(told, self.budget), updates)
 
 
 def _plain_preferences(part: ConversationSlice) -> MemoryUpdates:

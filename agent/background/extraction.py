@@ -18,7 +18,7 @@ from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.json_repair import object_with
 from agent.settings import Budget
-from agent.turn.budget import Purse, sentences_that_fit
+from agent.turn.budget import Purse, lines_that_fit
 from agent.turn.user_snippet import (
     LONGEST_NAME,
     clock,
@@ -30,10 +30,8 @@ from agent.turn.user_snippet import (
 from memory.facts.rulings import RULINGS, Ruling
 from memory.people.memory_updates import Answered, MemoryUpdates, each, otherwise
 from memory.records import Memory
-from memory.text import sentences
 from prompts import read, render
 
-MAX_SENTENCES = 5
 MEMORY_SUMMARY = Budget(300)
 KNOWN = Budget(1500)
 """The extraction sees more of the user context than the conversation does, because it updates it."""
@@ -88,6 +86,7 @@ def extraction_prompt(part: ConversationSlice, summary: Budget) -> str:
         previous=quoted(_previous(part) or ["(none yet)"]),
         known=quoted(text.removeprefix("> ") for text in known.splitlines() or ["(nothing)"]),
         noted=quoted(_facts(part, part.stored, STORED) or ["(nothing)"]),
+        near=quoted(_facts(part, part.near, NEAR) or ["(nothing but what stands above)"]),
         messages=quoted(_transcript(part) or ["(nothing new)"]),
         focus=read(f"focus_{part.mode}"),
         more="".join(f', "{name}": …' for name in extras),
@@ -103,29 +102,14 @@ def read_extraction(answer: str, summary: Budget) -> ExtractionResult:
     rest = _Rest.model_validate(found, context=faults)
     about = rest.memory_summary
     return ExtractionResult(
-        summary=as_summary(rest.summary, summary),
+        summary=lines_that_fit(rest.summary, summary),
         updates=updates,
-        memory_summary=as_summary(about, MEMORY_SUMMARY) if about else None,
+        memory_summary=lines_that_fit(about, MEMORY_SUMMARY) if about else None,
         rulings=tuple(
             FactRuling(one.new, one.old, one.ruling) for one in rest.rulings if one.ruling != "both"
         ),
         faults=tuple(faults),
     )
-
-
-def as_summary(text: str, budget: Budget) -> str:
-    """Return the beginning of the text on one line: at most `MAX_SENTENCES` whole sentences that fit the
-    budget. If not even the first fits, return its first words and "…"; if no word fits, an empty text."""
-    found = sentences(" ".join(text.split()))
-    kept = " ".join(sentences_that_fit(found[:MAX_SENTENCES], budget))
-    if kept or not found:
-        return kept
-    words: list[str] = []
-    for word in found[0].split():
-        if budget.cost(" ".join([*words, word, "…"])) > budget.amount:
-            break
-        words.append(word)
-    return " ".join([*words, "…"]) if words else ""
 
 
 def quoted(lines: Iterable[str]) -> str:
@@ -151,7 +135,7 @@ def _previous(part: ConversationSlice) -> list[str]:
     """Return the summary so far or, where it was withheld, what people said before that still holds: the
     newest lines that fit, in order."""
     if part.summary:
-        return [line(part.summary, None)]
+        return [line(text, None) for text in part.summary.splitlines()]
     purse, lines = Purse(REREAD), []
     for message in reversed(part.earlier):
         said = f"{_named(message.author)}: {line(_both_ends(message.text), None)}"
@@ -203,8 +187,7 @@ def _asked(part: ConversationSlice) -> list[str]:
         facts = quoted(_facts(part, part.to_summarise, TO_SUMMARISE))
         asked.append(render("look_back_memory_summary", facts=facts))
     if part.rulable:
-        near = _facts(part, part.near, NEAR) or ["(none but those above)"]
-        asked.append(render("look_back_rulings", facts=quoted(near)))
+        asked.append(read("look_back_rulings"))
     return asked
 
 

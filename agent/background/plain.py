@@ -16,18 +16,18 @@ LONGEST_SENTENCE = 240
 
 
 def plain_summary(previous: str, messages: Sequence[Message]) -> str:
-    """Return the newest five statements of people with their speakers: "Anna: We rent." Returns `previous`
-    unchanged if nobody stated anything new."""
-    kept = sentences(previous)
+    """Return the newest five statements of people with their speakers, each on a line: "Anna: We rent."
+    Returns `previous` unchanged if nobody stated anything new."""
+    kept = previous.splitlines()
     for message in messages:
         if message.role == "user":
             name = " ".join(re.sub(r"[:.!?]", " ", message.author).split())[:40] or "Somebody"
             stated = sentences(" ".join(statements(message.text)))[-MOST_SENTENCES:]
             kept += [line for text in stated if (line := f"{name}: {_sentence(text)}") not in kept]
     kept = kept[-MOST_SENTENCES:]
-    while len(" ".join(kept)) > LONGEST_SUMMARY:
+    while len("\n".join(kept)) > LONGEST_SUMMARY:
         kept = kept[1:]
-    return " ".join(kept)
+    return "\n".join(kept)
 
 
 def plain_updates(text: str) -> list[tuple[str, str]]:

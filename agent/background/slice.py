@@ -37,8 +37,6 @@ MAX_MESSAGES = 6
 """Messages in one slice."""
 MAX_CONVERSATIONS = 6
 """Conversations of a single exchange that are read at once."""
-REREAD = 50
-"""Messages of people from which a summary that was withheld is rebuilt: the newest that it covered."""
 ANSWERED_WITHIN = timedelta(minutes=10)
 """A message without an answer after this long gets none: its turn has failed."""
 KNOWN_FACTS = 20
@@ -108,8 +106,8 @@ class ConversationSlice:
 
     @property
     def rulable(self) -> bool:
-        """Whether the model has known facts to rule on."""
-        return self.judged and bool(self.near or self.known.long_term_facts)
+        """Whether something was newly noted, and the model has known facts to rule on it with."""
+        return self.judged and bool(self.stored) and bool(self.near or self.known.long_term_facts)
 
     @property
     def said(self) -> tuple[Message, ...]:
@@ -140,6 +138,8 @@ class SliceReader:
     """Whether the model also rules on facts that may repeat or contradict each other."""
     mode: Mode
     """The mode of conversations without one of their own."""
+    reread: int
+    """From how many messages of people a summary that was withheld is rebuilt: the newest that it covered."""
     budget: Budget
     """The budget of the user context in a prompt. Facts that exceed it need a summary."""
 
@@ -225,7 +225,7 @@ class SliceReader:
         async with self.store.database.read() as connection:
             ended = await ended_in(connection, [line.message.id for line in lines], owner, now)
             earlier = (
-                await remaining(connection, conversation, owner, active.covered, REREAD, now)
+                await remaining(connection, conversation, owner, active.covered, self.reread, now)
                 if active and active.withheld
                 else ()
             )

@@ -1,9 +1,10 @@
 """Limits how much of a section the model sees, in characters or tokens. Texts are cut between items."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from agent.settings import Budget
+from memory.text import one_line
 
 T = TypeVar("T")
 
@@ -42,11 +43,20 @@ def newest_that_fit(items: Sequence[tuple[T, str]], budget: Budget) -> list[T]:
     return kept[::-1]
 
 
-def sentences_that_fit(sentences: Iterable[str], budget: Budget) -> list[str]:
-    """Return the first sentences that fit together."""
-    purse, kept = Purse(budget), []
-    for sentence in sentences:
-        if not purse.take(sentence):
+def lines_that_fit(text: str, budget: Budget) -> str:
+    """Return the first lines that fit together, whole and without blank ones. If not even the first one fits,
+    return its first words and "…"; if no word fits, an empty text."""
+    purse, kept = Purse(budget), list[str]()
+    lines = [shown for part in text.splitlines() if (shown := one_line(part))]
+    for shown in lines:
+        if not purse.take(shown):
             break
-        kept.append(sentence)
-    return kept
+        kept.append(shown)
+    if kept or not lines:
+        return "\n".join(kept)
+    words: list[str] = []
+    for word in lines[0].split():
+        if budget.cost(" ".join([*words, word, "…"])) > budget.amount:
+            break
+        words.append(word)
+    return " ".join([*words, "…"]) if words else ""

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agent.settings import Budget
-from agent.turn.budget import Purse, newest_that_fit, sentences_that_fit
+from agent.turn.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.user_snippet import (
     LONGEST_NAME,
     MAX_FACTS,
@@ -36,7 +36,7 @@ from memory.documents.quote import LABEL
 from memory.people.profile import UserContext
 from memory.process.spans import note
 from memory.records import Message
-from memory.text import sentences, storable
+from memory.text import storable
 from prompts import read, render
 
 _COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")
@@ -107,7 +107,7 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
         "rules": render("assistant", calls=str(context.budgets.model_calls)),
         "wishes of the program": _client_wishes(context),
         "person": _person(context),
-        "summary": context.summary and render("summary", summary=f"> {line(context.summary, None)}"),
+        "summary": context.summary and render("summary", summary=_quoted(context.summary)),
         "documents": context.knowledge and render("knowledge", documents=context.knowledge),
         "setting": _setting(context),
         "form": _form(context),
@@ -129,11 +129,10 @@ def within_budgets(context: PromptContext) -> PromptContext:
     budgets = context.budgets
     said = [(item, _cost(_shown(item, context))) for item in context.history]
     known, more_tasks = _known_that_fits(context)
-    told = [whole for part in sentences(context.summary) if (whole := line(part, None))]
     return replace(
         context,
         history=_with_their_calls(newest_that_fit(said, budgets.history)),
-        summary=" ".join(sentences_that_fit(told, budgets.summary)),
+        summary=lines_that_fit(context.summary, budgets.summary),
         known=known,
         more_tasks=more_tasks,
         knowledge=_documents_that_fit(context.knowledge, budgets.knowledge),
@@ -156,8 +155,12 @@ def _client_wishes(context: PromptContext) -> str:
     lines = (
         storable(text).strip() for text in context.instructions[: context.budgets.instructions].splitlines()
     )
-    quoted = [f"> {text}" for text in lines if text]
-    return render("client", instructions="\n".join(quoted)) if quoted else ""
+    quoted = _quoted("\n".join(text for text in lines if text))
+    return render("client", instructions=quoted) if quoted else ""
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line(part, None)}" for part in text.splitlines())
 
 
 def _person(context: PromptContext) -> str:

@@ -7,12 +7,13 @@ own lines are not quoted: their values have a fixed form, such as "short".
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
+from itertools import takewhile
 
 from agent.settings import Budget
 from agent.turn.budget import Purse
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
-from memory.text import one_line, sentences
+from memory.text import one_line
 from memory.text.short_ids import SHORT_ID, short_ids
 
 FIRST_FACTS = 3
@@ -42,7 +43,7 @@ def serialize_user_context_snippet(
         *_quoted(_notes("themes", shown.conversation_themes)),
         *_quoted(fact_lines(shown.long_term_facts, shown.zone, now)),
         *_quoted(task_line(task, shown.zone) for task in later),
-        *_quoted([f"summary: {line(shown.memory_summary, None)}"] if shown.memory_summary else []),
+        *_quoted(f"summary: {line(text, None)}" for text in (shown.memory_summary or "").splitlines()),
     ]
     return "\n".join(lines)
 
@@ -199,12 +200,8 @@ def _fitting_profile(profile: Profile, purse: Purse) -> Profile:
 
 
 def _fitting_summary(summary: str, purse: Purse) -> str | None:
-    kept: list[str] = []
-    for sentence in sentences(line(summary, None)):
-        if not purse.take(sentence if kept else f"> summary: {sentence}"):
-            break
-        kept.append(sentence)
-    return " ".join(kept) or None
+    kept = list(takewhile(lambda text: purse.take(f"> summary: {line(text, None)}"), summary.splitlines()))
+    return "\n".join(kept) or None
 
 
 def _fitting_facts(told: Iterable[tuple[Memory, str]], purse: Purse) -> list[Memory]:

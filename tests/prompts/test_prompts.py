@@ -30,10 +30,22 @@ PLACES: dict[str, set[str]] = {
     "knowledge": {"documents"},
     "last_call": set(),
     "look_back": {
-        *("asked", "characters", "focus", "known", "messages", "more", "noted", "now", "previous", "speaker")
+        *(
+            "asked",
+            "characters",
+            "focus",
+            "known",
+            "messages",
+            "more",
+            "near",
+            "noted",
+            "now",
+            "previous",
+            "speaker",
+        )
     },
     "look_back_memory_summary": {"facts"},
-    "look_back_rulings": {"facts"},
+    "look_back_rulings": set(),
     "mcp_recall": {"about"},
     "mcp_remember": set(),
     "person": {"known"},

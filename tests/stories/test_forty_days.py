@@ -237,7 +237,8 @@ def consolidate(asked: str) -> dict[str, Any]:
     for text, (again, known) in REPEATED.items():
         if text in said:
             found["new_facts"].append({"text": again, "importance": "medium", "tags": [], "ttl": None})
-            found["rulings"].append({"new": "#1", "old": id_beside(known, asked), "ruling": "same"})
+            same = {"new": "#1", "old": id_beside(known, asked), "ruling": "same"}
+            found.setdefault("rulings", []).append(same)
     return found
 
 

@@ -345,7 +345,7 @@ async def test_plain_consolidation_quotes_and_notes_name_and_zone(open_pet: Open
     assert (profile.name, profile.timezone) == ("Ana", "Europe/Rome")
     assert (
         await summary(pet)
-        == "ana: My name is Ana, from Europe/Rome. ana: We decided to rent the flat in Lyon."
+        == "ana: My name is Ana, from Europe/Rome.\nana: We decided to rent the flat in Lyon."
     )
     assert "name: Ana" in server.asked[1].system
 

@@ -90,7 +90,7 @@ async def test_without_a_model_many_conversations_of_one_message_leave_no_jobs(o
     await pet.settle()
     told = await pet.components.summaries.newest(Audience.of("ana"), pet.clock(), 9)
     assert sorted(one.summary for one in told) == [
-        "ana: I own boat 0. ana: I own another boat.",
+        "ana: I own boat 0.\nana: I own another boat.",
         "ana: My name is Ana.",
     ]
 
@@ -103,7 +103,7 @@ async def test_a_conversation_of_which_the_client_sends_the_last_message_alone_b
         await talk(pet, text, conversation="talk", client=ClientTurn())
 
     told = await pet.components.summaries.newest(Audience.of("ana"), pet.clock(), 9)
-    assert [one.summary for one in told] == ["ana: I own a boat. ana: My sister lives in Lyon."]
+    assert [one.summary for one in told] == ["ana: I own a boat.\nana: My sister lives in Lyon."]
 
 
 async def test_what_leaves_the_window_of_recent_messages_is_read_before(

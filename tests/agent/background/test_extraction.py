@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from agent.background.extraction import (
     MAX_MESSAGE,
-    MAX_SENTENCES,
     InvalidExtraction,
-    as_summary,
     extract_memory_updates,
     extraction_prompt,
     read_extraction,
@@ -126,18 +124,19 @@ def test_the_mode_steers_what_is_looked_for(mode: Any, looked_for: str) -> None:
 def test_a_summary_of_the_person_and_rulings_are_asked_for_only_where_they_are_due() -> None:
     assert "memory_summary" not in asked()
     assert "rulings" not in asked()
-    assert "rulings" not in asked(judged=True), "nothing is known to rule on"
+    near = (memory("Ana likes tea", id="1a2b3c4d-5e6f", expires_at=NOW + timedelta(days=7)),)
+    noted = (memory("Ana drinks coffee only"),)
+    assert "rulings" not in asked(judged=True, stored=noted), "nothing is known to rule on"
+    unasked = asked(judged=True, near=near)
+    assert "rulings" not in unasked, "nothing was newly noted"
 
-    due = asked(
-        to_summarise=(memory("Ana rows"), memory("Ana sings")),
-        judged=True,
-        near=(memory("Ana likes tea", id="1a2b3c4d-5e6f", expires_at=NOW + timedelta(days=7)),),
-    )
+    due = asked(to_summarise=(memory("Ana rows"), memory("Ana sings")), judged=True, stored=noted, near=near)
 
     assert '"task_updates": [], "memory_summary": …, "rulings": …}' in due
     assert "> - [FACT] Ana sings (22 Nov 2026) [" in due
     tea = "> - [FACT] Ana likes tea (22 Nov 2026, expires in 7 days) [1a2b3c4d]"
     assert tea in due
+    assert tea in unasked
 
 
 HOSTILE = st.text(max_size=60) | st.sampled_from(
@@ -310,21 +309,6 @@ def test_a_ruling_is_followed_where_it_names_what_the_prompt_showed() -> None:
     [new] = payload["facts"]
     assert (new["draft"]["ttl"], new["ruled"]) == ("7d", {home.id: "replaces"})
     assert payload["rulings"] == [(tea.id, job.id, "same")]
-
-
-@given(st.text(max_size=2_000), st.integers(1, 400))
-def test_a_summary_keeps_within_its_budget_and_its_sentences(text: str, amount: int) -> None:
-    kept = as_summary(text, Budget(amount))
-
-    assert len(kept) <= amount
-    assert "\n" not in kept
-
-
-def test_a_summary_is_cut_at_sentences() -> None:
-    assert as_summary("One. Two. Three. Four. Five. Six.", SUMMARY) == "One. Two. Three. Four. Five."
-    assert MAX_SENTENCES == 5
-    assert as_summary("A short one. " + "And a long one " * 40, Budget(50)) == "A short one."
-    assert as_summary("One very long sentence " * 20, Budget(40)) == "One very long sentence One very long …"
 
 
 async def test_the_model_is_asked_once_and_without_tools() -> None:

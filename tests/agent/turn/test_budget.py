@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.settings import BYTES_A_TOKEN, Budget, tokens
-from agent.turn.budget import Purse, newest_that_fit, sentences_that_fit
+from agent.turn.budget import Purse, lines_that_fit, newest_that_fit
+from memory.text import one_line
 
 TEXTS = st.lists(st.text(max_size=30), max_size=12)
 BUDGETS = st.builds(Budget, st.integers(0, 200), st.sampled_from(["characters", "tokens"]))
@@ -124,20 +125,30 @@ def test_an_older_message_does_not_slip_past_a_long_one() -> None:
 
 
 @given(TEXTS, BUDGETS)
-def test_the_first_sentences_are_kept_and_none_after_one_that_does_not_fit(
+def test_the_first_lines_are_kept_whole_and_none_after_one_that_does_not_fit(
     texts: list[str], budget: Budget
 ) -> None:
-    kept = sentences_that_fit(iter(texts), budget)
+    lines = [line for text in "\n".join(texts).splitlines() if (line := one_line(text))]
+    kept = lines_that_fit("\n".join(texts), budget)
 
-    assert kept == texts[: len(kept)]
-    assert budget.cost(" ".join(kept)) <= budget.amount
+    assert budget.cost(kept) <= budget.amount
+    assert kept.split("\n") == lines[: kept.count("\n") + 1] or kept == "" or kept.endswith("…")
+
+
+def test_of_a_line_that_does_not_fit_the_first_words_are_kept() -> None:
+    assert lines_that_fit("A short one.\n\n And a long one." * 2, Budget(20)) == "A short one."
+    german = "Treffen am 16. März um 9.30 Uhr.\nSie zieht um."
+    assert lines_that_fit(german, Budget(40)) == "Treffen am 16. März um 9.30 Uhr.", "no sentence ends in it"
+    assert lines_that_fit("One very long line " * 20, Budget(40)) == "One very long line One very long line …"
+    assert lines_that_fit("x" * 50, Budget(40)) == ""
 
 
 @given(st.text(max_size=60), st.sampled_from(["characters", "tokens"]))
-def test_a_single_sentence_may_fill_the_whole_budget(text: str, unit: str) -> None:
-    exact = Budget(Budget(0, unit).cost(text), unit)  # type: ignore[arg-type]
+def test_a_single_line_may_fill_the_whole_budget(text: str, unit: str) -> None:
+    line = one_line(text)
+    exact = Budget(Budget(0, unit).cost(line), unit)  # type: ignore[arg-type]
 
-    assert sentences_that_fit([text], exact) == [text]
+    assert lines_that_fit(line, exact) == line
 
 
 @given(st.text())

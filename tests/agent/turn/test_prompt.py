@@ -386,11 +386,10 @@ def test_names_and_indents_count_too() -> None:
     assert shown == ["Ana: hello"]
 
 
-def test_of_the_summary_the_first_whole_sentences_are_kept() -> None:
-    shown = system(summary="One is here. Two is here. Three is here.", budgets=Budgets(summary=Budget(30)))
+def test_of_the_summary_the_first_whole_lines_are_kept() -> None:
+    shown = system(summary="One is here.\nTwo is here.\nThree is here.", budgets=Budgets(summary=Budget(30)))
 
-    assert "\n> One is here. Two is here.\n" in shown
-    assert "\n> - skiing - the hut\n" in system(summary="- skiing\n- the hut")
+    assert "\n> One is here.\n> Two is here.\n\n" in shown
 
 
 @pytest.mark.parametrize("nothing", ["", " \n ", "\ud800\n\udc00 \ud800", "\x00"])
@@ -416,13 +415,13 @@ def _prompt_with(count: int) -> list[dict[str, str]]:
         long_term_facts=tuple(fact("a fact of a fixed length") for _ in range(count)),
         open_tasks=tuple(task("a task of a fixed length") for _ in range(count)),
         conversation_themes=("a theme of a fixed length",) * count,
-        memory_summary="A sentence of a fixed length. " * count,
+        memory_summary="A line of a fixed length.\n" * count,
     )
     return build_messages_for_model(
         context(
             known=known,
             history=[message(n, *roles[n % 2], text="a message of some length " * 100) for n in range(count)],
-            summary="A sentence of a fixed length, about this and that. " * count,
+            summary="A line of a fixed length, about this and that.\n" * count,
             knowledge="\n\n".join(
                 [LABEL, *(passage("a chunk of a fixed length " * 20) for _ in range(count))]
             ),

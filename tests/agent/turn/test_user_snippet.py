@@ -215,12 +215,12 @@ def test_a_long_note_is_shown_whole() -> None:
     assert shown(preferences=Preferences(other_notes=("n" * 400,))) == [f"> notes: {'n' * 400}"]
 
 
-def test_of_a_long_summary_whole_sentences_are_shown() -> None:
-    summary = "Ana skis. " + "She also does something else. " * 40
+def test_of_a_long_summary_whole_lines_are_shown() -> None:
+    summary = "Ana skis.\n" + "She also does something else.\n" * 40
 
-    [said] = shown(Budget(80), memory_summary=summary)
+    said = shown(Budget(80), memory_summary=summary)
 
-    assert said == "> summary: Ana skis. She also does something else. She also does something else."
+    assert said == ["> summary: Ana skis.", "> summary: She also does something else."]
     assert shown(Budget(80), memory_summary="x" * 300) == []
 
 

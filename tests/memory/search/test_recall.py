@@ -16,7 +16,7 @@ from memory.errors import NotFound, StoreUnavailable
 from memory.facts.compare import content_key
 from memory.index import Point
 from memory.search.recall import COLD_START
-from memory.sql.memories import link
+from memory.sql.owner_links import link
 
 if TYPE_CHECKING:
     from pathlib import Path
