@@ -20,7 +20,6 @@ from agent.models.registry import Models, load
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
 from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
-from agent.services.erasure.search import FileSearch
 from agent.services.erasure.waiting_jobs import WaitingJobs
 from agent.services.health import HealthService
 from agent.services.home import lost_database, make_private, remove_obsolete
@@ -297,11 +296,6 @@ def _components(
 
 
 def build_services(c: Components) -> Services:
-    file_search = FileSearch(
-        c.settings.home,
-        list({id(one): one for one in (c.database, c.traces.database)}.values()),
-        {} if c.settings.qdrant_url else {"index": c.index, "knowledge": c.documents_index},
-    )
     outside = ErasureOutsideSql(
         c.settings.home,
         c.traces,
@@ -310,7 +304,6 @@ def build_services(c: Components) -> Services:
         c.store,
         c.embedder,
         c.figures,
-        file_search,
         c.forgetting_outside.finish,
         out_of_reach(c.settings),
     )
@@ -323,8 +316,9 @@ def build_services(c: Components) -> Services:
         c.documents_index,
         c.clock,
         WaitingJobs(c.similar, c.clock).without_recalled,
+        outside,
     )
-    erasure = ErasureService(person, outside, c.traces)
+    erasure = ErasureService(person)
     transcripts = TranscriptService(c.database, c.transcript, c.store, c.sync, erasure, c.clock)
     limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
     return Services(

@@ -56,8 +56,7 @@ class ForgettingOutside:
         sought = _sought(job)
         data, database = sought.data, self.traces.database
         if sought.user:
-            texts = (*data.contents, *data.texts)
-            await asyncio.to_thread(blank_lines_of, self.home, None, texts, data.ids, data)
+            await asyncio.to_thread(blank_lines_of, self.home, None, data.ids, data)
             await asyncio.to_thread(blank_typed, self.home, data.texts)
         await self.recorder.forget_data(data.shown_by)
         until = job.payload.get("until")  # an older version wrote none

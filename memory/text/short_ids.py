@@ -1,15 +1,21 @@
 """Short ids: the beginning of an id, enough to name a row to a model or a person."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Set
 
 SHORT_ID = 8
+_WHOLE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BRACKETS = re.compile(r"^[\s\[(#<]*(?:(?:memory|fact|id)\b[\s:#]*)?|[\s\])>.]*$", re.IGNORECASE)
 
 
 def short_ids(ids: Collection[str]) -> dict[str, str]:
     """The shortest beginning of each id, of `SHORT_ID` characters or more, that no other one of them has."""
     return {id: _beginning(id, [other for other in ids if other != id]) for id in ids}
+
+
+def names_any(text: str, ids: Set[str]) -> bool:
+    """Whether one of these whole ids stands in the text."""
+    return not ids.isdisjoint(_WHOLE.findall(text))
 
 
 def read_id(written: str) -> str:

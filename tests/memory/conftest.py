@@ -206,14 +206,18 @@ class Stack:
         author: str | None = None,
         conversation: str | None = None,
         sent_at: datetime | None = None,
+        shown: Sequence[str] = (),
     ) -> str:
-        """One line of the transcript; its id."""
+        """One line of the transcript; its id. A reply was `shown` what has these ids."""
         where = Place.parse(place)
         talk = conversation or (f"dm:{user}" if where.private else where.key)
         sent = sent_at or self.clock.now + timedelta(seconds=next(self._messages))
         message = Message(id or str(uuid4()), talk, role, author or user, text, sent)
         async with self.database.write() as connection:
-            await self.transcript.append(connection, message, user=user, place=where, now=self.clock.now)
+            about: dict[str, Any] = {"user": user, "place": where, "now": self.clock.now}
+            if shown:
+                about["sources"] = {"found": [], "given": list(shown)}
+            await self.transcript.append(connection, message, **about)
         return message.id
 
     async def summarise(

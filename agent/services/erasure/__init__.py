@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from weakref import WeakValueDictionary
 
 from agent.services.arguments import user_named
-from agent.services.erasure.outside_sql import ErasureOutsideSql
-from agent.tracing.store import removal
-from agent.tracing.store.traces import Traces
 from memory.erasure.person.erasure import Erasure
 from memory.erasure.person.receipt import Erased
 
@@ -16,10 +13,8 @@ log = logging.getLogger("hachi.erasure")
 
 
 class ErasureService:
-    def __init__(self, erasure: Erasure, outside: ErasureOutsideSql, traces: Traces) -> None:
+    def __init__(self, erasure: Erasure) -> None:
         self._erasure = erasure
-        self._outside = outside
-        self._traces = traces
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Held while a person is erased; the dictionary does not keep their name."""
 
@@ -33,8 +28,7 @@ class ErasureService:
         named = user_named(user)
         lock = self._locks.setdefault(named, asyncio.Lock())
         async with lock:
-            places = await removal.places_of(self._traces.database, named)
-            return await self._erasure.erase(named, places, self._outside)
+            return await self._erasure.erase(named)
 
     async def resume(self) -> list[Erased]:
         """Go on with erasures that were interrupted. One whose person has spoken since waits until somebody

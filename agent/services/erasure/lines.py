@@ -6,77 +6,46 @@ they rotate meanwhile is still the same file under another name.
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Set
 from pathlib import Path
-from typing import Any
 
 from memory.erasure.forgotten_data import ForgottenData
-from memory.erasure.person.listing import SHORTEST_SOUGHT
+from memory.text.short_ids import names_any
 
 LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
 
 
 def blank_lines_of(
-    home: Path,
-    user: str | None,
-    texts: Collection[str],
-    ids: Collection[str],
-    forgotten: ForgottenData | None = None,
+    home: Path, user: str | None, ids: Set[str], forgotten: ForgottenData | None = None
 ) -> int:
-    """Blank the lines of the log that name the person or one of these ids, or contain what they said. From
-    the file of decisions take the person's lines, and the decisions that name one of these ids, contain what
-    they said or, in lines of the person who had it `forgotten`, show that in other words. With None as the
-    person only lines with these ids and texts. Returns how many lines changed."""
-    gone, says = frozenset(ids), _says(texts)
+    """Blank the lines of the log that name the person or one of these ids, or show what was `forgotten`. From
+    the file of decisions take the person's lines, and the decisions that name one of these ids or, in lines
+    of the person who had it forgotten, show it. With None as the person no line is theirs. Returns how many
+    lines changed."""
     named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)" if user else r"(?!)")
 
     def log_line(line: bytes) -> bytes | None:
         text = line.decode("utf-8", "replace")
-        told = named.search(text) or not gone.isdisjoint(_UUID.findall(text)) or says(text)
-        return b"" if told else None
+        shown = forgotten is not None and forgotten.shown_by(text)
+        return b"" if shown or named.search(text) or names_any(text, ids) else None
 
     def decisions(line: bytes) -> bytes | None:
-        return _without_decisions(line, user, gone, says, forgotten)
+        return _without_decisions(line, user, ids, forgotten)
 
     changed = sum(_replace_lines(path, log_line) for path in home.glob(LOG))
     return changed + sum(_replace_lines(path, decisions) for path in home.glob(DECISIONS))
 
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def _says(texts: Collection[str]) -> Callable[[str], bool]:
-    """Return a test whether a line contains one of these texts."""
-    begun: dict[str, list[str]] = {}
-    for spelling in (spelling for text in texts for spelling in _spellings(text)):
-        if len(spelling) >= SHORTEST_SOUGHT:
-            begun.setdefault(spelling[:SHORTEST_SOUGHT], []).append(spelling)
-
-    def says(line: str) -> bool:
-        starts = range(len(line) - SHORTEST_SOUGHT + 1) if begun else ()
-        return any(
-            line.startswith(text, at)
-            for at in starts
-            for text in begun.get(line[at : at + SHORTEST_SOUGHT], ())
-        )
-
-    return says
-
-
 def _without_decisions(
-    line: bytes,
-    user: str | None,
-    ids: frozenset[str],
-    says: Callable[[str], bool],
-    forgotten: ForgottenData | None,
+    line: bytes, user: str | None, ids: Set[str], forgotten: ForgottenData | None
 ) -> bytes | None:
     """Return a line of decisions without the person: empty if it is theirs, else without the decisions that
-    name one of these memories or messages or repeat what they said. None if nothing changes."""
+    name one of these memories or messages or show what was forgotten. None if nothing changes."""
     try:
         event = json.loads(line)
         decisions = event["decisions"]
-    except (ValueError, TypeError, KeyError):  # blanked before, or cut short by a full disk
-        return b"" if line.strip() and says(line.decode("utf-8", "replace")) else None
+    except (ValueError, TypeError, KeyError):  # blanked before; or cut short by a full disk, and anybody's
+        return b"" if line.strip() else None
     if user and event.get("user_id") == user:
         return b""
     own = forgotten if forgotten and event.get("user_id") == forgotten.user else None
@@ -84,22 +53,11 @@ def _without_decisions(
         one
         for one in decisions
         if ids.isdisjoint(map(one.get, ("id", "target_id", "message_id")))
-        and not says(_content(one))
-        and not (own and own.shown_by(_content(one)))
+        and not (own and own.shown_by(f"{one.get('fact')} {one.get('reason')}"))
     ]
     if len(kept) == len(decisions):
         return None
     return json.dumps(event | {"decisions": kept}, ensure_ascii=False).encode()
-
-
-def _content(decision: Mapping[str, Any]) -> str:
-    return f"{decision.get('fact')} {decision.get('reason')}"
-
-
-def _spellings(text: str) -> Iterator[str]:
-    """Yield the text as plain lines contain it, and as JSON lines do."""
-    yield from text.splitlines()[:1]
-    yield json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _replace_lines(path: Path, change: Callable[[bytes], bytes | None]) -> int:

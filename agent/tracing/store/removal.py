@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +17,7 @@ from memory.audience import GLOBAL
 from memory.erasure.forgotten_data import ForgottenData
 from memory.sql.engine import Database
 from memory.sql.tables import trace_bodies, traces
+from memory.text.short_ids import names_any
 
 
 async def prune(database: Database, before: datetime) -> int:
@@ -30,29 +31,23 @@ async def places_of(database: Database, user: str) -> set[str]:
     return {row.place for row in await database.rows(query)}
 
 
-async def erase(database: Database, user: str, places: Collection[str] = ()) -> int:
-    """Delete a person's traces, and those of `places`, whose prompts contain what the person said there.
-    Returns how many were deleted."""
+async def erase(database: Database, user: str, places: Collection[str], ids: Set[str]) -> int:
+    """Delete a person's traces, those of `places`, whose prompts contain what the person said there, and all
+    in which one of their `ids` stands. Returns how many were deleted."""
     gone = await _delete(database, or_(traces.c.user_id == user, *(inside(place) for place in places)))
-    await database.empty_log()
-    return gone
-
-
-async def erase_holding(database: Database, sought: Sequence[bytes]) -> int:
-    """Delete every trace whose content holds one of these texts. Returns how many were deleted."""
     query = (
-        select(traces.c.seq, traces.c.id, traces.c.said, traces.c.reply, traces.c.error)
-        .add_columns(trace_bodies.c.body)
+        select(traces.c.seq, traces.c.id, trace_bodies.c.body)
         .join(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
         .order_by(traces.c.seq)
         .limit(BATCH)
     )
-    erased, after = 0, 0
-    while sought and (rows := await database.rows(query.where(traces.c.seq > after))):
-        found = await asyncio.to_thread(_holding, rows, sought)
-        erased += await _delete(database, traces.c.id.in_(found)) if found else 0
-        after = rows[-1].seq
-    return erased
+    last = 0
+    while ids and (rows := await database.rows(query.where(traces.c.seq > last))):
+        last = rows[-1].seq
+        found = await asyncio.to_thread(_naming, rows, ids)
+        gone += await _delete(database, traces.c.id.in_(found)) if found else 0
+    await database.empty_log()
+    return gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +134,13 @@ async def _delete(database: Database, condition: ColumnElement[bool]) -> int:
             return gone
 
 
-def _holding(rows: Sequence[Row[Any]], sought: Sequence[bytes]) -> list[str]:
-    return [row.id for row in rows if _holds(row, sought)]
+def _naming(rows: Sequence[Row[Any]], ids: Set[str]) -> list[str]:
+    found = []
+    for row in rows:
+        with suppress(zlib.error):
+            if names_any(zlib.decompress(row.body).decode("utf-8", "replace"), ids):
+                found.append(row.id)
+    return found
 
 
 def _holds(row: Any, sought: Sequence[bytes]) -> bool:

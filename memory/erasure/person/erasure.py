@@ -1,28 +1,36 @@
-"""Erases a person: deletes all their data, then verifies that it is gone.
+"""Erases a person: deletes all that is theirs by ids and owner keys, and counts what has gone and what stays.
 
-The first transaction stores the list of what is to be deleted (`listing`). Every stage may run again, so a
-later call completes an interrupted erasure with the same list. The database is erased in batches. Messages
-are deleted first: a process that still works on one of them finds it missing and stores nothing
-(`memory.sql.messages.missing`).
+The first transaction stores who is being erased (`progress`). Every step deletes what it finds and may run
+again, so a later call completes an interrupted erasure. What follows the person's ids where no row of theirs
+leads comes first, while their rows tell the ids: files, traces, replies to others, and waiting jobs. Then
+messages go before anything else: a process that still works on one of them finds it missing and stores
+nothing (`memory.sql.messages.missing`).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Protocol
 
-from sqlalchemy import select, union, update
+from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.documents.library import DocumentLibrary
 from memory.erasure import memory_removal, message_removal, restore
-from memory.erasure.person import listing, own_rows
-from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of, owners_of
-from memory.erasure.person.messages import empty_quotes, erase_conversations, erase_messages
-from memory.erasure.person.personal_data import DERIVED, LISTS, SOURCES, rows_containing, rows_naming
-from memory.erasure.person.receipt import CleanPayload, Erased, ErasureProgress, Outside, Remainder
-from memory.erasure.person.replies import telling_replies
+from memory.erasure.person import own_rows, progress
+from memory.erasure.person.memories import (
+    NOBODY,
+    erase_memories,
+    memory_ids_of,
+    owners_of,
+    stated_alone,
+)
+from memory.erasure.person.messages import erase_conversations, erase_messages, forget_derived
+from memory.erasure.person.progress import LEFT, SHARED, SHOWN, ErasureProgress
+from memory.erasure.person.receipt import Erased, Remainder
+from memory.erasure.person.replies import shown_replies
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.derived import withhold
 from memory.facts.evidence.echoes import echoes_of
@@ -35,13 +43,33 @@ from memory.sql.jobs import UNINDEX, JobQueue
 
 BATCH = 200
 """Rows deleted in one transaction. Other writers wait for it."""
-UNVERIFIED = (
-    "they were written to others while something of this person was in view; they do not name them and have"
-    " no word of theirs, and nothing else can be verified"
-)
-"""Why replies are left, and where their number is kept meanwhile."""
 PASSES = 5
 """How often the deletion repeats while the person keeps talking in another process."""
+AGAIN = "something came in while it ran; run it again"
+
+CleanPayload = Callable[[str, str, dict[str, Any], Collection[str]], dict[str, Any]]
+"""Called with (kind, user, payload, ids): returns another user's job payload without these memories and
+messages."""
+
+
+class Outside(Protocol):
+    """Erases the person where SQL and the indexes do not reach. Every step may run again."""
+
+    async def places(self, user: str) -> Collection[str]:
+        """The keys of further places where they spoke."""
+        ...
+
+    async def clean(self, found: ErasureProgress) -> None:
+        """Delete their lines in files and their traces, and those of others by ids, and count them."""
+        ...
+
+    async def rewrite(self) -> None:
+        """Rewrite the files of other databases, in which parts of deleted rows may stand."""
+        ...
+
+    def out_of_reach(self) -> Sequence[str]:
+        """What else may hold their data."""
+        ...
 
 
 @dataclass(eq=False)
@@ -54,6 +82,7 @@ class Erasure:
     knowledge_index: Index
     clock: Callable[[], datetime]
     clean_payload: CleanPayload
+    outside: Outside
 
     async def preview(self, user: str) -> dict[str, int]:
         """How many rows `erase` would delete from the database now, by kind. Changes nothing."""
@@ -63,245 +92,200 @@ class Erasure:
     async def unfinished(self) -> list[tuple[str, bool]]:
         """The people whose erasure is running or was interrupted, and whether each has spoken since."""
         async with self.database.read() as connection:
-            return await listing.unfinished(connection)
+            return await progress.unfinished(connection)
 
-    async def erase(self, user: str, places: Collection[str] = (), outside: Outside | None = None) -> Erased:
+    async def erase(self, user: str) -> Erased:
         """Delete all data of the person. A later call completes an interrupted one, and its receipt counts
-        what both removed. `places` are further keys of places where they spoke; `outside` deletes what is not
-        in the database or the indexes. The receipt names an unavailable index. Raises StoreUnavailable."""
+        what both removed. The receipt names an unavailable index. Raises StoreUnavailable."""
+        places = await self.outside.places(user)
         async with self.database.write(lock=[f"erase:{user}"]) as connection:
-            progress = await listing.begin(connection, user, places, self.clock())
-        if outside is not None:
-            progress.removed.update(await outside.files(progress))
+            found = await progress.begin(connection, user, places, self.clock())
+        await self.outside.clean(found)
         for _ in range(PASSES):
-            if not await self._pass(progress):
+            if not await self._pass(found):
                 break
-        await self._delete_documents(progress)
-        left = await self._clean_indexes(progress)
-        if outside is not None:  # once more, for what came in meanwhile
-            for step in (outside.files, outside.rest):
-                progress.removed.update(await step(progress))
-        found = await self._verify(progress)
-        tables_left = not all(one.expected for one in found)
-        left += found
-        clean = all(one.expected for one in left)
-        left += await self._finish(progress, outside, clean=clean, tables_left=tables_left)
-        if unverified := progress.removed.pop(UNVERIFIED, 0):
-            left.append(Remainder("replies", unverified, UNVERIFIED, True))
-        removed = {kind: count for kind, count in progress.removed.items() if count}
-        verified = all(one.expected for one in left)
-        named = tuple(outside.out_of_reach()) if outside is not None else ()
-        return Erased(user, self.clock(), removed, tuple(left), verified, named)
+        await self._delete_documents(found)
+        left = await self._clean_indexes(found)
+        await self.outside.clean(found)  # once more, for what came in meanwhile
+        kinds = (await self.preview(user)).items()
+        left += [Remainder(kind, count, AGAIN, False) for kind, count in kinds]
+        await self._finish(found, done=not left)
+        return self._receipt(found, left)
 
-    async def _finish(
-        self, progress: ErasureProgress, outside: Outside | None, *, clean: bool, tables_left: bool
-    ) -> Sequence[Remainder]:
-        """Delete the list if nothing is left, and search the files, which must not hold the list either."""
+    async def _finish(self, found: ErasureProgress, *, done: bool) -> None:
+        """Rewrite the files, in whose pages parts of rows that were moved may stand, and delete the erasure's
+        row; or keep it for the next run."""
+        if done:
+            await self.database.vacuum()
+            await self.outside.rewrite()
         async with self.database.write() as connection:
-            if clean:
-                await listing.end(connection, progress.user)
-            else:
-                await listing.store_counts(connection, progress)
-                if not tables_left:  # only ids are still needed
-                    await listing.drop_texts(connection, progress.user)
+            await (progress.end(connection, found.user) if done else progress.store(connection, found))
         await self.database.empty_log()
-        return await outside.search(progress) if clean and outside is not None else ()
 
-    # Deleting.
+    def _receipt(self, found: ErasureProgress, left: Sequence[Remainder]) -> Erased:
+        counts = {kind: count for kind, count in found.counts.items() if count}
+        stays = [Remainder(kind, counts.pop(kind), why, True) for kind, why in LEFT.items() if kind in counts]
+        named = tuple(self.outside.out_of_reach())
+        return Erased(found.user, self.clock(), counts, (*left, *stays), not left, named)
 
-    async def _pass(self, progress: ErasureProgress) -> bool:
+    async def _pass(self, found: ErasureProgress) -> bool:
         """Delete all rows that exist now. Returns whether any existed; the next pass deletes later ones."""
-        before = progress.removed.total()
+        before = found.counts.total()
         # First, so that no worker starts these jobs. The locks wait until replies in these places are stored
-        # that were not checked against the list (`memory.facts.derived.replies`).
-        async with self._stage(progress, progress.places) as connection:
-            progress.removed.update(await own_rows.delete_work(connection, progress.user))
-        await self._forget_replies(progress)
-        await self._retried(self._forget_echoes, progress)
+        # that were not checked against the erasure (`memory.facts.derived.replies`).
+        async with self._stage(found, found.places) as connection:
+            found.counts.update(await own_rows.delete_work(connection, found.user))
+            await self._clean_jobs(connection, found)
+        await self._forget_replies(found)
+        await _retried(self._forget_echoes, found)
         for step in (self._message_batch, self._memory_batch):
-            while await self._retried(step, progress):
+            while await _retried(step, found):
                 pass
-        await self._rest(progress)
-        return progress.removed.total() > before
+        await self._rest(found)
+        return found.counts.total() > before
 
-    async def _retried(
-        self, step: Callable[[ErasureProgress], Awaitable[bool]], progress: ErasureProgress
-    ) -> bool:
-        """Run the step, and retry it while others write to the same memories."""
-        for _ in range(PASSES - 1):
-            try:
-                return await step(progress)
-            except Overtaken:
-                continue
-        return await step(progress)
-
-    async def _forget_replies(self, progress: ErasureProgress) -> None:
-        """Empty the replies to others that tell what the person told, while their messages are there to
-        compare with."""
+    async def _forget_replies(self, found: ErasureProgress) -> None:
+        """Empty the replies to others that contain what the person told, while their rows are there."""
         async with self.database.read() as connection:
-            found = await telling_replies(connection, progress.user, progress.places)
-        if found.ids or found.unverified:
-            async with self._stage(progress) as connection:
-                await withhold(connection, self.clock(), message_ids=found.ids)
-                await message_removal.empty(connection, found.ids, self.clock())
-                progress.removed["replies"] += len(found.ids)
-                progress.removed[UNVERIFIED] = max(progress.removed[UNVERIFIED], len(found.unverified))
+            replies = await shown_replies(connection, found.user, found.places)
+        async with self._stage(found) as connection:
+            await withhold(connection, self.clock(), message_ids=replies.containing)
+            await message_removal.empty(connection, replies.containing, self.clock())
+            found.counts["replies"] += len(replies.containing)
+            found.counts[SHOWN] = max(found.counts[SHOWN], replies.others)
 
-    async def _forget_echoes(self, progress: ErasureProgress) -> bool:
-        """Delete the memories of others that may only repeat what the person told, while it is there."""
-        told = select(tables.messages.c.id).where(tables.messages.c.user_id == progress.user)
-        known = select(tables.memories.c.id).where(tables.memories.c.user_id == progress.user)
-        sources = union(told, known)
+    async def _forget_echoes(self, found: ErasureProgress) -> bool:
+        """Delete the memories of others that rest on what the person told, while it is there."""
+        told = select(tables.messages.c.id).where(tables.messages.c.user_id == found.user)
+        known = select(tables.memories.c.id).where(tables.memories.c.user_id == found.user)
+        sources = told.union(known)
         async with self.database.read() as connection:
-            ids = [id for id, _ in await echoes_of(connection, sources, progress.user)]
+            ids = [id for id, _ in await echoes_of(connection, sources, found.user)]
             lock = await owners_of(connection, ids)
         if not ids:
             return False
-        async with self._stage(progress, lock) as connection:
-            found = dict(await echoes_of(connection, sources, progress.user))
-            await listing.add_ids(connection, progress.user, "memory", list(found))
-            await withhold(connection, self.clock(), memory_ids=found)
-            gone = await memory_removal.delete_for_everybody(connection, found)
-            progress.jobs += await self._add_unindex_job(connection, gone)
-            progress.removed["memories"] += len(gone)
-        progress.facts.update(found.values())
+        async with self._stage(found, lock) as connection:
+            echoes = [id for id, _ in await echoes_of(connection, sources, found.user)]
+            await withhold(connection, self.clock(), memory_ids=echoes)
+            gone = await memory_removal.delete_for_everybody(connection, echoes)
+            await self._unindex(connection, found, gone)
+            found.counts["memories"] += len(gone)
         return True
 
-    async def _message_batch(self, progress: ErasureProgress) -> bool:
-        async with self._stage(progress) as connection:
-            erased = await erase_messages(connection, progress.user, BATCH, self.clock())
-            await listing.add_ids(connection, progress.user, "message", erased.ids)
-            progress.jobs += await self._add_unindex_job(connection, erased.ids)
-            counts = {"messages": len(erased.ids), "summaries of places": len(erased.summaries)}
-            progress.removed.update(counts)
-        progress.messages.update(erased.texts)
+    async def _message_batch(self, found: ErasureProgress) -> bool:
+        async with self._stage(found) as connection:
+            erased = await erase_messages(connection, found.user, BATCH, self.clock())
+            await self._unindex(connection, found, erased.ids)
+            found.counts.update({"messages": len(erased.ids), "summaries of places": len(erased.summaries)})
+        found.said.update(erased.texts)
         return bool(erased.ids)
 
-    async def _memory_batch(self, progress: ErasureProgress) -> bool:
-        user = progress.user
+    async def _memory_batch(self, found: ErasureProgress) -> bool:
+        user = found.user
         async with self.database.read() as connection:
             ids = list((await connection.execute(memory_ids_of(user).limit(BATCH))).scalars())
             lock = await owners_of(connection, ids) | {user_key(user)}
         if not ids:
             return False
-        async with self._stage(progress, lock) as connection:
-            await listing.add_ids(connection, user, "memory", ids)
+        async with self._stage(found, lock) as connection:
+            alone = select(tables.memories.c.id).where(tables.memories.c.id.in_(ids), stated_alone(user))
+            texts = await forget_derived(
+                connection, list(await connection.scalars(alone)), user, self.clock()
+            )
             erased = await erase_memories(connection, user, ids, self.clock())
-            progress.jobs += await self._add_unindex_job(connection, list(erased.deleted))
-            counts = {"memories": len(erased.deleted), "memories shared": erased.shared}
-            progress.removed.update(counts | {"history": erased.steps})
-        progress.facts.update(erased.deleted.values())
+            await self._unindex(connection, found, list(erased.deleted))
+            counts = {"summaries of places": len(texts)}
+            counts |= {"memories": len(erased.deleted), SHARED: erased.shared, "history": erased.steps}
+            found.counts.update(counts)
         return True
 
-    async def _rest(self, progress: ErasureProgress) -> None:
-        """Delete the person's private conversations, the rows that are theirs alone, their name in others'
-        rows, and their data in others' jobs."""
-        user = progress.user
-        async with self._stage(progress, [f"tasks:{user}", f"context:{user}"]) as connection:
-            progress.removed.update(await own_rows.delete_rows(connection, user, self.clock()))
+    async def _rest(self, found: ErasureProgress) -> None:
+        """Delete the person's private conversations, the rows that are theirs alone, and their name in those
+        of others."""
+        user = found.user
+        async with self._stage(found, [f"tasks:{user}", f"context:{user}"]) as connection:
+            found.counts.update(await own_rows.delete_rows(connection, user, self.clock()))
             ids = await erase_conversations(connection, user)
-            progress.removed["summaries"] += len(ids)
-            progress.jobs += await self._add_unindex_job(connection, ids)
-            await listing.read_ids(connection, progress)
-            quotes = await empty_quotes(connection, await _unique(connection, progress), self.clock())
-            progress.removed["summaries of places"] += quotes
-            await self._clean_jobs(connection, progress)
-            names = {user, user_key(user)}
-            await restore.drop_naming(connection, names, set(progress.index_ids), progress.places)
+            found.counts["summaries"] += len(ids)
+            await self._unindex(connection, found, ids)
+            await self._clean_jobs(connection, found)
+            await restore.drop_naming(connection, {user, user_key(user)}, found.ids, found.places)
             for column in (tables.places.c.changed_by, tables.memory_updates.c.user_id):
                 unnamed = update(column.table).where(column == user)
                 await connection.execute(unnamed.values({column.name: NOBODY}))
 
-    async def _clean_jobs(self, connection: AsyncConnection, progress: ErasureProgress) -> None:
+    async def _clean_jobs(self, connection: AsyncConnection, found: ErasureProgress) -> None:
         """Remove the person's messages and memories from the payloads of other people's waiting jobs."""
-        work, ids = tables.work, set(progress.index_ids)
+        work = tables.work
         waiting = select(work.c.id, work.c.kind, work.c.user_id, work.c.payload)
         for job in (await connection.execute(waiting.where(work.c.kind != UNINDEX))).all():
-            clean = self.clean_payload(job.kind, job.user_id, job.payload, ids)
+            clean = self.clean_payload(job.kind, job.user_id, job.payload, found.ids)
             if clean != job.payload:
                 await connection.execute(update(work).where(work.c.id == job.id).values(payload=clean))
 
-    async def _add_unindex_job(self, connection: AsyncConnection, ids: Sequence[str]) -> list[str]:
-        """Add a job that removes these points; returns its id. It has no user, so the erasure keeps it."""
-        if not ids:
-            return []
-        return [await self.queue.add(connection, UNINDEX, NOBODY, {"ids": list(ids)}, self.clock())]
+    async def _unindex(self, connection: AsyncConnection, found: ErasureProgress, ids: Sequence[str]) -> None:
+        """Tell the index that these rows are gone. The job has no user, so the erasure keeps it."""
+        if ids:
+            await self.queue.add(connection, UNINDEX, NOBODY, {"ids": list(ids)}, self.clock())
+            found.ids.update(ids)
+            found.counts["index"] += len(ids)
 
-    async def _delete_documents(self, progress: ErasureProgress) -> None:
-        owner, documents = user_key(progress.user), tables.knowledge_documents
-        query = select(tables.knowledge_chunks.c.id).join(documents).where(documents.c.owner == owner)
-        async with self._stage(progress) as connection:
-            chunks = list((await connection.execute(query)).scalars())
-            await listing.add_ids(connection, progress.user, "chunk", chunks)
-        progress.removed["documents"] += len(await self.knowledge.remove_all(owner))
-        async with self._stage(progress) as connection:
-            await listing.read_ids(connection, progress)
+    async def _delete_documents(self, found: ErasureProgress) -> None:
+        owner, documents = user_key(found.user), tables.knowledge_documents
+        chunks = select(func.count()).select_from(tables.knowledge_chunks.join(documents))
+        async with self._stage(found) as connection:
+            passages = await connection.scalar(chunks.where(documents.c.owner == owner))
+            found.counts["index of documents"] += passages or 0
+        found.counts["documents"] += len(await self.knowledge.remove_all(owner))
 
-    async def _clean_indexes(self, progress: ErasureProgress) -> list[Remainder]:
-        """Remove the person's points from both indexes, also those that no list names; index their neighbours
-        again, and check that nothing of theirs is left."""
-        left = []
-        for kind, index, ids, source in (
-            ("index", self.index, progress.index_ids, self.indexing),
-            ("index of documents", self.knowledge_index, progress.chunk_ids, self.knowledge),
-        ):
-            if kind != "index" and not ids and await self.knowledge.empty():
-                continue  # it may never have been made
-            try:
-                left += await self._clean_index(kind, index, ids, source.catch_up, progress)
-            except (IndexUnavailable, EmbedderUnavailable) as error:
-                why = f"it will be removed once this works again, and the erasure is run again: {error}"
-                left.append(Remainder(kind, max(len(ids), 1), why, False))
+    async def _clean_indexes(self, found: ErasureProgress) -> list[Remainder]:
+        """Remove from both indexes what this run or an interrupted one deleted. Returns what is left."""
+        jobs = await self.queue.of_kind(UNINDEX)
+        ids = [id for job in jobs for id in job.payload["ids"]]
+        left = await self._clean_index(found, "index", self.index, ids, self.indexing.catch_up)
         if not left:
-            await self.queue.done(*progress.jobs)
-        return left
+            await self.queue.done(*(job.id for job in jobs))
+        papers = (self.knowledge_index, (), self.knowledge.catch_up)
+        return left + await self._clean_index(found, "index of documents", *papers)
 
     async def _clean_index(
         self,
+        found: ErasureProgress,
         kind: str,
         index: Index,
         ids: Sequence[str],
         catch_up: Callable[[], Awaitable[int]],
-        progress: ErasureProgress,
     ) -> list[Remainder]:
-        await index.remove(ids)
-        await catch_up()
-        unlisted = await index.owned_by(user_key(progress.user))
-        await index.remove(unlisted)
-        if ids or unlisted:
+        """Remove these points and the person's, index their neighbours again, and rewrite the files."""
+        if not found.counts[kind]:
+            return []  # it may never have been made
+        owner = user_key(found.user)
+        try:
+            await index.remove(ids)
+            await catch_up()
+            await index.remove(await index.owned_by(owner))
             await index.compact()
-        left = await index.present(ids) | set(await index.owned_by(user_key(progress.user)))
-        progress.removed["index"] += len(ids) + len(set(unlisted).difference(ids))
-        again = "it was put back meanwhile; run it again"
-        return [Remainder(kind, len(left), again, False)] if left else []
-
-    # Verifying.
-
-    async def _verify(self, progress: ErasureProgress) -> list[Remainder]:
-        """Search every table for the person's id and statements. Returns what is left."""
-        async with self.database.read() as connection:
-            naming = await rows_naming(connection, progress.user, LISTS)
-            unique = await _unique(connection, progress)
-            said_by_others = await rows_containing(connection, progress.sought - unique, SOURCES)
-            derived = await rows_containing(connection, unique, DERIVED)
-        again = "something came in while it ran; run it again"
-        others = "others said or were told the same words"
-        return [
-            *(Remainder(table, count, again, False) for table, count in (naming | derived).items()),
-            *(Remainder(table, count, others, True) for table, count in said_by_others.items()),
-        ]
+            left = len(await index.owned_by(owner))
+        except (IndexUnavailable, EmbedderUnavailable) as error:
+            why = f"it will be removed once this works again, and the erasure is run again: {error}"
+            return [Remainder(kind, found.counts[kind], why, False)]
+        return [Remainder(kind, left, AGAIN, False)] if left else []
 
     @asynccontextmanager
     async def _stage(
-        self, progress: ErasureProgress, lock: Collection[str] = ()
+        self, found: ErasureProgress, lock: Collection[str] = ()
     ) -> AsyncIterator[AsyncConnection]:
         """A transaction that also stores what has been removed so far."""
         async with self.database.write(lock) as connection:
             yield connection
-            await listing.store_counts(connection, progress)
+            await progress.store(connection, found)
 
 
-async def _unique(connection: AsyncConnection, progress: ErasureProgress) -> set[str]:
-    """What the verification searches for, without what others said or were told too."""
-    found = [text for text in progress.sought if not await rows_containing(connection, [text], SOURCES)]
-    return set(found)
+async def _retried(step: Callable[[ErasureProgress], Awaitable[bool]], found: ErasureProgress) -> bool:
+    """Run the step, and run it again while others write to the same memories."""
+    for _ in range(PASSES - 1):
+        try:
+            return await step(found)
+        except Overtaken:
+            continue
+    return await step(found)

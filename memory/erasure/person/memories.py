@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, user_key
@@ -45,6 +45,14 @@ def memory_ids_of(user: str) -> Select[Any]:
     link = (memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner == user_key(user))
     query = select(memories.c.id).where(or_(exists().where(*link), memories.c.user_id == user))
     return query.order_by(memories.c.created_at, memories.c.id)
+
+
+def stated_alone(user: str) -> ColumnElement[bool]:
+    """True for memories that nobody else stated, and that are not everybody's."""
+    link = memory_owners.c
+    others = and_(link.owner.startswith("user:"), link.owner != user_key(user))
+    shared = select(link.memory_id).where(or_(others, link.owner == GLOBAL))
+    return and_(memories.c.user_id == user, memories.c.id.not_in(shared))
 
 
 async def owners_of(connection: AsyncConnection, ids: Collection[str]) -> set[str]:

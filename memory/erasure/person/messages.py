@@ -10,15 +10,23 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, false, func, or_, select, update
+from sqlalchemy import and_, delete, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, user_key
+from memory.facts.derived.sources import MEMORY_SUMMARY, memory_summary_id
 from memory.index.schema import slices
 from memory.sql.jobs import JobQueue
 from memory.sql.message_rows import index_neighbours_again, talk_of
 from memory.sql.summaries import LOOK_BACK, MOST_BEHIND, consolidation_subject
-from memory.sql.tables import active_conversations, conversations, messages, speakers
+from memory.sql.tables import (
+    active_conversations,
+    context_entries,
+    conversations,
+    derived_sources,
+    messages,
+    speakers,
+)
 
 IDS_AT_ONCE = 500
 """Ids in one statement."""
@@ -43,6 +51,7 @@ async def erase_messages(connection: AsyncConnection, user: str, limit: int, now
     by_talk = {talk: list(lines) for talk, lines in groupby(sorted(rows, key=talk_of), key=talk_of)}
     for (conversation, place), lines in by_talk.items():
         await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
+    erased.summaries |= await forget_derived(connection, erased.ids, user, now)
     for ids in slices(erased.ids, IDS_AT_ONCE):
         await connection.execute(delete(messages).where(messages.c.id.in_(ids)))
     for (conversation, place), lines in by_talk.items():
@@ -76,14 +85,31 @@ async def _empty_summary(
     return {active.id}
 
 
-async def empty_quotes(connection: AsyncConnection, texts: Collection[str], now: datetime) -> int:
-    """Empty the summaries of other conversations that contain one of these texts. Returns how many."""
-    quoting = [active_conversations.c.summary.contains(text, autoescape=True) for text in texts]
-    query = select(active_conversations).where(or_(false(), *quoting))
-    rows = (await connection.execute(query)).all()
+async def forget_derived(
+    connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
+) -> set[str]:
+    """Empty the summaries of others that rest on these messages and memories of the person, and delete those
+    of others' facts. Returns their ids. Call it before the rows of the messages and memories are deleted."""
+    rests = derived_sources.c
+    texts = set[str]()
+    for part in slices(sorted(ids), IDS_AT_ONCE):
+        texts |= {*await connection.scalars(select(rests.text_id).where(rests.source_id.in_(part)))}
+        gone = or_(rests.source_id.in_(part), rests.text_id.in_(part))
+        await connection.execute(delete(derived_sources).where(gone))
+    if not texts:
+        return set()
+    active, entry = active_conversations.c, context_entries.c
+    query = select(active_conversations).where(active.id.in_(texts), active.owner != user_key(user))
+    rows = (await connection.execute(query.where(active.summary != ""))).all()
     for row in rows:
         await _empty_active(connection, row, now)
-    return len(rows)
+    in_short = select(entry.user_id, entry.place).where(entry.field == MEMORY_SUMMARY, entry.place != "")
+    for row in (await connection.execute(in_short)).all():
+        if (id := memory_summary_id(row.user_id, Place.of_key(row.place))) in texts:
+            same = and_(entry.user_id == row.user_id, entry.place == row.place)
+            await connection.execute(delete(context_entries).where(same, entry.field == MEMORY_SUMMARY))
+            await connection.execute(delete(derived_sources).where(rests.text_id == id))
+    return {row.id for row in rows}
 
 
 async def _empty_active(connection: AsyncConnection, active: Any, now: datetime) -> None:

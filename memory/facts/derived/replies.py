@@ -32,7 +32,7 @@ from memory.sql.tables import (
     Utc,
     active_conversations,
     context_entries,
-    erasure_items,
+    erasures,
     memories,
     memory_owners,
     memory_sources,
@@ -93,11 +93,15 @@ def _lost() -> ColumnElement[bool]:
         select(tasks.c.id).where(tasks.c.id.in_(sources)),
     ).subquery()
     count = select(func.count()).select_from(standing).scalar_subquery()
-    item = erasure_items.c
-    told = exists().where(memories.c.id == item.id, memories.c.user_id == item.user_id)
-    erased = and_(item.id.in_(sources), or_(item.kind == "message", told))
+    going = erasures.c
+    said = and_(messages.c.user_id == going.user_id, messages.c.sent_at <= going.begun_at)
+    told = and_(memories.c.user_id == going.user_id, memories.c.created_at <= going.begun_at)
+    erased = or_(
+        exists().where(messages.c.id.in_(sources), said), exists().where(memories.c.id.in_(sources), told)
+    )
     told_in = and_(messages.c.id.in_(bindparam("told_in", expanding=True)), messages.c.forgotten_at > since)
-    return or_(count < bindparam("how_many"), exists().where(told_in), exists().where(erased))
+    people = select(going.user_id).where(erased)
+    return or_(count < bindparam("how_many"), exists().where(told_in), people.exists())
 
 
 _LOST = _lost()

@@ -203,7 +203,7 @@ class Database:
                 await connection.execution_options(hachi_write=True)
                 connection.info[_AFTER_COMMIT] = []
                 try:
-                    await self._begin(connection)
+                    await _once_unlocked(connection.begin)
                     if not self.sqlite:
                         for name in sorted(lock):
                             await connection.execute(_LOCK_SHARED if shared else _LOCK, {"name": name})
@@ -232,18 +232,6 @@ class Database:
     def after_commit(connection: AsyncConnection, callback: Callable[[], None]) -> None:
         """Call `callback` once this write is committed, and never if it is rolled back."""
         connection.info[_AFTER_COMMIT].append(callback)
-
-    async def _begin(self, connection: AsyncConnection) -> None:
-        """Begin a write. Retries for `_BUSY_SECONDS` while another process holds SQLite's write lock."""
-        give_up = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                await connection.begin()
-                return
-            except OperationalError as error:
-                if "locked" not in str(error.orig) or time.monotonic() > give_up:
-                    raise
-                await asyncio.sleep(0.005)
 
     async def _compare(self, seen: int) -> None:
         async with self.read() as connection:
@@ -278,9 +266,9 @@ class Database:
         """Rewrite SQLite's file without free pages, in which parts of rows that were moved may stand. Blocks
         the process for some 5 ms a megabyte."""
         if self.sqlite:
-            async with self.read() as connection:
+            async with self._writers.turn(), self.read() as connection:
                 await connection.exec_driver_sql("PRAGMA auto_vacuum=INCREMENTAL")
-                await connection.exec_driver_sql("VACUUM")
+                await _once_unlocked(lambda: connection.exec_driver_sql("VACUUM"))
             await self.empty_log()
 
     async def give_back(self, *, rewrite: bool = False) -> None:
@@ -363,3 +351,16 @@ class Database:
 
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+async def _once_unlocked(act: Callable[[], Awaitable[Any]]) -> None:
+    """Do it. Retries for `_BUSY_SECONDS` while another process holds SQLite's write lock."""
+    give_up = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            await act()
+            return
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or time.monotonic() > give_up:
+                raise
+            await asyncio.sleep(0.005)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from scripted_model import AnsweringModel
 
 from agent import Companion, Settings
-from agent.services.erasure import byte_search
 from agent.surfaces.cli.log import logging_to
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
@@ -144,22 +142,6 @@ async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, 
     }
     audience = Audience.of("ben", Place.parse("acme/general"))
     assert await pet.components.transcript.authors(audience) == {"ana", "hachi"}
-
-
-# Files.
-
-
-@pytest.mark.parametrize("at", [0, 5, 57, 60, 63, 64, 128, 170])
-def test_bytes_are_found_wherever_they_stand_between_the_holes_of_a_file(
-    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sought = b"\0\1\2\0\0\3\0\0"
-    monkeypatch.setattr(byte_search, "CHUNK", 64)
-    monkeypatch.setattr(byte_search, "HOLE", bytes(64))
-    file = tmp_path / "segment"
-    file.write_bytes(bytes(at) + sought + bytes(200 - at))
-    assert byte_search.holds(str(file), [b"another", sought])
-    assert not byte_search.holds(str(file), [b"another", sought + b"\4"])
 
 
 # Traces.
@@ -309,9 +291,10 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
     pet = await open_pet()
     await pet.remember("Ana's boat is called Gull", user="ana")
     ana = {"event": "memory_decision", "user_id": "ana", "decisions": [{"fact": "Ana's boat is called Gull"}]}
-    told = {"event": "memory_decision", "user_id": "ben", "reason": "repeats 'Ana\\'s boat is called Gull'"}
+    [boat] = await pet.memories(user="ana")
+    told = {"event": "memory_decision", "user_id": "ben", "reason": f"repeats {boat.id}"}
     ben = {"event": "memory_decision", "user_id": "ben", "decisions": []}
-    lines = [json.dumps(ana), json.dumps(told).replace("\\\\'", "'"), json.dumps(ben)]
+    lines = [json.dumps(ana), json.dumps(told), json.dumps(ben)]
     text = "\n".join([*lines, "12:00 WARNING for ana: late", "12:01 WARNING banana: late", ""])
     (home / "hachi.log").write_text(text)
     (home / "hachi.log.2").write_text(text)
@@ -337,22 +320,23 @@ def decided(home: Path) -> list[tuple[str, list[str]]]:
 
 async def test_decisions_go_by_the_ids_in_them_and_not_by_names(open_pet: OpenPet, home: Path) -> None:
     pet = await open_pet()
-    tale = "ana is a bird in Hebrew tales"
+    tale, same = "ana is a bird in Hebrew tales", "The office moves to Lyon"
     with logging_to(Settings(home=home), verbose=False):
-        await pet.remember("Ana's boat is called Gull", user="ana", place="acme")
+        boat = await pet.remember("Ana's boat is called Gull", user="ana", place="acme")
+        await pet.remember(same, user="ana", place="acme")
         with decision_run():
-            await pet.remember("Ana's boat is called Gull!", user="ben", place="acme")
+            await pet.remember(same, user="ben", place="acme")
             await pet.remember(tale, user="ben", place="acme")
-    assert len(decided(home)) == 2
-    size = (home / "decisions.jsonl").stat().st_size
+    told = [{"fact": "A boat", "action": "ignore", "target_id": boat.id, "reason": "known"}]
     with (home / "decisions.jsonl").open("a") as file:
-        file.write('{"event": "memory_dec')  # cut short by a full disk
+        file.write(json.dumps({"event": "memory_decision", "user_id": "ben", "decisions": told}) + "\n")
+        file.write('{"event": "memory_dec')  # cut short by a full disk: nobody can tell whose it is
+    size = (home / "decisions.jsonl").stat().st_size
 
     await pet.erase(user="ana")
 
-    assert (home / "decisions.jsonl").stat().st_size == size + len('{"event": "memory_dec')
-    (home / "decisions.jsonl").write_text((home / "decisions.jsonl").read_text()[:size])
-    assert decided(home) == [("ben", [tale])]
+    assert (home / "decisions.jsonl").stat().st_size == size
+    assert decided(home) == [("ben", [same, tale]), ("ben", [])]
 
 
 async def test_a_log_that_is_written_meanwhile_loses_nothing(open_pet: OpenPet, home: Path) -> None:
@@ -413,7 +397,7 @@ async def test_what_passed_by_is_not_kept_in_mind(open_pet: OpenPet) -> None:
     await pet.erase(user="ana")
 
     assert _said.cache_info().currsize == 0
-    assert cleared == [True]
+    assert cleared
 
 
 async def test_an_erasure_needs_a_name(open_pet: OpenPet) -> None:
@@ -493,20 +477,3 @@ async def test_a_fact_that_is_forgotten_leaves_the_files_too(open_pet: OpenPet, 
     left = [(user, facts) for user, facts in decided(home) if facts]
     assert left == [("ana", ["Ana has a cat"]), ("ben", ["A gull is a bird"])]
     assert (home / "hachi.log").read_text().split() == ["ana", "was", "here"]
-
-
-OPEN_AND_CLOSE = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM users').fetchall()"
-
-
-async def test_the_search_of_the_files_leaves_the_database_locked_against_others(
-    open_pet: OpenPet, home: Path
-) -> None:
-    pet = await open_pet()
-    await pet.remember("Ana skis", user="ana")
-    assert (await pet.erase(user="ana")).verified
-    await pet.remember("Ben rows", user="ben")
-
-    other = [sys.executable, "-c", OPEN_AND_CLOSE, str(home / "hachi.db")]
-    assert await (await asyncio.create_subprocess_exec(*other)).wait() == 0
-
-    assert (home / "hachi.db-wal").exists(), "the log is not the other one's to delete"

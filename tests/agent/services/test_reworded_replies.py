@@ -1,5 +1,5 @@
 """Replies that tell in other words what was forgotten stay, and the receipt lists those that were written
-from it. Of an erased person they go."""
+from it; so does the one of an erasure of its person."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -68,25 +68,6 @@ async def test_a_reply_that_tells_the_fact_in_other_words_stays_and_is_listed(
     assert texts(rows) == ["Noted.", answers[-1]]
 
 
-@pytest.mark.parametrize(("said", "fact", "question", "answers"), ASKED)
-async def test_but_it_goes_with_its_person(
-    open_pet: OpenPet, rows: Rows, said: str, fact: str, question: str, answers: list[Any]
-) -> None:
-    pet = await told(open_pet, said, fact, *answers)
-    await ask(pet, question)
-    receipt = await pet.erase(user="ana")
-    assert texts(rows) == [""]
-    assert receipt.verified
-    assert receipt.removed["replies"] == 1
-
-
-async def test_a_reply_about_her_without_her_name_goes_with_her(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await told(open_pet, "I am pregnant", PREGNANT, "She is expecting a baby.")
-    await ask(pet, "Why does she drink no wine?")
-    await pet.erase(user="ana")
-    assert texts(rows) == [""]
-
-
 async def test_a_reply_that_contains_the_fact_goes_and_one_that_rests_on_it_is_listed(
     open_pet: OpenPet, rows: Rows
 ) -> None:
@@ -131,15 +112,22 @@ async def test_a_reply_that_quotes_what_was_forgotten_goes_though_something_else
     assert texts(rows) == quoted
 
 
-async def test_unrelated_replies_to_others_outlive_an_erasure_and_are_named(
-    open_pet: OpenPet, rows: Rows
+@pytest.mark.parametrize("history", [0, 12])
+async def test_with_its_person_a_reply_goes_that_contains_the_fact_and_the_others_are_counted(
+    open_pet: OpenPet, rows: Rows, history: int
 ) -> None:
-    pet = await told(open_pet, "I am pregnant", PREGNANT, "Paris has a tower.", "You like tea.")
+    answers: list[Any] = ["Ana is expecting a baby.", "Ana is pregnant, so none.", "A tower."]
+    if not history:
+        answers = [SEARCH, answers[0], SEARCH, *answers[1:]]
+    pet = await told(open_pet, "I am pregnant", PREGNANT, *answers, history_messages=history)
+    await ask(pet, "Why does Ana drink no wine?")
+    await ask(pet, "Which wine for Ana?")
     await ask(pet, "What is in Paris?")
-    await ask(pet, "I like tea")
     receipt = await pet.erase(user="ana")
-    assert texts(rows) == ["Paris has a tower.", "You like tea."]
-    assert [(one.kind, one.count, one.expected) for one in receipt.left] == [("replies", 1, True)]
+    assert texts(rows) == ["Ana is expecting a baby.", "", "A tower."]
+    assert (receipt.verified, receipt.removed["replies"]) == (True, 1)
+    [left] = receipt.left
+    assert (left.kind, left.count, left.expected) == ("replies shown", 2 if history else 1, True)
 
 
 async def test_a_trace_of_another_goes_by_the_ids_in_it_when_the_fact_had_left_the_place(

@@ -169,11 +169,11 @@ async def test_a_reply_to_somebody_else_is_emptied_with_the_last_that_tells_what
     stack: Stack, how: str, also: str | None
 ) -> None:
     place = "acme/general"
-    await stack.remember(PARIS, "anna", "acme", ttl="7d" if how == "purge" else None)
-    cat = await stack.receive("I know of no cat.", "ben", place, role="assistant")
-    paris = await stack.receive("He lives in Paris: Mickael told me.", "ben", place, role="assistant")
-    if also:
-        await stack.receive(f"{PARIS}.", also, "acme")
+    told = await stack.remember(PARIS, "anna", "acme", ttl="7d" if how == "purge" else None)
+    shown = [str(told.id), *([await stack.receive(f"{PARIS}.", also, "acme")] if also else [])]
+    cat = await stack.receive("I know of no cat.", "ben", place, role="assistant", shown=shown)
+    said = "He lives in Paris: Mickael told me."
+    paris = await stack.receive(said, "ben", place, role="assistant", shown=shown)
     await stack.indexing.catch_up()
 
     if how == "purge":

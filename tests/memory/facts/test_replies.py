@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import select, update
 
 from memory.audience import Audience, Place
-from memory.erasure.person import listing
+from memory.erasure.person import progress
 from memory.facts.derived.replies import ReplySources, replies_from_ended
 from memory.records import Message
 from memory.sql.tables import active_conversations, messages
@@ -86,7 +86,7 @@ async def test_a_reply_loses_its_text_if_a_source_is_of_a_person_who_is_being_er
     shared = await stack.remember("The office moves", "ben", "acme")
     await stack.remember("The office moves", "anna", "acme")
     async with stack.database.write() as connection:
-        await listing.begin(connection, "anna", (), stack.clock.now)
+        await progress.begin(connection, "anna", (), stack.clock.now)
     assert await stored(stack, message) == await stored(stack, str(told.id)) == ""
     assert await stored(stack, str(shared.id)) == "So it is."
 

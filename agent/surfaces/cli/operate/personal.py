@@ -109,7 +109,7 @@ def _print_receipt(receipt: "Erased") -> None:
     print_table(("what", "removed"), [(kind, str(count)) for kind, count in receipt.removed.items()])
     reasons: dict[tuple[bool, str], list[str]] = {}
     for left in receipt.left:
-        reasons.setdefault((left.expected, left.why), []).append(f"{left.count} in {left.kind}")
+        reasons.setdefault((left.expected, left.why), []).append(f"{left.count} {left.kind}")
     for (expected, why), where in reasons.items():
         print(f"{'stays, as it is not theirs' if expected else 'STILL THERE'}: {', '.join(where)}: {why}")
     for place in receipt.out_of_reach:
