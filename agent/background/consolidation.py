@@ -41,11 +41,9 @@ from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived.sources import (
     MEMORY_SUMMARY,
-    ended_in,
     entry_id,
     memory_summary_id,
-    outdated,
-    record_sources,
+    no_longer,
     still_hold,
 )
 from memory.facts.rulings import Ruling
@@ -59,6 +57,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import missing
+from memory.sql.rests_on import let_go, record
 from memory.sql.summaries import LOOK_BACK, ConversationSummaries
 
 log = logging.getLogger("hachi.upkeep")
@@ -203,7 +202,8 @@ class Consolidation:
                 if entry.message_id is None and entry.value and entry.field != MEMORY_SUMMARY:
                     id = entry_id(part.user, part.place.stored, entry.field, entry.item)
                     said = {message.id for message in part.said}
-                    await record_sources(connection, id, said, rebuilt=True)
+                    await let_go(connection, [id])
+                    await record(connection, id, said, "stated")
             for job, newest in covered:
                 await self.queue.finish(connection, job, newest)
             if part.upto > part.after and not part.complete:  # without progress the job ends here
@@ -217,13 +217,11 @@ class Consolidation:
     async def _still_holds(self, connection: AsyncConnection, part: ConversationSlice) -> bool:
         """Whether everything that the slice holds may still be repeated."""
         said, earlier = ([message.id for message in read] for read in (part.messages, part.earlier))
-        over = {id: part.ended[id] for id in said if id in part.ended}
         audience = Audience(Audience.of(part.user, part.place).keys | {user_key(part.user)})
         return (
             not await missing(connection, [*said, *earlier], part.owner)
             and not await missing(connection, part.profile_messages)
-            and not await outdated(connection, earlier, part.owner, self.clock())
-            and await ended_in(connection, said, part.owner, self.clock()) == over
+            and await no_longer(connection, [*said, *earlier], part.owner, self.clock()) == part.no_longer
             and await still_hold(connection, part.facts, audience, self.clock())
         )
 
@@ -250,7 +248,8 @@ class Consolidation:
         if id is None:
             return False
         if sources := (part.facts - replaced_facts(part, found)) | part.profile_messages:
-            await record_sources(connection, id, sources, rebuilt=rebuilt)
+            await let_go(connection, [id] if rebuilt else [])
+            await record(connection, id, sources, "covered")
         await self._record_memory_summary(connection, part, found, id)
         return True
 
@@ -262,7 +261,8 @@ class Consolidation:
             heard = {message.id for message in (*part.messages, *part.earlier)}
             sources = part.facts | part.profile_messages | heard | set(summary)
             text = memory_summary_id(part.user, part.place)
-            await record_sources(connection, text, sources, rebuilt=True)
+            await let_go(connection, [text])
+            await record(connection, text, sources, "covered")
 
     async def store_updates(self, job: Job) -> list[Decision]:
         """Handle an APPLY_UPDATES job. Running it twice is safe."""

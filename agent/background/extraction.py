@@ -132,13 +132,14 @@ def _object_in(answer: str) -> dict[str, Any]:
 
 
 def _previous(part: ConversationSlice) -> list[str]:
-    """Return the summary so far or, where it was withheld, what people said before that still holds: the
-    newest lines that fit, in order."""
+    """Return the summary so far or, where it was withheld, what people said before: the newest lines that
+    fit, in order, each with its time."""
     if part.summary:
         return [line(text, None) for text in part.summary.splitlines()]
     purse, lines = Purse(REREAD), []
     for message in reversed(part.earlier):
-        said = f"{_named(message.author)}: {line(_both_ends(message.text), None)}"
+        when = moment(message.sent_at, part.known.zone)
+        said = f"[{when}] {_named(message.author)}: {line(_both_ends(message.text), None)}"
         if not purse.take(said):
             break
         lines.append(said)
@@ -183,6 +184,10 @@ def _extras(part: ConversationSlice) -> Sequence[tuple[str, bool]]:
 
 def _asked(part: ConversationSlice) -> list[str]:
     asked = []
+    if part.no_longer:
+        purse = Purse(STORED)
+        over = [text for text in part.no_longer if purse.take(text)]
+        asked.append(render("look_back_no_longer", facts=quoted(over)))
     if part.to_summarise:
         facts = quoted(_facts(part, part.to_summarise, TO_SUMMARISE))
         asked.append(render("look_back_memory_summary", facts=facts))

@@ -1,7 +1,7 @@
 """Selects what to consolidate next: the oldest messages of a conversation that its summary does not cover."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -13,8 +13,7 @@ from agent.turn.jobs import STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
-from memory.facts.derived.ended import Ended
-from memory.facts.derived.sources import MEMORY_SUMMARY, ended_in, remaining
+from memory.facts.derived.sources import MEMORY_SUMMARY, no_longer, remaining
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import UserContext
 from memory.people.profile_entries import context_of, messages_of
@@ -26,7 +25,7 @@ from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
 from memory.sql.message_rows import Line
-from memory.sql.summaries import ActiveConversation, ConversationSummaries, owner_of
+from memory.sql.summaries import ConversationSummaries, owner_of
 from memory.sql.tables import memories
 from memory.text import sentences
 from memory.text.tags import tag, tags
@@ -65,15 +64,15 @@ class ConversationSlice:
     user: str
     speaker: str
     messages: tuple[Message, ...]
-    """Oldest first, without what no longer holds, and without replies that may repeat it."""
-    ended: Mapping[str, Ended]
-    """What of the messages no longer holds, by id."""
+    """Oldest first."""
+    no_longer: tuple[str, ...]
+    """The facts of the messages, and of the `earlier` ones, that no longer hold."""
     summary: str
     """The conversation's summary before these messages; empty if it was withheld."""
     revision: int
     """Of that summary."""
     earlier: tuple[Message, ...]
-    """What people said before these messages and still holds, where the summary is to be rebuilt."""
+    """What people said before these messages, where the summary is to be rebuilt."""
     profile_messages: frozenset[str]
     """The ids of the messages that the profile in `known` rests on."""
     after: int
@@ -172,7 +171,7 @@ class SliceReader:
         return replace(
             part,
             messages=tuple(message for one in found for message in one.messages),
-            ended={id: ended for one in found for id, ended in one.ended.items()},
+            no_longer=tuple(over for one in found for over in one.no_longer),
             conversations=tuple(found),
         )
 
@@ -186,8 +185,13 @@ class SliceReader:
         speaker = lines[0].user if lines else user
         if speaker != user and await self.queue.waiting(STORE_MEMORIES, speaker):
             return None  # their own consolidation runs after that job and sees what it stored
-        ended, earlier = await self._no_longer_true(lines, conversation, owner, active, now)
-        messages = _without(lines, ended)
+        messages = tuple(line.message for line in lines)
+        async with self.store.database.read() as connection:
+            earlier: Sequence[Message] = ()
+            if active and active.withheld:
+                earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
+            ids = [message.id for message in (*messages, *earlier)]
+            over = await no_longer(connection, ids, owner, now)
         return ConversationSlice(
             conversation_id=conversation,
             owner=owner,
@@ -195,10 +199,10 @@ class SliceReader:
             user=speaker,
             speaker=next((m.author for m in reversed(messages) if m.role == "user"), speaker),
             messages=messages,
-            ended=ended,
+            no_longer=over,
             summary=active.summary if active else "",
             revision=active.revision if active else 0,
-            earlier=earlier,
+            earlier=tuple(earlier),
             profile_messages=frozenset(),
             after=after,
             upto=lines[-1].seq if lines else after,
@@ -211,25 +215,6 @@ class SliceReader:
             to_summarise=(),
             now=now,
         )
-
-    async def _no_longer_true(
-        self,
-        lines: Sequence[Line],
-        conversation: str,
-        owner: str,
-        active: ActiveConversation | None,
-        now: datetime,
-    ) -> tuple[dict[str, Ended], tuple[Message, ...]]:
-        """Return what of the lines no longer holds, and earlier messages to rebuild a summary from that was
-        withheld, without those that state what no longer holds."""
-        async with self.store.database.read() as connection:
-            ended = await ended_in(connection, [line.message.id for line in lines], owner, now)
-            earlier = (
-                await remaining(connection, conversation, owner, active.covered, self.reread, now)
-                if active and active.withheld
-                else ()
-            )
-        return ended, tuple(earlier)
 
     async def _with_what_is_known(self, part: ConversationSlice) -> ConversationSlice:
         user, place = part.user, part.place
@@ -282,20 +267,6 @@ class SliceReader:
         told = facts[:FACTS_TO_SUMMARISE]
         new = [fact for fact in told if since is None or fact.created_at > since]
         return told if since is None or len(new) >= NEW_FACTS else []
-
-
-def _without(lines: Sequence[Line], ended: Mapping[str, Ended]) -> tuple[Message, ...]:
-    """Return the messages of the lines without what has ended, and without the replies to it."""
-    kept, skipping = [], False
-    for message in (line.message for line in lines):
-        over = ended.get(message.id)
-        if message.role == "user":
-            skipping = over is not None
-        if over and (rest := over.rest(message.text)):
-            kept.append(replace(message, text=rest))
-        elif not over and not skipping:
-            kept.append(message)
-    return tuple(kept)
 
 
 def _statements(part: ConversationSlice, stored: Sequence[Memory]) -> list[tuple[str, tuple[str, ...]]]:

@@ -36,8 +36,8 @@ from memory.sql.tables import (
     conversations,
     memories,
     memory_owners,
-    memory_sources,
     messages,
+    rests_on,
     session_memories,
     users,
 )
@@ -100,9 +100,8 @@ class TranscriptService:
         """Return the memories that were stated in a conversation of the user or given to it, as they are
         worded now, newest first; with `id`, that one alone if it is among them."""
         said_here = (messages.c.conversation_id == conversation) & (messages.c.user_id == user) & kept()
-        said = select(memory_sources.c.memory_id).join(
-            messages, (messages.c.id == memory_sources.c.message_id) & said_here
-        )
+        stated = (messages.c.id == rests_on.c.source_id) & (rests_on.c.how == "stated") & said_here
+        said = select(rests_on.c.derived_id.label("memory_id")).join(messages, stated)
         given = select(session_memories.c.memory_id).where(session_memories.c.conversation_id == conversation)
         here = select(union(said, given).subquery().c.memory_id).cte(recursive=True)
         step = memory_owners.c
@@ -160,6 +159,8 @@ class TranscriptService:
                         connection, message, user=speaker, place=target.place, now=target.sent_at
                     )
                     new += written is not None
+                    if written and message.role == "assistant":
+                        await self.transcript.note_answer(connection, message, speaker, target.place)
         await self.sync.catch_up(progress)
         return new
 

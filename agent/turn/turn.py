@@ -328,8 +328,9 @@ async def _store_reply(
         now=now,
         answering=str(received.id),
         lost=written_from.lost(),
-        sources=written_from.to_json(),
     )
+    if stored:
+        await written_from.record(connection, reply.id, str(received.id))
     if stored and request.client and request.client.after:
         await deps.transcript.keep_items(connection, str(received.id), None)
     return stored

@@ -81,13 +81,9 @@ class FollowUp:
 
     async def _withhold(self, connection: AsyncConnection, lost: Statements) -> Withheld:
         now, texts = self.clock(), lost.texts.all
-        of_facts = await withhold_lost(connection, lost.taken.held, now, besides=texts)
+        of_facts = await withhold_lost(connection, lost.taken.held, now)
         of_texts = await withhold(connection, now, message_ids=texts)
-        return Withheld(
-            of_facts.summaries + of_texts.summaries,
-            (*of_facts.entries, *of_texts.entries),
-            of_facts.outdated,
-        )
+        return Withheld(of_facts.summaries + of_texts.summaries, (*of_facts.entries, *of_texts.entries))
 
     async def _clean_jobs(self, connection: AsyncConnection, lost: Statements) -> list[restore.Row]:
         """Remove the forgotten data from waiting jobs, and what others lost of it from those of others.
@@ -138,7 +134,6 @@ class FollowUp:
             "memories": sorted(taken.ids),
             "rows": taken.rows,
             "messages": lost.texts.all,
-            "outdated": sorted(withheld.outdated),
             "work": cleaned,
             "entries": [restore.encoded(entry) for entry in withheld.entries],
             "tasks": lost.tasks,

@@ -16,7 +16,8 @@ from memory.sql.memories import CORRECTED, MADE_PRIVATE, tellers
 from memory.sql.memory_rows import fetch, index_again, is_active, unexpired
 from memory.sql.message_rows import kept
 from memory.sql.owner_links import bring_back, by_what_holds, end, gave_way, link, with_replaced
-from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
+from memory.sql.rests_on import let_go, statements_of
+from memory.sql.tables import memories, memory_owners, memory_updates, messages, rests_on
 
 
 async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list[str]:
@@ -65,12 +66,10 @@ async def _leave_to(connection: AsyncConnection, id: str, user: str, heir: str) 
     """Leave a memory to another person who stated it: without the messages of `user` as evidence, and with
     one of the heir's if `user` was named as the first teller."""
     spoken = select(messages.c.id).where(messages.c.role == "user")
-    own = memory_sources.c.message_id.in_(spoken.where(messages.c.user_id == user))
-    await connection.execute(delete(memory_sources).where(memory_sources.c.memory_id == id, own))
-    theirs = (
-        select(messages.c.id)
-        .join(memory_sources, memory_sources.c.message_id == messages.c.id)
-        .where(memory_sources.c.memory_id == id, messages.c.user_id == heir, kept())
+    own = rests_on.c.source_id.in_(spoken.where(messages.c.user_id == user))
+    await connection.execute(delete(rests_on).where(rests_on.c.derived_id == id, own))
+    theirs = select(messages.c.id).where(
+        messages.c.id.in_(statements_of([id])), messages.c.user_id == heir, kept()
     )
     evidence = (await connection.execute(theirs.order_by(messages.c.seq).limit(1))).scalar()
     first = update(memories).where(memories.c.id == id, memories.c.user_id == user)
@@ -164,6 +163,7 @@ async def take_away(connection: AsyncConnection, lost: dict[str, Collection[str]
     unowned = touched - set(await connection.scalars(linked))
     await connection.execute(delete(memory_updates).where(memory_updates.c.old_id.in_(unowned)))
     await connection.execute(delete(memories).where(memories.c.id.in_(unowned)))
+    await let_go(connection, unowned)
     return sorted(unowned)
 
 

@@ -5,7 +5,7 @@ caller's transaction.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -18,7 +18,8 @@ from memory.erasure.repeats import repeats
 from memory.erasure.repetition import FactWords, Words, words
 from memory.index.schema import slices
 from memory.sql.message_rows import has_text, index_neighbours_again, talk_of
-from memory.sql.tables import active_conversations, memory_sources, messages
+from memory.sql.rests_on import resting_on, statements_of
+from memory.sql.tables import active_conversations, messages, rests_on
 
 IDS_AT_ONCE = 500
 """Ids in one statement."""
@@ -75,14 +76,13 @@ async def teller_words(connection: AsyncConnection, user: str) -> Words:
 
 async def sources_of(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
     """The person's messages that stated these memories."""
-    query = select(messages.c.id).join(memory_sources, memory_sources.c.message_id == messages.c.id)
-    own = query.where(memory_sources.c.memory_id.in_(ids), messages.c.user_id == user)
+    own = select(messages.c.id).where(messages.c.id.in_(statements_of(ids)), messages.c.user_id == user)
     return set((await connection.execute(own.where(messages.c.role == "user"))).scalars())
 
 
 async def heard_by(connection: AsyncConnection, readers: Readers) -> list[Any]:
     """The messages that may show what these readers lose, in order."""
-    columns = ("seq", "id", "conversation_id", "user_id", "place", "role", "author", "text", "sources")
+    columns = ("seq", "id", "conversation_id", "user_id", "place", "role", "author", "text")
     query = select(*(messages.c[name] for name in columns)).where(readers.rows, has_text())
     return list(await connection.execute(query.order_by(messages.c.seq)))
 
@@ -113,42 +113,21 @@ async def replies(
     one of the `facts`. And the ids of those that stay although they were written from what is lost, from such
     a reply, or from a summary of it."""
     found: dict[str, str] = {}
-    others: dict[str, set[str]] = {}
-    talks: dict[tuple[str, str, str], _Exchange] = {}
+    others: set[str] = set()
+    answering = set(await connection.scalars(resting_on(lost, "answered")))
     for row in heard:
-        talk = talks.setdefault((row.conversation_id, row.place, row.user_id), _Exchange())
         if row.role == "user":
-            talk.ask(row)
             continue
-        answers = any(question.id in lost for question in talk.answer())
         gone = readers.lost(row, shared)
-        if answers or (gone and any(repeats(row.text, fact, teller) for fact in facts)):
+        if row.id in answering or (gone and any(repeats(row.text, fact, teller) for fact in facts)):
             found[row.id] = row.text
-        elif gone and row.sources:
-            others[row.id] = {*row.sources["found"], *row.sources["given"]}
+        elif gone:
+            others.add(row.id)
     told_in = select(messages.c.conversation_id).where(messages.c.id.in_(lost))
     summaries = select(active_conversations.c.id).where(active_conversations.c.conversation_id.in_(told_in))
     shown = {*lost, *found, *await connection.scalars(summaries)}
-    return found, tuple(id for id, given in others.items() if not given.isdisjoint(shown))
-
-
-@dataclass(slots=True)
-class _Exchange:
-    """Messages in a row of one person in one conversation, and how many of them have been answered. Which of
-    several in a row a reply answers is not stored."""
-
-    questions: list[Any] = field(default_factory=list)
-    replies: int = 0
-
-    def ask(self, row: Any) -> None:
-        if self.replies:
-            self.questions, self.replies = [], 0
-        self.questions.append(row)
-
-    def answer(self) -> Sequence[Any]:
-        """The messages that the next reply may answer; none if it is not asked for, as a reminder."""
-        self.replies += 1
-        return self.questions if self.replies <= len(self.questions) else ()
+    written = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(shown), rests_on.c.how == "found")
+    return found, tuple(sorted(others.intersection(await connection.scalars(written))))
 
 
 async def empty(connection: AsyncConnection, ids: Iterable[str], now: datetime) -> None:

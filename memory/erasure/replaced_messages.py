@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, insert, select, update
+from sqlalchemy import and_, insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
@@ -19,7 +19,8 @@ from memory.process.spans import new_id
 from memory.sql.memory_rows import is_active
 from memory.sql.owner_links import bring_back as bring_back_links
 from memory.sql.owner_links import end
-from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
+from memory.sql.rests_on import stated_in
+from memory.sql.tables import memories, memory_owners, memory_updates, messages
 
 MESSAGE_REPLACED = "its message was replaced"
 MESSAGE_BACK = "its message is back"
@@ -41,9 +42,8 @@ async def replace_messages(
 async def bring_back(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> None:
     """Undo `replace_messages` for these messages, and for the facts that ended with one of them."""
     await _mark(connection, ids, None)
-    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id.in_(ids))
     ended = and_(memory_owners.c.owner == user_key(user), memory_owners.c.reason == MESSAGE_REPLACED)
-    back = await bring_back_links(connection, ended & memory_owners.c.memory_id.in_(stated))
+    back = await bring_back_links(connection, ended & memory_owners.c.memory_id.in_(stated_in(ids)))
     await _note(connection, {row.memory_id for row in back}, user, MESSAGE_BACK, now)
 
 

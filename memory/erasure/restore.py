@@ -16,8 +16,9 @@ from memory.erasure.forgotten_data import ForgottenData
 from memory.erasure.repeats import repeated_by_task
 from memory.erasure.repetition import FactWords
 from memory.errors import NotFound
-from memory.facts.derived.sources import entry_id, record_sources
+from memory.facts.derived.sources import entry_id
 from memory.sql.memory_rows import begins, is_active
+from memory.sql.rests_on import record
 from memory.sql.tables import (
     Utc,
     context_entries,
@@ -25,10 +26,10 @@ from memory.sql.tables import (
     memories,
     memory_aliases,
     memory_owners,
-    memory_sources,
     memory_tags,
     memory_updates,
     messages,
+    rests_on,
     session_memories,
     tasks,
     work,
@@ -42,7 +43,7 @@ Held = dict[str, dict[str, Any]]
 
 _DERIVED = ("indexed_under", "revision")
 """Columns that follow from the others."""
-_NAMING = ("id", "memory_id", "old_id", "new_id")
+_NAMING = ("id", "memory_id", "derived_id", "old_id", "new_id")
 """Columns that name a memory."""
 
 CleanJob = Callable[[str, str, dict[str, Any], ForgottenData], dict[str, Any] | None]
@@ -57,7 +58,7 @@ def _touching(ids: Collection[str]) -> dict[Table, ColumnElement[bool]]:
         memory_owners: memory_owners.c.memory_id.in_(ids),
         memory_aliases: memory_aliases.c.memory_id.in_(ids),
         memory_tags: memory_tags.c.memory_id.in_(ids),
-        memory_sources: memory_sources.c.memory_id.in_(ids),
+        rests_on: rests_on.c.derived_id.in_(ids),
         session_memories: session_memories.c.memory_id.in_(ids),
         memory_updates: or_(memory_updates.c.old_id.in_(ids), memory_updates.c.new_id.in_(ids)),
     }
@@ -200,8 +201,6 @@ async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> N
     for row in payload.get("tasks", ()):
         await _put_back_row(connection, tasks, _decoded(tasks, row))
     await message_removal.restore(connection, payload["messages"])
-    marked = messages.c.id.in_(payload["outdated"])
-    await connection.execute(update(messages).where(marked).values(outdated_at=None))
     for table in _touching(()):
         for row in payload["rows"].get(table.name, {}).values():
             await _put_back_row(connection, table, _decoded(table, row))
@@ -220,7 +219,7 @@ async def put_back_entries(connection: AsyncConnection, payload: Mapping[str, An
         if not await connection.scalar(select(exists().where(same))):
             await connection.execute(insert(context_entries).values(**values))
             id = entry_id(values["user_id"], values["place"], values["field"], values["item"])
-            await record_sources(connection, id, row.get("sources", ()), rebuilt=True)
+            await record(connection, id, row.get("sources", ()), "stated")
 
 
 async def _put_back_row(connection: AsyncConnection, table: Table, values: Row) -> None:

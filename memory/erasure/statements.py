@@ -28,7 +28,8 @@ from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import FORGET_OUTSIDE, JobQueue
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import has_text
-from memory.sql.tables import forgotten, memories, memory_sources, messages, work
+from memory.sql.rests_on import stated_in
+from memory.sql.tables import forgotten, memories, messages, work
 from memory.text import sentences
 
 TRIES = 3
@@ -200,10 +201,8 @@ async def _told_in(
 ) -> list[str]:
     """The texts of the forgotten messages without questions that name nothing, and without what stays known:
     sentences that repeat a memory which is left of these messages, and none that was taken."""
-    left = (
-        select(memories.c.content)
-        .join(memory_sources)
-        .where(memory_sources.c.message_id.in_(forgotten), memories.c.id.not_in(taken.ids))
+    left = select(memories.c.content).where(
+        memories.c.id.in_(stated_in(forgotten)), memories.c.id.not_in(taken.ids)
     )
     known = list(await connection.scalars(left.distinct()))
 

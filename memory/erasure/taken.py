@@ -25,7 +25,8 @@ from memory.sql.memories import tellers
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept
 from memory.sql.owner_links import with_replaced
-from memory.sql.tables import memories, memory_owners, memory_sources, messages, tasks
+from memory.sql.rests_on import stated_in
+from memory.sql.tables import memories, memory_owners, messages, rests_on, tasks
 
 MOST_NEAR = 3
 """Memories that a receipt names as near what was forgotten."""
@@ -181,14 +182,10 @@ async def echoing(
 
 def resting_on(ids: Collection[str], user: str) -> Select[str]:
     """Selects the memories that these messages of the person state, and no other of theirs that is left."""
-    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id.in_(ids))
-    also = (
-        select(memory_sources.c.memory_id)
-        .join(messages, messages.c.id == memory_sources.c.message_id)
-        .where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
-    )
+    left = select(messages.c.id).where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
+    also = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(left), rests_on.c.how == "stated")
     return select(memories.c.id).where(
-        memories.c.id.in_(stated), memories.c.id.not_in(also), memories.c.message_id.is_not(None)
+        memories.c.id.in_(stated_in(ids)), memories.c.id.not_in(also), memories.c.message_id.is_not(None)
     )
 
 

@@ -26,7 +26,6 @@ from memory.facts.compare import Verdict
 from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
 from memory.facts.decision_log import decided, decision_run, extracted
 from memory.facts.derived import withhold
-from memory.facts.derived.sources import record_sources
 from memory.facts.evidence import echoes, unstated
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import Searched, SimilarFacts
@@ -38,6 +37,7 @@ from memory.sql.engine.errors import Overtaken
 from memory.sql.engine.writers import Turns
 from memory.sql.memories import MemoryStore
 from memory.sql.owner_links import link
+from memory.sql.rests_on import record
 from memory.text import storable
 from memory.text.short_ids import read_id
 from memory.text.tags import tags
@@ -141,7 +141,7 @@ class FactWriter:
         if stays is old:
             await self._refresh(connection, candidate, old)
             if new.message_id:
-                await self.store.add_source(connection, [old.id], new.message_id)
+                await record(connection, old.id, [new.message_id], "stated")
 
     async def _read(self, draft: Draft, origin: Provenance) -> Draft:
         """The draft in the form that is stored."""
@@ -261,7 +261,8 @@ class FactWriter:
         for memory in known.values():
             await self._refresh(connection, candidate, memory)
         if origin.message_id:
-            await self.store.add_source(connection, {resolution.memory.id, *known}, origin.message_id)
+            for id in sorted({resolution.memory.id, *known}):
+                await record(connection, id, [origin.message_id], "stated")
         decision = decision_of(candidate, resolution, near)
         now = candidate.changed.get(decision.id or "")
         return replace(decision, expires_at=now.expires_at) if now else decision
@@ -311,7 +312,7 @@ class FactWriter:
             origin = candidate.origin
             aliases = await links_of(connection, origin.place, origin.user, memory.content)
             await self.store.insert(connection, memory, candidate.key, aliases)
-            await record_sources(connection, memory.id, candidate.rests_on, rebuilt=False)
+            await record(connection, memory.id, candidate.rests_on, "found")
             candidate.made.add(memory.id)
             candidate.changed[memory.id] = memory
             if candidate.vector is not None:

@@ -20,7 +20,8 @@ from memory.facts.derived.sources import entry_id
 from memory.people.profile import UserContext
 from memory.people.profile_entries import READ_EVERYWHERE, Entry, context_of, merged
 from memory.sql.engine import Database
-from memory.sql.tables import Utc, context_entries, derived_sources, memories, memory_sources, messages
+from memory.sql.rests_on import let_go
+from memory.sql.tables import Utc, context_entries, memories, messages, rests_on
 
 
 class ProfileStore:
@@ -112,14 +113,14 @@ class ProfileStore:
 _KEY = ("user_id", "place", "field", "item")
 
 _EXPIRED = (
-    select(memory_sources.c.message_id, memories.c.content)
-    .join(memories, memories.c.id == memory_sources.c.memory_id)
-    .where(memories.c.expires_at <= bindparam("now", type_=Utc()))
+    select(rests_on.c.source_id.label("message_id"), memories.c.content)
+    .join(memories, memories.c.id == rests_on.c.derived_id)
+    .where(rests_on.c.how == "stated", memories.c.expires_at <= bindparam("now", type_=Utc()))
     .subquery("expired")
 )
 _OUTLIVED = exists().where(
-    derived_sources.c.text_id == bindparam("summary"),
-    memories.c.id == derived_sources.c.source_id,
+    rests_on.c.derived_id == bindparam("summary"),
+    memories.c.id == rests_on.c.source_id,
     memories.c.expires_at <= bindparam("now", type_=Utc()),
 )
 _WITH_EXPIRED = (
@@ -176,7 +177,7 @@ async def _forget_sources(
     """Delete the notes of the messages in which entries may have been said, once they say something else."""
     ids = [entry_id(user, place.stored, field, item) for field, item in gone]
     if ids:
-        await connection.execute(delete(derived_sources).where(derived_sources.c.text_id.in_(ids)))
+        await let_go(connection, ids)
 
 
 def _lock(user: str) -> str:

@@ -49,7 +49,6 @@ from memory.sql.tables import (
     memories,
     memory_aliases,
     memory_owners,
-    memory_sources,
     memory_tags,
     memory_updates,
     messages,
@@ -273,11 +272,6 @@ class MemoryStore:
                 for name, other in aliases
             ]
             await connection.execute(insert(memory_aliases), pairs)
-
-    async def add_source(self, connection: AsyncConnection, ids: Collection[str], message_id: str) -> None:
-        """Store that the message states these memories."""
-        rows = [{"memory_id": id, "message_id": message_id} for id in sorted(ids)]
-        await connection.execute(self.database.insert(memory_sources).on_conflict_do_nothing(), rows)
 
     async def supersede(
         self,

@@ -5,7 +5,7 @@ text. Only `page`, which lists a transcript, `branches`, and the index, which mu
 rows.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -57,6 +57,7 @@ from memory.sql.message_rows import (
     to_line,
     to_message,
 )
+from memory.sql.rests_on import record
 from memory.sql.tables import Utc, conversations, message_origins, messages, speakers, users
 from memory.text.names import labels, spelled
 
@@ -84,13 +85,12 @@ class Transcript:
         now: datetime,
         answering: str | None = None,
         lost: Condition | None = None,
-        sources: Mapping[str, Sequence[str]] | None = None,
     ) -> Message | None:
         """Write a message in the caller's transaction, and its conversation, user and speaker if they are
         new. Returns None and writes nothing more if a message with this id exists, or if the message that it
         is `answering` has been deleted or forgotten; that one then stays until the transaction ends. Where
-        `lost` is true, an answer is written as a forgotten message, without a text. `sources` are the ids
-        that a reply was written from. Returns the message as it is written."""
+        `lost` is true, an answer is written as a forgotten message, without a text. Returns the message as
+        it is written."""
         key = "" if place.private else place.key
         conversation = {
             "id": message.conversation_id,
@@ -99,7 +99,7 @@ class Transcript:
             "created_at": now,
         }
         values = {name: getattr(message, name) for name in Message.__dataclass_fields__}
-        values |= {"user_id": user, "place": key, "sources": sources}
+        values |= {"user_id": user, "place": key}
         insert: Executable
         if answering is None:
             insert = self._insert(messages).returning(*_WRITTEN)
@@ -125,6 +125,20 @@ class Transcript:
         if new:
             self._database.after_commit(connection, partial(self._remember, new))
         return replace(message, text=row.text, forgotten_at=row.forgotten_at)
+
+    async def note_answer(self, connection: AsyncConnection, reply: Message, user: str, place: Place) -> None:
+        """Store that a reply, which was written without the question that it answers, answers the messages
+        right before it."""
+        talk = (
+            messages.c.conversation_id == reply.conversation_id,
+            messages.c.user_id == user,
+            messages.c.place == ("" if place.private else place.key),
+        )
+        own = select(messages.c.seq).where(messages.c.id == reply.id).scalar_subquery()
+        before = select(func.max(messages.c.seq)).where(*talk, messages.c.role == "assistant")
+        since = func.coalesce(before.where(messages.c.seq < own).scalar_subquery(), 0)
+        asked = select(messages.c.id).where(*talk, messages.c.seq > since, messages.c.seq < own)
+        await record(connection, reply.id, await connection.scalars(asked), "answered")
 
     def _remember(self, written: Iterable[tuple[str, ...]]) -> None:
         self._known.update(written)
@@ -482,7 +496,7 @@ def _inside(outermost: str, column: ColumnElement[str]) -> ColumnElement[bool]:
 def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
     """An INSERT that does nothing if the row exists, or if the message `answering` does not. Built once:
     building it takes longer than running it."""
-    names = (*Message.__dataclass_fields__, "user_id", "place", "sources")
+    names = (*Message.__dataclass_fields__, "user_id", "place")
     row: dict[str, ColumnElement[Any]] = {
         name: bindparam(f"new_{name}", type_=messages.c[name].type) for name in names
     }

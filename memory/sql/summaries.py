@@ -23,7 +23,7 @@ from memory.sql.engine import Database
 from memory.sql.indexing import is_due
 from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
-from memory.sql.tables import Utc, derived_sources, memories, memory_owners, memory_sources, messages
+from memory.sql.tables import Utc, memories, messages, rests_on
 from memory.sql.tables import active_conversations as table
 
 LOOK_BACK = "look_back"
@@ -115,7 +115,7 @@ class ConversationSummaries:
         if after == 0:
             await connection.execute(self._new(conversation, owner, now).on_conflict_do_nothing())
         summary = summary.strip()
-        changes = table.c.summary != summary
+        changes = or_(table.c.summary != summary, literal(rebuilt))
         moment = literal(now, table.c.updated_at.type)
         same = (table.c.conversation_id == conversation, table.c.owner == owner)
         moved = update(table).where(*same, table.c.covered == after, table.c.revision == revision)
@@ -126,7 +126,6 @@ class ConversationSummaries:
                 updated_at=case((changes, moment), else_=table.c.updated_at),
                 indexed_under=case((changes, null()), else_=table.c.indexed_under),
                 revision=case((changes, table.c.revision + 1), else_=table.c.revision),
-                unsourced=0 if rebuilt else table.c.unsourced,
                 withheld=0,
             ).returning(table.c.id)
         )
@@ -200,26 +199,19 @@ class ConversationSummaries:
 
 
 def outlived(now: Any) -> ColumnElement[bool]:
-    """True for a summary that rests on a fact which has expired: one that a message states which it covers,
-    or one that the model was given."""
-    expired = memories.c.expires_at <= now
+    """True for a summary that was written before a fact expired which it rests on: one that a message states
+    which it covers, or one that the model was given."""
+    expired = and_(memories.c.expires_at <= now, memories.c.expires_at > table.c.updated_at)
     told = and_(
-        memory_sources.c.memory_id == memories.c.id,
-        messages.c.id == memory_sources.c.message_id,
-        messages.c.outdated_at.is_(None),  # otherwise the summary was written without it
+        rests_on.c.derived_id == memories.c.id,
+        rests_on.c.how == "stated",
+        messages.c.id == rests_on.c.source_id,
         messages.c.conversation_id == table.c.conversation_id,
         heard_by() == table.c.owner,
         messages.c.seq <= table.c.covered,
     )
-    given = and_(derived_sources.c.text_id == table.c.id, derived_sources.c.source_id == memories.c.id)
-    not_recorded = and_(
-        table.c.unsourced == 1,
-        memory_owners.c.memory_id == memories.c.id,
-        memory_owners.c.owner == table.c.owner,
-    )
-    return or_(
-        exists().where(expired, told), exists().where(expired, given), exists().where(expired, not_recorded)
-    )
+    given = and_(rests_on.c.derived_id == table.c.id, rests_on.c.source_id == memories.c.id)
+    return or_(exists().where(expired, told), exists().where(expired, given))
 
 
 def heard_by() -> ColumnElement[str]:

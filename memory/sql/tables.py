@@ -92,13 +92,6 @@ messages = Table(
     Column("sent_at", Utc, nullable=False),
     Column("indexed_under", Text),
     Column("forgotten_at", Utc, comment="its text was emptied then"),
-    Column("outdated_at", Utc, comment="a fact in it ended then: summaries leave it out"),
-    Column(
-        "sources",
-        JSON(none_as_null=True),
-        comment="of a reply: the ids of what searches found, and of what else the model was given",
-    ),
-    Column("ended", JSON, comment="where it states such facts, as [from, to]; NULL: not known"),
     Column("replaced_at", Utc, comment="another message took its place then, in the client's history"),
     Column(
         "client_items",
@@ -144,13 +137,6 @@ active_conversations = Table(
     Column("indexed_under", Text),
     Column("revision", Integer, nullable=False, server_default="0", comment="grows with the summary"),
     Column(
-        "unsourced",
-        Integer,
-        nullable=False,
-        server_default="0",
-        comment="1: an older version wrote it, from facts that it did not record",
-    ),
-    Column(
         "withheld",
         Integer,
         nullable=False,
@@ -177,13 +163,12 @@ context_entries = Table(
     Column("message_id", _id, comment="in which it was said; empty: set by hand; NULL: not known"),
 )
 
-derived_sources = Table(
-    "derived_sources",
+rests_on = Table(
+    "rests_on",
     metadata,
-    Column(
-        "text_id", _id, primary_key=True, comment="a conversation's summary, or a person's of their facts"
-    ),
-    Column("source_id", _id, primary_key=True, index=True, comment="a memory or message that it rests on"),
+    Column("derived_id", _id, primary_key=True, comment="a fact, reply, summary or entry of a profile"),
+    Column("source_id", _id, primary_key=True, index=True, comment="a message, memory, summary or task"),
+    Column("how", Text, primary_key=True, comment="stated, answered, found or covered"),
 )
 
 memories = Table(
@@ -250,13 +235,6 @@ memory_tags = Table(
     metadata,
     Column("tag", Text, primary_key=True, comment="one of the memory's subjects"),
     Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True, index=True),
-)
-
-memory_sources = Table(
-    "memory_sources",
-    metadata,
-    Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
-    Column("message_id", _id, primary_key=True, index=True, comment="a message that stated it"),
 )
 
 session_memories = Table(

@@ -41,6 +41,7 @@ from memory.sql.engine.schema import HEAD
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
+from memory.sql.rests_on import record
 from memory.sql.summaries import ConversationSummaries, owner_of
 from memory.sql.tables import metadata
 
@@ -214,10 +215,10 @@ class Stack:
         sent = sent_at or self.clock.now + timedelta(seconds=next(self._messages))
         message = Message(id or str(uuid4()), talk, role, author or user, text, sent)
         async with self.database.write() as connection:
-            about: dict[str, Any] = {"user": user, "place": where, "now": self.clock.now}
-            if shown:
-                about["sources"] = {"found": [], "given": list(shown)}
-            await self.transcript.append(connection, message, **about)
+            await self.transcript.append(connection, message, user=user, place=where, now=self.clock.now)
+            if role == "assistant":
+                await self.transcript.note_answer(connection, message, user, where)
+            await record(connection, message.id, shown, "found")
         return message.id
 
     async def summarise(

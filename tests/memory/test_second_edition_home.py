@@ -103,6 +103,15 @@ async def test_a_replacement_can_be_undone(pet: Companion) -> None:
     assert "Ana lives in Lyon" in await facts(pet, "ana")
 
 
+async def test_with_a_fact_goes_the_message_that_told_it_and_the_reply_to_that(pet: Companion) -> None:
+    cat = next(m for m in await pet.memories(user="ana") if "Minou" in m.content)
+    receipt = await pet.delete_memory(cat.id, user="ana")
+    assert (receipt.messages, receipt.replies) == (1, 1)
+    said = [message.text for message in await pet.messages(user="ana", limit=50)]
+    assert not {"My cat is called Minou.", "Sweet!"} & {*said}
+    assert "Nice to meet you, Ana!" in said
+
+
 async def test_it_answers_and_does_the_work_that_waited(pet: Companion) -> None:
     reply = await pet.respond("What is my cat called?", user="ana", settle=True)
     assert "Minou" in reply.message

@@ -45,6 +45,7 @@ PLACES: dict[str, set[str]] = {
         )
     },
     "look_back_memory_summary": {"facts"},
+    "look_back_no_longer": {"facts"},
     "look_back_rulings": set(),
     "mcp_recall": {"about"},
     "mcp_remember": set(),

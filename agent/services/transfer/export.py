@@ -134,10 +134,11 @@ async def _messages_of(database: Database, place: Place, audience: Audience) -> 
 async def _sources(database: Database, audience: Audience) -> dict[str, list[str]]:
     """Return the ids of the messages that stated each memory, by the memory's id."""
     found: dict[str, list[str]] = defaultdict(list)
-    source = tables.memory_sources
+    source = tables.rests_on
     said = select(tables.messages.c.id).where(readable(audience))
-    for row in await database.rows(select(source).where(source.c.message_id.in_(said))):
-        found[row.memory_id].append(row.message_id)
+    stated = select(source).where(source.c.source_id.in_(said), source.c.how == "stated")
+    for row in await database.rows(stated):
+        found[row.derived_id].append(row.source_id)
     return found
 
 

@@ -12,6 +12,7 @@ from memory.facts.compare import content_key
 from memory.records import Memory
 from memory.sql.memories import MemoryStore
 from memory.sql.owner_links import link
+from memory.sql.rests_on import record
 from memory.sql.tables import memory_owners
 
 
@@ -34,8 +35,7 @@ async def restore(
         aliases = await links_of(connection, place, memory.user_id, memory.content)
         await store.insert(connection, replace(memory, owners=lacking), key, aliases)
     if owners or lacking:
-        for message_id in sources:
-            await store.add_source(connection, [here], message_id)
+        await record(connection, here, sources, "stated")
     return bool(lacking) and not owners
 
 

@@ -19,7 +19,7 @@ from memory.audience import GLOBAL, Place, user_key
 from memory.sql.memories import CORRECTED
 from memory.sql.memory_rows import index_again, unexpired
 from memory.sql.owner_links import bring_back
-from memory.sql.tables import memories, memory_owners, memory_updates, messages
+from memory.sql.tables import memories, memory_owners, memory_updates, messages, rests_on
 
 NOBODY = ""
 """Stored as the user where a person was erased."""
@@ -85,7 +85,7 @@ async def erase_memories(
     deleted = list(erased.deleted)
     naming = or_(memory_updates.c.old_id.in_(deleted), memory_updates.c.new_id.in_(deleted))
     erased.steps += (await connection.execute(delete(memory_updates).where(naming))).rowcount
-    for column in (memory_owners.c.memory_id, memories.c.id):
+    for column in (rests_on.c.derived_id, memory_owners.c.memory_id, memories.c.id):
         await connection.execute(delete(column.table).where(column.in_(deleted)))
     await index_again(connection, [row.id for row in rows if row.id not in erased.deleted])
     return erased

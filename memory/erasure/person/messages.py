@@ -18,13 +18,14 @@ from memory.facts.derived.sources import MEMORY_SUMMARY, memory_summary_id
 from memory.index.schema import slices
 from memory.sql.jobs import JobQueue
 from memory.sql.message_rows import index_neighbours_again, talk_of
+from memory.sql.rests_on import let_go, resting_on
 from memory.sql.summaries import LOOK_BACK, MOST_BEHIND, consolidation_subject
 from memory.sql.tables import (
     active_conversations,
     context_entries,
     conversations,
-    derived_sources,
     messages,
+    rests_on,
     speakers,
 )
 
@@ -90,12 +91,12 @@ async def forget_derived(
 ) -> set[str]:
     """Empty the summaries of others that rest on these messages and memories of the person, and delete those
     of others' facts. Returns their ids. Call it before the rows of the messages and memories are deleted."""
-    rests = derived_sources.c
+    rests = rests_on.c
     texts = set[str]()
     for part in slices(sorted(ids), IDS_AT_ONCE):
-        texts |= {*await connection.scalars(select(rests.text_id).where(rests.source_id.in_(part)))}
-        gone = or_(rests.source_id.in_(part), rests.text_id.in_(part))
-        await connection.execute(delete(derived_sources).where(gone))
+        texts |= {*await connection.scalars(resting_on(part, "covered"))}
+        gone = or_(rests.source_id.in_(part), rests.derived_id.in_(part))
+        await connection.execute(delete(rests_on).where(gone))
     if not texts:
         return set()
     active, entry = active_conversations.c, context_entries.c
@@ -108,7 +109,7 @@ async def forget_derived(
         if (id := memory_summary_id(row.user_id, Place.of_key(row.place))) in texts:
             same = and_(entry.user_id == row.user_id, entry.place == row.place)
             await connection.execute(delete(context_entries).where(same, entry.field == MEMORY_SUMMARY))
-            await connection.execute(delete(derived_sources).where(rests.text_id == id))
+            await let_go(connection, [id])
     return {row.id for row in rows}
 
 

@@ -6,7 +6,7 @@ shown too contains the same. The others stay, and the receipt counts them.
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,10 @@ from memory.erasure.repeats import identifiers_in, repeats
 from memory.erasure.repetition import TELLING, Words, words
 from memory.facts.derived import HeldFacts
 from memory.facts.derived.lost import links_of
+from memory.facts.derived.replies import given_to
 from memory.index.schema import slices
 from memory.sql.message_rows import has_text
-from memory.sql.tables import active_conversations, memories, memory_sources, messages
+from memory.sql.tables import active_conversations, memories, messages, rests_on
 from memory.text import sentences
 
 IDS_AT_ONCE = 500
@@ -43,7 +44,7 @@ async def shown_replies(connection: AsyncConnection, user: str, places: Collecti
     told, theirs = await _told_in(connection, user, places)
     teller = await teller_words(connection, user)
     shown, containing = set[str](), dict[str, set[str]]()
-    for row, given, texts in _containing(await _replies(connection, places), told, teller):
+    for row, given, texts in _containing(*await _replies(connection, places), told, teller):
         await asyncio.sleep(0)  # it may take long, and others have work to do
         if row.user_id != user:
             shown |= {row.id} if given & theirs else set()
@@ -67,7 +68,7 @@ async def replies_left_behind(connection: AsyncConnection, user: str, held: Held
         return []
     teller = await teller_words(connection, user)
     found = set[str]()
-    for row, given, texts in _containing(await _replies(connection, places), told, teller):
+    for row, given, texts in _containing(*await _replies(connection, places), told, teller):
         if texts and row.user_id != user:
             others = await _said_by_others(connection, given, user, texts, teller)
             found |= set() if others else {row.id}
@@ -75,7 +76,9 @@ async def replies_left_behind(connection: AsyncConnection, user: str, held: Held
     return sorted(found.difference(still))
 
 
-def _containing(replies: list[Any], told: _Told, teller: Words) -> Iterator[tuple[Any, set[str], set[str]]]:
+def _containing(
+    replies: list[Any], shown: Mapping[str, set[str]], told: _Told, teller: Words
+) -> Iterator[tuple[Any, set[str], set[str]]]:
     """Yield each reply with the ids that it was shown, and with the texts among `told` that it was shown and
     contains. It tells these from then on, to the replies after it."""
     near: dict[Any, list[str]] = defaultdict(list)
@@ -85,7 +88,7 @@ def _containing(replies: list[Any], told: _Told, teller: Words) -> Iterator[tupl
         for key in (*identifiers_in(text), min(found, key=common.__getitem__, default=None)):
             near[key].append(text)
     for row in replies:
-        given = {*row.sources["found"], *row.sources["given"]}
+        given = shown[row.id]
         keys = (None, *words(row.text), *identifiers_in(row.text))
         likely = {text for key in keys for text in near.get(key, ()) if told[text] & given}
         texts = {text for text in likely if repeats(row.text, text, teller)}
@@ -94,12 +97,15 @@ def _containing(replies: list[Any], told: _Told, teller: Words) -> Iterator[tupl
         yield row, given, texts
 
 
-async def _replies(connection: AsyncConnection, places: Collection[str]) -> list[Any]:
-    """Hachi's replies there of which it is known what they were shown, in order."""
-    written = (messages.c.role == "assistant", messages.c.sources.is_not(None), has_text())
-    query = select(messages.c.id, messages.c.user_id, messages.c.text, messages.c.sources)
-    query = query.where(_inside(messages.c.place, places), *written).order_by(messages.c.seq)
-    return list((await connection.execute(query)).all())
+async def _replies(
+    connection: AsyncConnection, places: Collection[str]
+) -> tuple[list[Any], dict[str, set[str]]]:
+    """Hachi's replies there of which it is known what they were shown, in order; and the ids of that."""
+    query = select(messages.c.id, messages.c.user_id, messages.c.text).order_by(messages.c.seq)
+    written = (messages.c.role == "assistant", _inside(messages.c.place, places), has_text())
+    rows = (await connection.execute(query.where(*written))).all()
+    shown = await given_to(connection, [row.id for row in rows])
+    return [row for row in rows if row.id in shown], shown
 
 
 async def _told_in(connection: AsyncConnection, user: str, places: Collection[str]) -> tuple[_Told, set[str]]:
@@ -115,8 +121,9 @@ async def _told_in(connection: AsyncConnection, user: str, places: Collection[st
         talks[row.conversation_id] |= telling
         for text in telling:
             told[text].add(row.id)
-    facts = select(memories.c.id, memories.c.content, memory_sources.c.message_id).where(stated_alone(user))
-    facts = facts.outerjoin(memory_sources, memory_sources.c.memory_id == memories.c.id)
+    stated = (rests_on.c.derived_id == memories.c.id) & (rests_on.c.how == "stated")
+    facts = select(memories.c.id, memories.c.content, rests_on.c.source_id).where(stated_alone(user))
+    facts = facts.outerjoin(rests_on, stated)
     for id, content, message in (await connection.execute(facts)).all():
         theirs.add(id)
         told[content] |= {id, message} if message in theirs else {id}

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, Place
 from memory.sql.memory_rows import is_active
 from memory.sql.owner_links import with_replaced as chain_of
-from memory.sql.tables import memories, memory_owners, memory_sources, messages
+from memory.sql.tables import memories, memory_owners, messages, rests_on
 from memory.text.names import fold
 
 SET_BY_HAND = ""
@@ -123,9 +123,9 @@ async def read(
     stated: dict[str, set[str]] = {}
     facts: list[Any] = []
     if memory_ids:
-        sources = select(memory_sources).where(memory_sources.c.memory_id.in_(memory_ids))
+        sources = select(rests_on).where(rests_on.c.derived_id.in_(memory_ids), rests_on.c.how == "stated")
         for row in await connection.execute(sources):
-            stated.setdefault(row.memory_id, set()).add(row.message_id)
+            stated.setdefault(row.derived_id, set()).add(row.source_id)
         owners = await links_of(connection, memory_ids)
         found = await connection.execute(select(memories).where(memories.c.id.in_(memory_ids)))
         facts = [

@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place, user_key
 from memory.facts.derived.lost import SET_BY_HAND, Lost
 from memory.facts.derived.sources import MEMORY_SUMMARY, entry_id, memory_summary_id
-from memory.sql.tables import context_entries, derived_sources
+from memory.sql.rests_on import let_go
+from memory.sql.tables import context_entries, rests_on
 
 Row = Mapping[str, Any]
 
@@ -27,8 +28,7 @@ async def withhold_entries(
     summaries = await _memory_summaries(connection, in_short, lost, lost.ids.union(emptied))
     for row in summaries:
         await connection.execute(delete(context_entries).where(_same(row)))
-        sources = derived_sources.c.text_id == memory_summary_id(row.user_id, Place.of_key(row.place))
-        await connection.execute(delete(derived_sources).where(sources))
+        await let_go(connection, [memory_summary_id(row.user_id, Place.of_key(row.place))])
     entries = [row for row in rows if row.field != MEMORY_SUMMARY]
     possible = await _possible_sources(connection, [_id(row) for row in entries if row.message_id is None])
     gone: list[Row] = []
@@ -39,7 +39,7 @@ async def withhold_entries(
         if (lost_one or lost.takes(row)) and await _take(connection, row, lost):
             gone.append({**row._mapping, "sources": sorted(said_in)})
             if said_in:
-                await connection.execute(delete(derived_sources).where(derived_sources.c.text_id == id))
+                await let_go(connection, [id])
     return [dict(row._mapping) for row in summaries], gone
 
 
@@ -47,9 +47,9 @@ async def _possible_sources(connection: AsyncConnection, ids: Collection[str]) -
     """The messages in one of which each entry was said, where it is not known in which; by entry id."""
     found: dict[str, set[str]] = {}
     if ids:
-        noted = select(derived_sources).where(derived_sources.c.text_id.in_(ids))
+        noted = select(rests_on).where(rests_on.c.derived_id.in_(ids))
         for row in await connection.execute(noted):
-            found.setdefault(row.text_id, set()).add(row.source_id)
+            found.setdefault(row.derived_id, set()).add(row.source_id)
     return found
 
 
@@ -65,8 +65,8 @@ async def _memory_summaries(
     if not ids:
         return []
     recorded: dict[str, set[str]] = {id: set() for id in ids}
-    for source in await connection.execute(select(derived_sources).where(derived_sources.c.text_id.in_(ids))):
-        recorded[source.text_id].add(source.source_id)
+    for source in await connection.execute(select(rests_on).where(rests_on.c.derived_id.in_(ids))):
+        recorded[source.derived_id].add(source.source_id)
     return [
         row
         for id, row in ids.items()

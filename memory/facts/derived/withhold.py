@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, delete, func, literal, or_, select, update
+from sqlalchemy import and_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, user_key
-from memory.facts.derived.ended import ended_parts
 from memory.facts.derived.lost import Fact, Lost, links_of, read, with_replaced
 from memory.facts.derived.profile_entries import Row, withhold_entries
 from memory.sql.jobs import JobQueue
+from memory.sql.rests_on import let_go, resting_on
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by
 from memory.sql.tables import (
     active_conversations,
-    derived_sources,
     messages,
 )
 
@@ -27,8 +26,6 @@ class Withheld:
     """How many summaries are withheld until they are rebuilt."""
     entries: tuple[Row, ...]
     """The rows of the profile that lost their value, as they were."""
-    outdated: frozenset[str]
-    """The ids of the messages that were marked as outdated by this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +71,10 @@ async def withhold_lost(
     held: HeldFacts,
     now: datetime,
     *,
-    besides: Collection[str] = (),
     undone: bool = False,
 ) -> Withheld:
     """Like `withhold`, after owners have lost some of these facts: for these owners alone, or for everybody
-    where nothing is left of a fact. `besides` are messages without a text, which need no mark."""
+    where nothing is left of a fact."""
     left = await links_of(connection, [fact.id for fact in held.facts])
     lost: dict[frozenset[str] | None, list[Fact]] = {}
     for fact in held.facts:
@@ -86,60 +82,36 @@ async def withhold_lost(
         losers = fact.active - still if fact.id in left else None
         if losers is None or losers:
             lost.setdefault(losers, []).append(fact)
-    found = Withheld(0, (), frozenset())
+    found = Withheld(0, ())
     for losers, facts in lost.items():
         heard = {id: held.heard[id] for fact in facts for id in fact.messages & held.heard.keys()}
-        one = await _withhold(connection, Lost(frozenset(), facts, heard, losers, "", now, undone), besides)
-        found = Withheld(
-            found.summaries + one.summaries, found.entries + one.entries, found.outdated | one.outdated
-        )
+        one = await _withhold(connection, Lost(frozenset(), facts, heard, losers, "", now, undone))
+        found = Withheld(found.summaries + one.summaries, found.entries + one.entries)
     return found
 
 
-async def _withhold(connection: AsyncConnection, lost: Lost, besides: Collection[str] = ()) -> Withheld:
+async def _withhold(connection: AsyncConnection, lost: Lost) -> Withheld:
     now = lost.now
-    outdated = await _mark_outdated(connection, lost, besides)
     emptied = await _withhold_summaries(connection, lost)
     in_short, entries = await withhold_entries(connection, lost, emptied)
     for row in in_short:
         place, user = Place.of_key(row["place"]), row["user_id"]
         talk, owner = (f"dm:{user}", user_key(user)) if place.private else (place.key, place.key)
         await _rebuild(connection, talk, owner, user, now)
-    return Withheld(len(emptied) + len(in_short), tuple(entries), outdated)
-
-
-async def _mark_outdated(connection: AsyncConnection, lost: Lost, besides: Collection[str]) -> frozenset[str]:
-    """Note in the messages of facts that end for everybody that summaries leave them out, since nothing else
-    is kept of these facts. Returns the ids of those that had no such note."""
-    if lost.owners is not None:
-        return frozenset()
-    ended = {id for fact in lost.facts for id in fact.messages}.difference(besides)
-    rows = [lost.heard[id] for id in sorted(ended & lost.heard.keys())]
-    for row in rows:
-        contents = [fact.content for fact in lost.facts if row.id in fact.messages]
-        parts = ended_parts(row.text, contents, f"{row.user_id} {row.author}")
-        if row.outdated_at is not None and parts is not None:  # something else in it has ended before
-            before = [(start, end) for start, end in row.ended or ()]
-            parts = tuple(sorted({*parts, *before})) if before else None
-        marked = update(messages).where(messages.c.id == row.id)
-        at = func.coalesce(messages.c.outdated_at, literal(lost.now, messages.c.outdated_at.type))
-        await connection.execute(marked.values(outdated_at=at, ended=parts))
-    return frozenset(row.id for row in rows if row.outdated_at is None)
+    return Withheld(len(emptied) + len(in_short), tuple(entries))
 
 
 async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[str]:
     """Returns the ids of the summaries that were emptied."""
     active, now = active_conversations, lost.now
-    told = [id for id, row in lost.heard.items() if id in lost.forgotten or row.outdated_at is None]
     same = and_(messages.c.conversation_id == active.c.conversation_id, heard_by() == active.c.owner)
     covering = select(active.c.id).join(messages, and_(same, messages.c.seq <= active.c.covered))
-    given = select(derived_sources.c.text_id).where(derived_sources.c.source_id.in_(lost.ids))
-    owners = {owner for fact in lost.facts for owner in fact.owners}
     rests = or_(
-        active.c.id.in_(covering.where(messages.c.id.in_(told))),
-        active.c.id.in_(given),
-        and_(active.c.unsourced == 1, active.c.owner.in_(owners)),
+        active.c.id.in_(covering.where(messages.c.id.in_(lost.heard))),
+        active.c.id.in_(resting_on(lost.ids, "covered")),
     )
+    if lost.facts and lost.expired:  # what was written since then knows it
+        rests = and_(rests, active.c.updated_at < max(fact.expires_at or now for fact in lost.facts))
     rows = (await connection.execute(select(active).where(active.c.summary != "", rests))).all()
     ids = []
     for row in rows:
@@ -154,7 +126,7 @@ async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[s
             emptied["forgotten_at"] = now
         rows_of = update(active).where(active.c.id.in_(ids))
         await connection.execute(rows_of.values(**emptied, revision=active.c.revision + 1))
-        await connection.execute(delete(derived_sources).where(derived_sources.c.text_id.in_(ids)))
+        await let_go(connection, ids)
     return ids
 
 

@@ -16,7 +16,7 @@ from memory.audience import user_key
 from memory.facts.candidate import Provenance
 from memory.index import bm25
 from memory.sql.message_rows import has_text
-from memory.sql.tables import derived_sources, memories, memory_owners, messages
+from memory.sql.tables import memories, memory_owners, messages, rests_on
 from memory.text import sentences
 from memory.text.names import fold
 
@@ -84,8 +84,8 @@ async def echoes_of(connection: AsyncConnection, ids: Any, user: str) -> list[tu
     ids, or a query for them."""
     query = (
         select(memories.c.id, memories.c.content)
-        .join(derived_sources, derived_sources.c.text_id == memories.c.id)
-        .where(derived_sources.c.source_id.in_(ids), memories.c.user_id != user)
+        .join(rests_on, rests_on.c.derived_id == memories.c.id)
+        .where(rests_on.c.source_id.in_(ids), rests_on.c.how == "found", memories.c.user_id != user)
     )
     rows = await connection.execute(query.distinct().order_by(memories.c.id))
     return [(row.id, row.content) for row in rows]

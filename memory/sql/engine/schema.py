@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 from memory.errors import StoreUnavailable
 from memory.sql.tables import metadata
 
-HEAD = "0023"
+HEAD = "0025"
 """The newest migration. A test compares it with the migration files."""
 SECOND_EDITION = "0022"
 """What the tables of the second edition were at in the end."""

@@ -64,7 +64,7 @@ EXCHANGE = ConversationSlice(
         message(1, "user", "I passed my driving test!"),
         message(2, "assistant", "Bravo! Where will you go first?"),
     ),
-    ended={},
+    no_longer=(),
     summary="Ana had her driving test on Friday.",
     revision=1,
     earlier=(),
@@ -96,6 +96,13 @@ def test_the_model_sees_the_old_summary_and_only_the_newest_messages() -> None:
     assert "> Ana had her driving test on Friday." in prompt
     assert '> [Sun 22 Nov 2026 09:30 UTC] "Ana": I passed my driving test!' in prompt
     assert "> [Sun 22 Nov 2026 09:30 UTC] => Bravo! Where will you go first?" in prompt
+
+
+def test_what_no_longer_holds_is_told_beside_what_was_said() -> None:
+    prompt = asked(no_longer=("Ana has the flu", "Ana lives in Paris (since then: Ana lives in Lyon)"))
+
+    assert "> Ana has the flu\n> Ana lives in Paris (since then: Ana lives in Lyon)" in prompt
+    assert "no longer holds" not in asked()
 
 
 def test_what_is_known_and_what_was_noted_already_is_shown_so_that_it_is_not_told_again() -> None:

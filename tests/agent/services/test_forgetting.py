@@ -145,7 +145,7 @@ async def test_what_is_forgotten_is_nowhere_and_nothing_else_is_lost(
         "trace_bodies",
         "forgotten",
         "active_conversations",
-        "derived_sources",
+        "rests_on",
         "figures",
     )
     before, said = await world.stored(*kept), await world.said()

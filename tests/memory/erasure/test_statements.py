@@ -6,29 +6,25 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from alembic import command
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
 from memory.erasure import restore
 from memory.erasure.statements import StatementForgetting
 from memory.errors import NotFound
-from memory.facts.derived.sources import entry_id, record_sources
+from memory.facts.derived.sources import entry_id
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.process.spans import new_id
 from memory.records import Forgotten, Memory, Message
-from memory.sql import engine
-from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX
-from memory.sql.tables import memories, memory_sources, metadata
-from tests.memory.conftest import START
+from memory.sql.rests_on import record
+from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
@@ -53,6 +49,7 @@ async def answered(
     message = Message(new_id(), talk, "assistant", "hachi", text, stack.clock.now)
     async with stack.database.write() as connection:
         await stack.transcript.append(connection, message, user=user, place=where, now=stack.clock.now)
+        await stack.transcript.note_answer(connection, message, user, where)
     return message.id
 
 
@@ -341,14 +338,6 @@ async def noted_of(
         await ProfileStore(stack.database).merge_in(connection, user, Place.parse(place), [entry])
 
 
-async def outdated(stack: Stack) -> set[str]:
-    """The messages that summaries leave out."""
-    messages = metadata.tables["messages"]
-    async with stack.database.read() as connection:
-        marked = select(messages.c.id).where(messages.c.outdated_at.is_not(None))
-        return set((await connection.execute(marked)).scalars())
-
-
 @on_both
 @pytest.mark.parametrize("deleted", ["forgotten", "over the cap"])
 async def test_what_somebody_else_told_too_stays_in_their_profile_and_summaries(
@@ -364,11 +353,9 @@ async def test_what_somebody_else_told_too_stays_in_their_profile_and_summaries(
         await stack.forgetting.delete(shared, "anna")
     profiles = ProfileStore(stack.database)
     assert (await profiles.view("ben", Place(), stack.clock.now)).profile.location == "Lyon"
-    assert bens not in await outdated(stack)
     if deleted == "forgotten":
         await stack.statements.undo(str(receipt.undo_id), "anna")
         assert (await profiles.view("ben", Place(), stack.clock.now)).profile.location == "Lyon"
-        assert await outdated(stack) == set()
 
 
 async def test_what_it_had_replaced_for_its_teller_alone_stays_with_others(stack: Stack) -> None:
@@ -380,33 +367,7 @@ async def test_what_it_had_replaced_for_its_teller_alone_stays_with_others(stack
     await forget(stack, "The office is in Nice")
     known = await ProfileStore(stack.database).view("ben", Place(), stack.clock.now)
     assert known.profile.location == "Lyon"
-    assert await outdated(stack) == set()
     assert await transcript(stack, "ben", "acme") == ["", "yes, the office is in Lyon"]
-
-
-async def test_an_undo_keeps_a_message_outdated_that_was_so_before(stack: Stack) -> None:
-    message = await told(stack, "my PIN is 4711, and I have the flu", "Anna's PIN is 4711")
-    await stack.remember("Anna has the flu", ttl="7d", message_id=message)
-    stack.clock.move(days=8)
-    await stack.forgetting.purge()
-    assert await outdated(stack) == {message}
-    receipt = await forget(stack, "Anna's PIN is 4711")
-    await stack.statements.undo(str(receipt.undo_id), "anna")
-    assert await outdated(stack) == {message}
-
-
-@on_both
-async def test_what_a_message_outlives_while_it_is_forgotten_it_has_outlived_after_the_undo(
-    stack: Stack,
-) -> None:
-    message = await told(stack, "my PIN is 4711, and I have the flu", "Anna's PIN is 4711")
-    await stack.remember("Anna has the flu", ttl="1h", message_id=message)
-    stack.clock.move(minutes=55)
-    receipt = await forget(stack, "Anna's PIN is 4711")
-    stack.clock.move(minutes=5)
-    await stack.forgetting.purge()
-    await stack.statements.undo(str(receipt.undo_id), "anna")
-    assert await outdated(stack) == {message}
 
 
 @on_both
@@ -464,7 +425,7 @@ async def test_a_value_of_several_possible_messages_is_forgotten_again_after_an_
     await noted_of(stack, "profile.role", "mourner", None, "anna")
     async with stack.database.write() as connection:
         id = entry_id("anna", "", "profile.role", "")
-        await record_sources(connection, id, {message, "another"}, rebuilt=True)
+        await record(connection, id, {message, "another"}, "stated")
     before = await everything(stack, "work", "forgotten")
     for _ in range(2):
         receipt, _job = await stack.statements.forget_message(message, "anna")
@@ -629,26 +590,6 @@ async def test_the_index_forgets_the_words_of_a_message_in_its_neighbours_too(st
     assert "which one?" in await stack.found("zebra finch")
     await forget(stack, "Anna keeps a zebra finch")
     assert "which one?" not in await stack.found("zebra finch")
-
-
-async def test_an_older_home_knows_which_message_stated_a_memory(tmp_path: Path) -> None:
-    database = Database.connect(None, tmp_path)
-
-    def migrate(connection: Connection, to: str) -> None:
-        config = engine._alembic_config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, to)
-
-    fields = {"content": "Anna skis", "subjects": [], "created_at": START, "source": "note", "type": "fact"}
-    fields |= {"importance": 0.5, "uses": 0, "user_id": "anna", "place": "dm", "revision": 0}
-    async with database.write() as connection:
-        await connection.run_sync(migrate, "0004")
-        for id, message in (("f1", "m1"), ("f2", None)):
-            await connection.execute(insert(memories).values(id=id, message_id=message, **fields))
-        await connection.run_sync(migrate, "head")
-        rows = (await connection.execute(select(memory_sources))).all()
-    await database.close()
-    assert [tuple(row) for row in rows] == [("f1", "m1")]
 
 
 async def test_who_has_replaced_a_fact_since_does_not_keep_it_in_the_place(stack: Stack) -> None:

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import update
+from sqlalchemy import select
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.facts.derived import withhold
 from memory.facts.derived.lost import repeats
-from memory.facts.derived.sources import outdated, record_sources, remaining
+from memory.facts.derived.sources import no_longer, remaining
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
+from memory.sql.rests_on import let_go, record
 from memory.sql.summaries import LOOK_BACK
-from memory.sql.tables import active_conversations
+from memory.sql.tables import memories
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
@@ -117,11 +118,11 @@ class World:
         rebuilt = active is None or not active.summary
         known = {memory.id for memory in await self.stack.memories(self.user, place)}
         async with self.stack.database.write() as connection:
-            gone = await outdated(connection, [line.message.id for line in lines], owner, now)
-            told = [line.message.text for line in lines if line.message.id not in gone]
+            heard = [line.message for line in lines]
             if active and active.withheld:
-                again = await remaining(connection, talk, owner, after, 50, now)
-                told = [*(message.text for message in again), *told]
+                heard = [*await remaining(connection, talk, owner, after, 50), *heard]
+            over = " ".join(await no_longer(connection, [one.id for one in heard], owner, now))
+            told = [word for one in heard for word in words_in(one.text) if word not in over]
             id = await self.stack.conversations.update_in(
                 connection,
                 talk,
@@ -134,10 +135,15 @@ class World:
                 rebuilt=rebuilt,
             )
             if id:
-                await record_sources(connection, id, known, rebuilt=rebuilt)
+                await let_go(connection, [id] if rebuilt else [])
+                await record(connection, id, known, "covered")
 
     async def check(self) -> None:
-        """Each reader is shown derived texts about what holds for them, and about nothing else."""
+        """Each reader is shown derived texts about what holds for them, and about nothing that is known to
+        hold no longer. What was said is history: it may be told after the fact is purged."""
+        async with self.stack.database.read() as connection:
+            own = select(memories.c.content).where(memories.c.user_id == self.user)
+            stored = {content.split()[-1] for content in await connection.scalars(own)}
         for place in (None, self.channel):
             where = Place.parse(place)
             audience = Audience.of(self.user, where)
@@ -145,7 +151,11 @@ class World:
             summaries = await self.stack.conversations.newest(audience, self.stack.clock.now, 9)
             profile = await ProfileStore(self.stack.database).view(self.user, where, self.stack.clock.now)
             shown = " ".join([*(one.summary for one in summaries), *profile.preferences.other_notes])
-            assert set(re.findall(r"w\d+x", shown)) <= known
+            assert words_in(shown) & stored <= known
+
+
+def words_in(text: str) -> set[str]:
+    return set(re.findall(r"w\d+x", text))
 
 
 STEPS = st.lists(st.one_of(TELL, TELL, CHANGE, UPKEEP, UPKEEP), min_size=3, max_size=14)
@@ -176,22 +186,29 @@ async def live(stack: Stack, steps: list[tuple[Any, ...]]) -> None:
 
 
 @on_both
-async def test_what_an_older_version_wrote_ends_with_the_first_correction(stack: Stack) -> None:
-    fact = await stack.remember("Anna lives in Lisbon")
-    await stack.receive("Good morning", conversation="talk")
-    await stack.store_summary("Anna lives in Lisbon, she said.", after=0, covered=1)
-    old_summary = Entry("memory_summary", "", "Anna lives in Lisbon.", stack.clock.now)
-    await ProfileStore(stack.database).merge("anna", Place(), [old_summary])
-    async with stack.database.write() as connection:
-        await connection.execute(update(active_conversations).values(unsourced=1))
-
-    await stack.remember("Anna lives in Porto", replaces=fact.id)
-
-    kept = await stack.conversations.of("talk", "user:anna", stack.clock.now)
+async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from_it(stack: Stack) -> None:
+    """With the list of what no longer holds, as long as that is stored."""
+    message = await stack.receive("I have the flu", conversation="talk")
+    await stack.remember("Anna has the flu", ttl="1d", message_id=message)
+    paris = await stack.remember("Anna lives in Paris", message_id=message)
+    await stack.remember("Anna lives in Lyon", replaces=paris.id)
+    await stack.store_summary("Anna has the flu.", after=0, covered=1)
+    stack.clock.move(days=2)
+    now, here = stack.clock.now, ("talk", "user:anna")
+    kept = await stack.conversations.of(*here, now)
     assert kept is not None
     assert (kept.summary, kept.withheld) == ("", True)
-    view = await ProfileStore(stack.database).view("anna", Place(), stack.clock.now)
-    assert view.memory_summary is None
+    async with stack.database.write() as connection:
+        [said] = await remaining(connection, *here, 1, 50)
+        assert said.text == "I have the flu"
+        over = await no_longer(connection, [message], "user:anna", now)
+        assert over == ("Anna has the flu", "Anna lives in Paris (since then: Anna lives in Lyon)")
+        given = {"after": 1, "revision": kept.revision, "covered": 1, "now": now, "rebuilt": True}
+        assert await stack.conversations.update_in(connection, *here, "She had the flu.", **given)
+    await stack.forgetting.purge()
+    kept = await stack.conversations.of(*here, now)
+    assert kept is not None
+    assert kept.summary == "She had the flu."
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
-"""A reply is stored without its text if something that it was written from is gone by then, and is not
-summarised if something has ended since."""
+"""A reply is stored without its text if something that it was written from is gone by then. What it
+rests on is stored with it."""
 
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -13,7 +12,7 @@ from sqlalchemy import select, update
 
 from memory.audience import Audience, Place
 from memory.erasure.person import progress
-from memory.facts.derived.replies import ReplySources, replies_from_ended
+from memory.facts.derived.replies import ReplySources, given_to
 from memory.records import Message
 from memory.sql.tables import active_conversations, messages
 
@@ -37,11 +36,15 @@ async def stored(stack: Stack, *ids: str, told_in: frozenset[str] = NOTHING, use
         "place": ACME,
         "now": stack.clock.now,
         "answering": asked,
-        "sources": sources.to_json(),
     }
     async with stack.database.write(lock=[ACME.key], shared=True) as connection:
         written = await stack.transcript.append(connection, reply, lost=sources.lost(), **given)
+        await sources.record(connection, reply.id, asked)
     assert written is not None
+    async with stack.database.read() as connection:
+        assert await given_to(connection, [reply.id]) == (
+            {reply.id: {*ids, *told_in}} if ids or told_in else {}
+        )
     async with stack.database.read() as connection:
         row = (await connection.execute(select(messages).where(messages.c.id == reply.id))).one()
     assert (row.text, row.forgotten_at) == (written.text, written.forgotten_at)
@@ -104,30 +107,3 @@ async def test_replies_share_a_lock_that_a_forgetting_waits_for(stack: Stack) ->
         order.append("stored")
     await forgetting
     assert order == ["stored", "forgotten"]
-
-
-@on_both
-async def test_the_replies_are_found_that_were_written_from_what_has_ended_since(stack: Stack) -> None:
-    message = await stack.receive("I live in Paris", "anna", "acme")
-    paris = await stack.remember("Anna lives in Paris", place="acme", message_id=message)
-    flu = await stack.remember("Anna has the flu", place="acme", ttl="1h")
-    cello = await stack.remember("Anna plays the cello", place="acme")
-    sources = [message, str(paris.id), str(flu.id), str(cello.id)]
-    for id in (*sources, str(uuid4())):
-        await stored(stack, id)
-    stack.clock.move(minutes=1)
-    await stack.remember("Anna lives in Lyon", place="acme", replaces=paris.id)
-    stack.clock.move(seconds=1)
-    await stored(stack, message)
-
-    async def found(hours: int = 0) -> list[bool]:
-        """Whether each reply is found, in the order in which they were written."""
-        async with stack.database.read() as connection:
-            replies = select(messages).where(messages.c.role == "assistant").order_by(messages.c.seq)
-            rows = (await connection.execute(replies)).all()
-            now = stack.clock.now + timedelta(hours=hours)
-            ended = await replies_from_ended(connection, rows, ACME.key, now)
-        return [row.id in ended for row in rows]
-
-    assert await found() == [True, True, False, False, True, False]
-    assert await found(hours=1) == [True, True, True, False, True, False]

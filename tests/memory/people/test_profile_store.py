@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from memory.audience import PRIVATE, Place
-from memory.facts.derived.sources import entry_id, record_sources
+from memory.facts.derived.sources import entry_id
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_entries import Entry, context_of, entry_for
 from memory.people.profile_store import ProfileStore
 from memory.sql.engine import Database
-from memory.sql.tables import derived_sources
+from memory.sql.rests_on import record
+from memory.sql.tables import rests_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,10 +165,10 @@ async def test_a_value_that_is_told_anew_loses_its_possible_sources(
     ids = [entry_id("anna", "", "profile.role", ""), entry_id("anna", "", "profile.goals", "ski")]
     async with database.write() as connection:
         for id in ids:
-            await record_sources(connection, id, {"a message"}, rebuilt=True)
+            await record(connection, id, {"a message"}, "stated")
     await contexts.merge("anna", PRIVATE, [said("role", "baker", 1), said("goals", "", 1)])
     async with database.read() as connection:
-        assert (await connection.execute(select(derived_sources))).all() == []
+        assert (await connection.execute(select(rests_on))).all() == []
 
 
 async def test_a_list_in_the_record_keeps_its_newest(contexts: ProfileStore) -> None:
