@@ -289,7 +289,7 @@ def _components(
         figures=figures,
         upkeep_budget=UpkeepBudget(database, clock, settings.upkeep_per_hour, settings.upkeep_per_day),
         statements=StatementForgetting(
-            database, queue, clock, WaitingJobs(similar, clock).without_forgotten, undo_for
+            database, queue, clock, WaitingJobs(clock).without_forgotten, undo_for
         ),
         forgetting_outside=ForgettingOutside(settings.home, traces, recorder, queue, clock),
     )
@@ -315,7 +315,7 @@ def build_services(c: Components) -> Services:
         c.documents,
         c.documents_index,
         c.clock,
-        WaitingJobs(c.similar, c.clock).without_recalled,
+        WaitingJobs(c.clock).without_recalled,
         outside,
     )
     erasure = ErasureService(person)

@@ -9,9 +9,8 @@ applied. The model stores every second fact in its answer, and the consolidation
 
 A line of the file is an object with `id`, `lang`, `relation`, `existing` and `new` (each with `content`,
 `subjects` and `created_at`), `ok` (the outcomes that may happen) and `harmful` (those that lose or corrupt
-something). Exit 1 where anything harmful happens, or more is missed than 30 % without a model, or 5 % with
-rulings. Without a model contradictions and paraphrases stay beside each other; with rulings a contradiction
-must replace.
+something). Exit 1 where anything harmful happens, or more than 5 % is missed with rulings. Without a model
+all but the same words stays beside each other; with rulings a contradiction must replace.
 """
 
 import argparse
@@ -37,8 +36,8 @@ from rich.table import Table
 from agent import Companion, Settings
 from memory.records import Decision
 
-ALLOWED_MISSES = 0.3
-ALLOWED_MISSES_RULED = 0.05
+ALLOWED_MISSES = 0.05
+"""With rulings. Without a model what is missed is only reported."""
 RULINGS = {
     "contradiction": "replaces",
     "stale_contradiction": "replaces",  # wrongly: what was said before must not replace
@@ -241,7 +240,7 @@ def main() -> int:
     lines = arguments.pairs.read_text(encoding="utf-8").splitlines()
     pairs = [json.loads(line) for line in lines if line.strip()]
     alone, ruled = asyncio.run(decide(pairs)), asyncio.run(decide_with_rulings(pairs))
-    totals = _totals(alone, ALLOWED_MISSES) | {"ruled": _totals(ruled, ALLOWED_MISSES_RULED)}
+    totals = _totals(alone, 1.0) | {"ruled": _totals(ruled, ALLOWED_MISSES)}
     if arguments.json:
         print(json.dumps(totals, ensure_ascii=False))
     else:

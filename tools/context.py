@@ -20,7 +20,6 @@ class TurnContext:
     """One for each turn. What happens in the turn is gathered in the lists."""
 
     user: str | None
-    speaker: str
     place: Place
     text: str
     message_id: str | None
@@ -74,7 +73,6 @@ class TurnContext:
         assert self.user is not None, "an anonymous turn writes no memory"
         return Provenance(
             user=self.user,
-            speaker=self.speaker,
             place=self.place,
             said_at=self.clock(),
             message_id=self.message_id,

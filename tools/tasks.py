@@ -51,10 +51,10 @@ async def update_task(
     ] = None,
 ) -> dict[str, Any]:
     """Note, change or finish a task of the person: what they have to do or want to be reminded of. Give its
-    id if you know it. Without one, an open task of the same meaning is changed, and where there is none a new
-    one is made; to finish, a word of it will do. Where several can be meant, or none is there to finish,
-    nothing is changed and you are told which are open. Tasks that a new one resembles come back as `close`:
-    if one of those was meant, change it by its id, and set the new one to done."""
+    id if you know it. Without one, the open task of the same words is changed, and where there is none a new
+    one is made; to begin or finish it, a word of it will do. Where several can be meant, or none is there to
+    finish, nothing is changed and you are told which are open. Tasks that a new one resembles come back as
+    `close`: if one of those was meant, change it by its id, and set the new one to done."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: no task can be kept for them")
     if id is None and not description.strip():

@@ -40,7 +40,6 @@ def store_memories_payload(
         "place": list(incoming.place.path),
         "said_at": incoming.sent_at.isoformat(),
         "said": incoming.text,
-        "speaker": incoming.speaker,
         "message_id": message_id,
         "recalled": [{"id": hit.id, "kind": hit.kind, "content": hit.content} for hit in recalled],
         "shown": sorted(shown),
@@ -57,7 +56,6 @@ def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
     )
     origin = Provenance(
         user=job.user_id,
-        speaker=payload["speaker"],
         said_at=said_at,
         place=Place(tuple(payload["place"])),
         message_id=payload["message_id"],

@@ -226,7 +226,6 @@ def _tool_context(
 
     return TurnContext(
         user=received.request.user,
-        speaker=received.request.speaker,
         place=received.request.place,
         text=received.request.text,
         message_id=received.id,

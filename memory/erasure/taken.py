@@ -16,7 +16,6 @@ from memory.erasure import memory_removal, restore
 from memory.erasure.message_removal import Readers, teller_words
 from memory.erasure.repeats import repeated_by_task
 from memory.erasure.repetition import NO_WORDS, FactWords, Words, words
-from memory.facts.compare.relation import FEWEST_WORDS, added_words, opens_plainly
 from memory.facts.compare.tokens import words_of
 from memory.facts.derived import HeldFacts
 from memory.facts.evidence.echoes import echoes_of
@@ -28,6 +27,8 @@ from memory.sql.owner_links import with_replaced
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import memories, memory_owners, messages, rests_on, tasks
 
+FEWEST_WORDS = 3
+"""A statement with fewer words is no part of another."""
 MOST_NEAR = 3
 """Memories that a receipt names as near what was forgotten."""
 
@@ -138,11 +139,9 @@ async def stating_the_same(
 
 
 def _says_less(content: str, than: str) -> bool:
-    """Whether the other statement is this one, followed by an addition that begins as a place, a time or a
-    companion does, or with a function word."""
-    said = words_of(content)
-    added = added_words(said, words_of(than)) if len(said) >= FEWEST_WORDS else ()
-    return bool(added) and (opens_plainly(added) or not words(added[0].text))
+    """Whether the other statement begins with all the words of this one."""
+    said, more = ([word.key for word in words_of(text)] for text in (content, than))
+    return len(said) >= FEWEST_WORDS and said == more[: len(said)] != more
 
 
 async def near(

@@ -1,18 +1,15 @@
 """A proposed fact: its draft, its source, and which part of the decision the people present may see."""
 
-import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_key
-from memory.facts.compare import Statement, Verdict, compare_going_on, content_key, normalise
+from memory.facts.compare import Verdict, content_key
 from memory.facts.ttl import read_ttl
 from memory.process.spans import new_id
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
 from memory.sql.memories import tellers
-
-_WORD = re.compile(r"\w{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +21,6 @@ class Provenance:
     place: Place = PRIVATE
     source: Source = "conversation"
     message_id: str | None = None
-    speaker: str = ""
-    """The speaker's name, as others see it."""
     said: str = ""
     """The text of the message, to distinguish a new statement from a recalled one."""
     recalled: tuple[Hit, ...] = ()
@@ -60,8 +55,6 @@ class CandidateFact:
     vectors: dict[str, Any] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
     """The ids of memories that were stored from the same statement."""
-    rests_on: set[str] = field(default_factory=set)
-    """The ids of messages and memories of others that it may rest on; see `memory.facts.evidence.echoes`."""
     rulings: dict[str, Verdict] = field(default_factory=dict)
     """The model's rulings on how the fact relates to memories, by memory id."""
 
@@ -73,11 +66,6 @@ class CandidateFact:
     def expires_at(self) -> datetime | None:
         duration = read_ttl(self.draft.ttl).duration
         return None if duration is None else self.origin.said_at + duration
-
-    def may_repeat(self, memory: Memory) -> bool:
-        """Whether it may only repeat this memory of somebody else."""
-        theirs = memory.user_id != self.origin.user and user_key(self.origin.user) not in memory.owners
-        return theirs and not self.rests_on.isdisjoint({memory.id, memory.message_id})
 
     def sees(self, memory: Memory) -> bool:
         """Whether the people present may read the memory."""
@@ -102,42 +90,15 @@ class CandidateFact:
         same = origin.message_id is not None and origin.message_id == memory.message_id
         return memory.id in self.made or (same and origin.user == memory.user_id)
 
-    @property
-    def for_ever(self) -> bool:
-        """Whether a caller said that it has no end. Naming none does not say so, and a model may not."""
-        ttl = read_ttl(self.draft.ttl)
-        stated = self.draft.ttl is not None and ttl.understood and ttl.duration is None
-        return stated and not self.origin.live
-
-    @property
-    def endless(self) -> bool:
-        """Whether nothing is said of its end."""
-        return self.expires_at is None and not self.for_ever
-
-    @property
-    def statement(self) -> Statement:
-        return Statement(self.draft.content, self.draft.subjects, self.origin.said_at)
-
-    def goes_on_from(self, memory: Memory) -> bool:
-        """Whether the words prove that the fact says again what a temporary memory says."""
-        if memory.expires_at is None or self._for_good_now(memory):
-            return False
-        told = Statement(memory.content, memory.subjects, memory.created_at)
-        return compare_going_on(told, self.statement) is not None
-
-    def _for_good_now(self, memory: Memory) -> bool:
-        """Whether a caller gives the memory's own words again, and no end."""
-        same_words = self.key == content_key(memory.content)
-        return same_words and self.expires_at is None and not self.origin.live
-
     def prolongs(self, memory: Memory) -> bool:
-        """Whether the same fact, stated again, gives the memory a later end."""
+        """Whether the same fact, stated again, gives the memory a later end. A caller who names none says
+        that it has none; a model that names none says nothing of it."""
         until, known = self.expires_at, memory.expires_at
         if known is None or self.restates(memory):
             return False
         if self.origin.said_at < memory.created_at and not self.newer_than(memory):
             return False
-        return self.for_ever or self._for_good_now(memory) if until is None else until > known
+        return not self.origin.live if until is None else until > known
 
     def decides_for(self, memory: Memory) -> frozenset[str]:
         """The owners of the memory for whom the person may replace it or repeat it: nobody speaks for
@@ -156,17 +117,6 @@ class CandidateFact:
         proposed = (self.key, draft.importance, draft.type, set(draft.subjects))
         known = (content_key(memory.content), memory.importance, memory.type, set(memory.subjects))
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
-
-    @property
-    def said(self) -> bool:
-        """Whether the message itself states the fact: word for word or, if the message is not a question,
-        with every word of three or more letters except the names of its subjects."""
-        message, content = normalise(self.origin.said), normalise(self.draft.content)
-        if content in message:
-            return True
-        about = " ".join([self.origin.user, *self.draft.subjects]).casefold()
-        telling = set(_WORD.findall(content)) - set(_WORD.findall(about))
-        return bool(telling) and "?" not in message and telling <= set(_WORD.findall(message))
 
     def memory(self, owners: frozenset[str]) -> Memory:
         """A new memory that belongs to these owners."""

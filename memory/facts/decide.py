@@ -7,7 +7,7 @@ replaces, or nothing similar. The decision shows only what the people present ma
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from memory.facts.candidate import CandidateFact
 from memory.facts.compare import Relation, Verdict
@@ -50,7 +50,7 @@ def resolve(candidate: CandidateFact, held: Mapping[str, Memory], near: Near) ->
     if here is not None:
         return Resolution(here, False, fresh, covered, (), replaced)
     if lacking:
-        memory = _new_memory(candidate, lacking, replaced, near)
+        memory = _new_memory(candidate, lacking, replaced)
         return Resolution(memory, True, fresh, covered, outdated, replaced)
     return Resolution(_seen(candidate, covered)[0].memory, False, fresh, covered, (), replaced)
 
@@ -97,38 +97,16 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
         # A corrected memory is replaced even for owners that already know the right words.
         owners = candidate.origin.owners if candidate.corrects(memory) else fresh
         theirs = candidate.decides_for(memory) & owners
-        if verdict.relation in ("contradiction", "subsumes") and theirs:
+        if verdict.relation == "contradiction" and theirs:
             steps.append(Step(memory, theirs, verdict))
     return tuple(steps)
 
 
-def _new_memory(
-    candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step], near: Near
-) -> Memory:
-    """The memory to insert, later than those it replaces. A refinement inherits subjects, importance and
-    expiry of the refined memories that the people present may see. A fact without an end of its own that says
-    again what holds for a time, as somebody else may have told, ends with that."""
+def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
+    """The memory to insert, later than those it replaces."""
     memory = candidate.memory(owners)
     later = [step.memory.created_at + timedelta(microseconds=1) for step in replaced]
-    memory = replace(memory, created_at=max([memory.created_at, *later]))
-    if candidate.endless:
-        again = [old for old, _ in near if candidate.sees(old) and candidate.goes_on_from(old)]
-        memory = replace(memory, expires_at=max((m.expires_at for m in again if m.expires_at), default=None))
-    own_end = [memory.expires_at] if memory.expires_at or candidate.for_ever else []
-    refined = [step.memory for step in _seen(candidate, replaced) if step.verdict.relation == "subsumes"]
-    if not refined:
-        return memory
-    return replace(
-        memory,
-        subjects=tuple(dict.fromkeys([*memory.subjects, *(tag for old in refined for tag in old.subjects)])),
-        importance=max(memory.importance, *(old.importance for old in refined)),
-        expires_at=_latest([old.expires_at for old in refined] + own_end),
-    )
-
-
-def _latest(times: Sequence[datetime | None]) -> datetime | None:
-    """The latest of these times, where None is never."""
-    return None if None in times else max(time for time in times if time is not None)
+    return replace(memory, created_at=max([memory.created_at, *later]))
 
 
 def _seen(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
@@ -137,4 +115,4 @@ def _seen(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
 
 def _close(candidate: CandidateFact, near: Near) -> tuple[Memory, ...]:
     """Up to three similar memories that stay unchanged. The model may correct them."""
-    return tuple(m for m, v in near if v.relation in ("unclear", "different") and candidate.sees(m))[:3]
+    return tuple(m for m, v in near if v.relation == "different" and candidate.sees(m))[:3]

@@ -45,9 +45,11 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
 def allowed(candidate: CandidateFact, old: Memory, verdict: Verdict) -> Verdict:
     """The verdict, or "different" where it may not be followed: only a newer statement replaces, and one that
     holds for a time does not end a permanent one."""
-    if verdict.relation in ("contradiction", "subsumes") and not candidate.newer_than(old):
+    if verdict.relation != "contradiction":
+        return verdict
+    if not candidate.newer_than(old):
         return Verdict("different", "was not said later")
-    if verdict.relation == "contradiction" and candidate.expires_at is not None and old.expires_at is None:
+    if candidate.expires_at is not None and old.expires_at is None:
         return Verdict("different", "holds for a time only")
     return verdict
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any
@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import Statement, Verdict, compare, compare_going_on
+from memory.facts.compare import Verdict, compare
 from memory.facts.rulings import RULINGS, allowed
 from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
@@ -31,7 +31,7 @@ NEAR = 8
 
 Near = list[tuple[Memory, Verdict]]
 
-_ORDER = ("same", "subsumed", "contradiction", "subsumes", "outdated", "unclear", "different")
+_ORDER = ("same", "subsumed", "contradiction", "outdated", "different")
 
 OFFERED = 6
 """A judge rules on one candidate and at most this many memories."""
@@ -125,37 +125,6 @@ class SimilarFacts:
         weighed = [(m, self._weigh(candidate, m, cosine[m.id], aliases)) for m in memories]
         return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine[pair[0].id]))
 
-    def echoed(self, candidate: CandidateFact) -> str | None:
-        """The text recalled in this turn that the candidate only repeats. None if it repeats none, or the
-        message itself states the fact."""
-        if not candidate.origin.recalled or candidate.said:
-            return None
-        for hit in candidate.origin.recalled:
-            subjects = hit.memory.subjects if hit.memory else ()
-            if self._repeats(candidate, hit.content, subjects):
-                return hit.content
-        return None
-
-    def says_again(self, candidate: CandidateFact, memory: Memory, withdrawn: datetime) -> bool:
-        """Whether the candidate repeats a memory that was made private at `withdrawn`, or adds to it with a
-        statement from before then. False if the message itself has stated the fact since."""
-        before = candidate.origin.said_at < withdrawn
-        if candidate.said and not before:
-            return False
-        if self._repeats(candidate, memory.content, memory.subjects):
-            return True
-        known = Statement(memory.content, memory.subjects, candidate.origin.said_at)
-        return before and self._relation(known, candidate.statement) == "subsumes"
-
-    def _repeats(self, candidate: CandidateFact, text: str, subjects: tuple[str, ...]) -> bool:
-        """Whether the text contains all that the candidate says, whichever is older."""
-        new = candidate.statement
-        known = Statement(text, subjects, new.said_at)
-        return self._relation(known, new) in ("same", "subsumed") or self._relation(new, known) == "subsumes"
-
-    def _relation(self, old: Statement, new: Statement) -> str:
-        return compare(old, new, 0.0, self.embedder.thresholds).relation
-
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
         judge, or if the judge fails, both statements are kept."""
@@ -210,7 +179,7 @@ class SimilarFacts:
         return [
             memory
             for memory, verdict in near
-            if verdict.relation in ("unclear", "different")
+            if verdict.relation == "different"
             and (verdict.alike or len(tags.intersection(memory.subjects)) > 1)
             and candidate.sees(memory)
             and candidate.decides_for(memory)
@@ -239,25 +208,12 @@ class SimilarFacts:
     def _weigh(self, candidate: CandidateFact, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
         if candidate.corrects(old):
             return Verdict("contradiction", CORRECTED)
-        known = Statement(aliases.canonical(old.content), old.subjects, old.created_at)
-        new = candidate.statement
-        new = replace(new, text=aliases.canonical(new.text))
-        verdict = compare(known, new, cosine, self.embedder.thresholds)
-        if old.expires_at is not None:
-            if going_on := compare_going_on(known, new):
-                verdict = going_on
-            elif verdict.relation == "subsumes" and candidate.endless:
-                verdict = Verdict("different", "adds what may hold for longer", verdict.alike)
-        if verdict.relation in ("unclear", "different") and candidate.sees(old):
+        texts = aliases.canonical(old.content), aliases.canonical(candidate.draft.content)
+        verdict = compare(*texts, cosine, self.embedder.thresholds)
+        if verdict.relation == "different" and candidate.sees(old):
             verdict = candidate.rulings.get(old.id, verdict)
-            completes = self._relation(replace(known, said_at=new.said_at), new) == "subsumes"
-            if old.id == candidate.draft.replaces and _said_before(candidate, old) and not completes:
+            if old.id == candidate.draft.replaces and _said_before(candidate, old):
                 verdict = Verdict("outdated", CORRECTED_BEFORE)
-        # A temporary fact replaces a fact that it refines only if the people present may see when that one
-        # expires, and it inherits the expiry.
-        refines, until = verdict.relation == "subsumes" and not candidate.sees(old), candidate.expires_at
-        if refines and until is not None and (old.expires_at is None or old.expires_at > until):
-            return Verdict("different", "holds for a time only")
         return allowed(candidate, old, verdict)
 
 

@@ -22,11 +22,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.errors import NotFound
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import Verdict
+from memory.facts.compare import Verdict, same_words
 from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
 from memory.facts.decision_log import decided, decision_run, extracted
 from memory.facts.derived import withhold
-from memory.facts.evidence import echoes, unstated
+from memory.facts.evidence.echoes import echoed, states
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index.sync import IndexSync
@@ -79,7 +79,7 @@ class FactWriter:
         if not self.indexing.begun:  # the comparison needs a complete index
             await self.indexing.begin()
         facts = await self._candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
-        refusals = [await self._refuse(fact) for fact in facts]
+        refusals = [self._refuse(fact) for fact in facts]
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
         await self.similar.ask_judge(judged)
         decisions: list[Decision] = []
@@ -163,7 +163,7 @@ class FactWriter:
             return replace(draft, replaces=None)
         return replace(draft, replaces=found.id, subjects=draft.subjects or found.subjects)
 
-    async def _refuse(self, candidate: CandidateFact) -> Decision | None:
+    def _refuse(self, candidate: CandidateFact) -> Decision | None:
         content, importance = candidate.draft.content, candidate.draft.importance
         if not content:
             return Decision(content, "ignore", None, "there is nothing in it")
@@ -177,18 +177,7 @@ class FactWriter:
         until = candidate.expires_at
         if until is not None and until <= candidate.now:
             return Decision(content, "ignore", None, "it had already expired", expires_at=until)
-        if refusal := unstated.refusal(content, candidate.origin):
-            return Decision(content, "ignore", None, refusal)
-        if await self._is_own_knowledge(candidate):
-            return Decision(content, "ignore", None, unstated.FROM_QUESTION)
         return None
-
-    async def _is_own_knowledge(self, candidate: CandidateFact) -> bool:
-        content, origin = candidate.draft.content, candidate.origin
-        if not unstated.is_own_knowledge(content, origin):
-            return False
-        known = await self.store.known_aliases(origin.audience, candidate.now)
-        return unstated.is_own_knowledge(content, origin, known.others(origin.user))
 
     async def _decide(self, candidate: CandidateFact) -> Decision:
         owners = candidate.origin.owners
@@ -241,17 +230,12 @@ class FactWriter:
             return candidate.decision("ignore", None, "it was made private, and not said here since")
         if ended := await self._has_ended(connection, candidate, held):
             return ended
+        repeated = echoed(candidate, held.values())
         held, expired = _still_valid(candidate, held)
-        if echoed := self.similar.echoed(candidate):
+        if repeated:
             here = next((memory for memory in held.values() if candidate.sees(memory)), None)
-            reason = f"only repeats what was recalled: {echoed!r}"
+            reason = f"only repeats what was recalled: {repeated!r}"
             return candidate.decision("ignore", here, reason, target=here)
-        found = await echoes.origin_of(connection, candidate.draft.content, origin)
-        candidate.rests_on.update(found.rests_on)
-        if found.refused:
-            return candidate.decision("ignore", None, found.refused)
-        if theirs := next((m for m in held.values() if candidate.may_repeat(m)), None):
-            return candidate.decision("ignore", theirs, echoes.ECHO, target=theirs)
         lacking = self._lacking(candidate, held)
         near = await self.similar.near(connection, candidate, lacking, searched) if lacking else []
         resolution = resolve(candidate, held, near)
@@ -277,7 +261,7 @@ class FactWriter:
             return None
         for memory in held.values():
             over = memory.expires_at is not None and origin.said_at < memory.expires_at <= now
-            if over and origin.live and candidate.endless:
+            if over and origin.live and candidate.expires_at is None:
                 return candidate.decision("ignore", None, "it had already expired")
         lacking = origin.owners.difference(held)
         replaced = await self.store.replaced_since(connection, lacking, candidate.key, origin.said_at, now)
@@ -288,12 +272,18 @@ class FactWriter:
         return candidate.decision("ignore", current, "said before what replaced it", target=current)
 
     async def _withdrawn(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
-        """Whether the person has made this fact private and an old message or the prompt repeats it. It stays
-        private until they state it again."""
+        """Whether the person has made this fact private and an old message or the prompt repeats it, or
+        another fact of the same message. It stays private until they state it again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
         private = await self.store.made_private(connection, candidate.origin.user)
-        return any(self.similar.says_again(candidate, memory, since) for memory, since in private)
+        origin, content = candidate.origin, candidate.draft.content
+        stated = states(origin.said, content)
+        return any(
+            candidate.restates(memory)
+            or (same_words(memory.content, content) and not (stated and origin.said_at >= since))
+            for memory, since in private
+        )
 
     async def _write(
         self,
@@ -312,7 +302,6 @@ class FactWriter:
             origin = candidate.origin
             aliases = await links_of(connection, origin.place, origin.user, memory.content)
             await self.store.insert(connection, memory, candidate.key, aliases)
-            await record(connection, memory.id, candidate.rests_on, "found")
             candidate.made.add(memory.id)
             candidate.changed[memory.id] = memory
             if candidate.vector is not None:
@@ -326,9 +315,8 @@ class FactWriter:
                 connection, candidate, memory, step.owners, step.memory.id, reason, held=False
             )
         for step in resolution.replaced:
-            if step.verdict.relation == "contradiction":  # a refinement leaves what it refines true
-                gone, now = [step.memory.id], candidate.now
-                await withhold(connection, now, memory_ids=gone, owners=step.owners, instead=memory.content)
+            gone, now = [step.memory.id], candidate.now
+            await withhold(connection, now, memory_ids=gone, owners=step.owners, instead=memory.content)
 
     async def _supersede(
         self,

@@ -1,125 +1,66 @@
-"""Compares task descriptions: "call the dentist" and "Call dentist!" are one task, "call Anna" and "call Ben"
-are two. Case, accents, punctuation, articles and a polite opening are ignored. Any other word counts."""
+"""Compares task descriptions: ids decide, then the same words. Likeness finishes a task where one alone fits,
+and shows those that a new one resembles."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from memory.facts.compare.cues import negations
-from memory.facts.compare.normalise import normalise
-from memory.facts.compare.relation import added_words, opens_plainly
+from rapidfuzz import fuzz
+
 from memory.facts.compare.tokens import Word, emoji_of, words_of
+from memory.index import bm25
+
+SURE = 90.0
+"""Similarity of the words (0 to 100) from which a description may mean a task."""
 
 _SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
-_OPENING = re.compile(
-    r"^(?:(?:please|to|todo|task|i (?:need|have) to|remind me to|remember to|(?:do not|don['’]t) forget to"
-    r"|rappelle[ -]moi (?:de|d['’])|n['’]oublie pas (?:de|d['’])|penser à|תזכירי? לי|לא לשכוח)"
-    r"(?:[\s:]+|(?<=['’])))+",
-    re.IGNORECASE,
-)
-"""Phrases that introduce a task and do not describe it."""
-_ARTICLES = frozenset("the a an le la les un une du de des את".split())
-_FINISHING = frozenset(
-    "i i've we ai c'est done finished finally already just today yesterday it is fait fini deja hier"
-    " סיימתי עשיתי כבר היום אתמול".split()
-)
-"""Words that report a task as finished and do not identify it."""
-_ENDINGS = ("s", "es", "ed", "d", "ing", "er", "r", "e", "ee")
-_ELIDED = re.compile(r"^[^\W\d_]{1,2}'(?=\w)")
-_ACCENTS = re.compile("(?<=[a-zα-ω])[\u0300-\u036f]+")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
-@dataclass(frozen=True, slots=True)
-class _Wording:
-    words: tuple[str, ...]
-    """The words without case, accents, punctuation and articles."""
-    names: frozenset[str]
-    """The words with a capital inside the sentence."""
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words)
-
-
-@lru_cache(maxsize=1024)
-def wording(text: str) -> _Wording:
-    told = [word for word in _asked_for(text) if word.key not in _ARTICLES]
-    sentence = any(not word.capital for word in told)  # Not Where All Begin So
-    names = frozenset(_plain(word) for word in told[1:] if word.capital and sentence)
-    words = [_plain(word) for word in told]
-    words += emoji_of(text) if len(words) < 3 else ()
-    return _Wording(tuple(words) or (normalise(text),), names)
-
-
-def _asked_for(text: str) -> Sequence[Word]:
-    return words_of(_OPENING.sub("", text.strip())) or words_of(text)
-
-
-def _plain(word: Word) -> str:
-    bare = unicodedata.normalize("NFD", _ELIDED.sub("", word.key))
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", bare))
-
-
-def same_words(one: str, other: str) -> bool:
-    """Whether two descriptions have the same words in the same order, even if the end comes first: "on Monday
-    call Ann" is "call Ann on Monday", and "call Ann about Ben" is not "call Ben about Ann"."""
-    a, b = wording(one).words, wording(other).words
-    return len(a) == len(b) and any((*a[at:], *a[:at]) == b for at in range(len(a)))
-
-
-def adds(more: str, less: str) -> bool:
-    """Whether `more` contains all of `less` and plainly adds a time, a place, a companion or an item."""
-    rich, poor = _asked_for(more), _asked_for(less)
-    added = added_words(poor, rich) if len(poor) > 1 else ()
-    return bool(added) and opens_plainly(added)
-
-
-def told(said: str) -> list[str]:
-    words = wording(said).words
-    return [word for word in words if word not in _FINISHING] or list(words)
+def likeness(one: str, other: str) -> float:
+    """How alike the words of two descriptions are, from 0 to 100. All words of one suffice for 100."""
+    texts = (" ".join(word.key for word in words_of(text)) for text in (one, other))
+    return fuzz.token_set_ratio(*texts)
 
 
 def may_mean(said: str, description: str) -> bool:
-    """Whether the description contains all words of `said`, or other forms of them. Names and numbers must be
-    the same and in the same order, and `said` must contain each "not" of the description."""
-    asked, there = wording(said), wording(description)
-    if any(word in negations() or word.endswith("n't") for word in {*there.words} - {*asked.words}):
+    """Whether the words are alike enough and in one order. What only one of the two has may be no negation;
+    where each has words of its own they must be forms of each other, and neither names nor numbers."""
+    asked, there = _words(said), _words(description)
+    own, others = _beyond(asked, there), _beyond(there, asked)
+    if likeness(said, description) < SURE or any(word.negates for word in (*own, *others)):
         return False
-    exact = asked.names | there.names
-    words = told(said)
-    found = [next((at for at, w in enumerate(there.words) if _alike(word, w, exact)), -1) for word in words]
-    named = [at for word, at in zip(words, found, strict=True) if word in exact]
-    return (-1 not in found and named == sorted(named)) or adds(said, description)
+    if own and others and not _are_forms(own, others):
+        return False
+    faces = {emoji_of(text) for text in (said, description)} - {()}
+    common = [[w.key for w in words if w not in beyond] for words, beyond in ((asked, own), (there, others))]
+    return common[0] == common[1] and len(faces) < 2
 
 
-def _alike(word: str, other: str, exact: frozenset[str]) -> bool:
-    if word == other or word in exact or other in exact:
-        return word == other
-    if _UNSPACED.search(word):
-        return len(word) > 1 and word in other
-    return not _forms(word).isdisjoint(_forms(other))
+def _words(text: str) -> tuple[Word, ...]:
+    """The words; the first is no name, whatever its capital."""
+    words = words_of(text)
+    return (Word(words[0].key, words[0].key), *words[1:]) if words else ()
+
+
+def _beyond(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
+    known = {word.key for word in others}
+    return [word for word in words if word.key not in known]
+
+
+def _are_forms(own: Sequence[Word], others: Sequence[Word]) -> bool:
+    """Whether each word begins as one of the others does: "call", "called"."""
+    pairs = [sorted((one, other), key=lambda word: len(word.key)) for one in own for other in others]
+    forms = [pair for pair in pairs if len(pair[0].key) > 2 and pair[1].key.startswith(pair[0].key)]
+    formed = {word for pair in forms for word in pair if not (word.capital or word.number)}
+    return formed.issuperset((*own, *others))
 
 
 @lru_cache(maxsize=1024)
-def _forms(word: str) -> frozenset[str]:
-    """The word and the words it may be a form of; for scripts without spaces, pairs of letters."""
-    if _UNSPACED.search(word) and len(word) > 1:
-        return frozenset(word[at : at + 2] for at in range(len(word) - 1))
-    fitting = [end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= 3 + (end == "e")]
-    stems = {word.removesuffix(end) for end in fitting}
-    stems |= {stem[:-1] for stem in stems if len(stem) > 3 and stem[-1] == stem[-2]}
-    joined = [n for n in (1, 2) if len(word) > n + 2 and all(letter in "הלבמכוש" for letter in word[:n])]
-    return frozenset({word, *stems, *(word[n:] for n in joined)})
-
-
-@lru_cache(maxsize=1024)
-def forms_in(text: str) -> frozenset[str]:
-    words = {*wording(text).words} - _FINISHING
-    return frozenset().union(*(_forms(word) for word in words))
+def telling_words(text: str) -> frozenset[int]:
+    """Hashes of the words as the index splits them: without English stop words and endings, in any script."""
+    vector = bm25.query(text)
+    return frozenset(vector.indices) if vector is not None else frozenset()
 
 
 def bare_id(id: Any) -> Any:

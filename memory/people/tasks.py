@@ -1,8 +1,8 @@
 """Tasks: a person's to-dos and reminders. A task belongs to its user alone.
 
-A task is identified by its id or by its words (`task_wording`). Adding is careful: descriptions that differ
-in a day, a number or a person are two tasks, since people notice a task too many but not a missing one.
-Finishing is lenient: "dentist" finishes "call the dentist" if no other open task matches.
+A task is identified by its id or by its words (`task_wording`). Adding is careful: only the same words are
+the same task, since people notice a task too many but not a missing one. Finishing is lenient: "dentist"
+finishes "call the dentist" if no other open task matches.
 
 In a place, only tasks from exactly that place are read or changed. In private, all tasks of the user are.
 """
@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Literal
 
-from rapidfuzz import fuzz
 from sqlalchemy import ColumnElement, Select, bindparam, case, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
 from memory.errors import NotFound
-from memory.people.task_wording import adds, forms_in, may_mean, same_words, told, wording
+from memory.facts.compare import same_words
+from memory.people.task_wording import likeness, may_mean, telling_words
 from memory.process.spans import new_id
 from memory.records import Task, TaskStatus
 from memory.sql.engine import Database
@@ -98,10 +98,10 @@ class Tasks:
         open.
 
         `id` is a whole id or at least its first 4 characters. Without an id, the update applies to the
-        unfinished task that the description matches (with `alike` False: only one with the same words). That
-        task keeps its description unless the new one says more, and "open" does not reset "in_progress". If
-        no task matches, a new one is created, unless the update finishes a task. A finished task with the
-        same words does not change.
+        unfinished task with the same words or, if the update begins or finishes it and `alike`, to the
+        only one that the description can mean. That task keeps its description, and "open" does not reset
+        "in_progress". If no task matches, a new one is created, unless the update finishes a task. A finished
+        task with the same words does not change.
 
         `found_at` is for jobs that may run twice: a task with the same words that was finished since then is
         not created again. `heard` is the id of the message that asks for the task: if the message was erased,
@@ -124,8 +124,8 @@ class Tasks:
                 words = said if asked_in == place.stored else ""
                 new = replace(old, description=words or old.description, status=status or old.status)
             else:
-                open_, here = await _unfinished(connection, mine, place)
-                meant = _meant(said, status, open_, here, alike)
+                open_ = await _unfinished(connection, mine, place)
+                meant = _meant(said, status, open_, alike)
                 if meant is None:
                     if found_at and (done := await _done_since(connection, mine, said, found_at)):
                         return Change(done, "unchanged")
@@ -134,7 +134,8 @@ class Tasks:
                     task = Task(new_id(), user, said, status or "open", now, now, _time(due))
                     await connection.execute(insert(tasks).values(**asdict(task), place=place.stored))
                     return Change(task, "made", tuple(_near(said, open_, CLOSE)))
-                old, new = meant, _advanced(meant, said if meant.id in here else "", status)
+                kept = meant.status if status in (None, "open") else status
+                old, new = meant, replace(meant, status=kept)
             new = new if due is None else replace(new, due=_time(due))
             return await _written(connection, old, new, now)
 
@@ -151,14 +152,14 @@ class Tasks:
         """The open tasks to show in a turn: first those overdue or due within `SOON`, then those that share
         words with the question, then the newest."""
         soon = now + SOON
-        asked = forms_in(question[-LONGEST_QUESTION:])
+        asked = telling_words(question[-LONGEST_QUESTION:])
         given = {"user": user, "soon": soon} | ({} if place.private else {"place": place.stored})
         async with self._database.read() as connection:
             rows = await connection.execute(_relevant(place.private), given)
             found = [Task(*row) for row in rows]
 
         def rank(task: Task) -> tuple[bool, int, timedelta]:
-            shared = len(asked & forms_in(task.description))
+            shared = len(asked & telling_words(task.description))
             if task.due is None or task.due > soon:
                 return True, -shared, timedelta()
             return False, -shared, abs(task.due - now)
@@ -222,31 +223,19 @@ async def _written(connection: AsyncConnection, old: Task, new: Task, now: datet
     return Change(new, "changed")
 
 
-async def _unfinished(
-    connection: AsyncConnection, mine: Select[Any], place: Place
-) -> tuple[list[Task], frozenset[str]]:
-    """The unfinished tasks, those from exactly this place first, then the newest; and the former's ids."""
+async def _unfinished(connection: AsyncConnection, mine: Select[Any], place: Place) -> list[Task]:
+    """The unfinished tasks, those from exactly this place first, then the newest."""
     order = (tasks.c.place != place.stored, tasks.c.created_at.desc(), tasks.c.id)
-    query = mine.add_columns(tasks.c.place).where(tasks.c.status != "done").order_by(*order)
-    rows = (await connection.execute(query.limit(MOST_COMPARED))).all()
-    return [Task(*row[:-1]) for row in rows], frozenset(row.id for row in rows if row.place == place.stored)
+    query = mine.where(tasks.c.status != "done").order_by(*order)
+    return await _read(connection, query.limit(MOST_COMPARED))
 
 
-def _meant(
-    said: str, status: TaskStatus | None, open_: Sequence[Task], here: frozenset[str], alike: bool
-) -> Task | None:
-    """The unfinished task with these words, else the only one that they match."""
+def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: bool) -> Task | None:
+    """The unfinished task with these words, else the only one that they can mean, to begin or finish it."""
     same = [task for task in open_ if same_words(said, task.description)]
-    if same or not alike:
+    if same or not alike or status in (None, "open"):
         return same[0] if same else None
-    if status in (None, "open"):
-        own = [task for task in open_ if task.id in here]
-        near = [t for t in own if adds(said, t.description) or adds(t.description, said)]
-        return near[0] if len(near) == 1 else None
     fitting = [task for task in open_ if may_mean(said, task.description)]
-    size = len(told(said))
-    whole = [task for task in fitting if len(wording(task.description).words) == size]
-    fitting = whole if len(whole) == 1 else fitting
     if len(fitting) > 1:
         raise Unclear(
             f"{said[:80]!r} can mean several open tasks, so nothing was changed; give an id", fitting
@@ -276,17 +265,11 @@ async def _done_since(
     return next((t for t in await _read(connection, query) if same_words(said, t.description)), None)
 
 
-def _advanced(task: Task, said: str, status: TaskStatus | None) -> Task:
-    """The task after an update by words. Neither its description nor its status becomes less specific."""
-    description = said if said and status != "done" and adds(said, task.description) else task.description
-    return replace(task, description=description, status=task.status if status in (None, "open") else status)
-
-
 def _time(due: Due) -> datetime | None:
     return due.astimezone(UTC) if isinstance(due, datetime) else None
 
 
 def _near(said: str, open_: Sequence[Task], least: float) -> list[Task]:
     """Tasks with similar letters, the most similar first."""
-    scores = {t.id: fuzz.token_set_ratio(wording(said).text, wording(t.description).text) for t in open_}
+    scores = {task.id: likeness(said, task.description) for task in open_}
     return sorted((t for t in open_ if scores[t.id] >= least), key=lambda task: -scores[task.id])[:MOST_NAMED]

@@ -41,7 +41,10 @@ def test_one_harmful_outcome_fails(run: Callable[..., tuple[int, Any]], tmp_path
     assert result["harmful"] == 1
 
 
-def test_too_many_misses_fail(run: Callable[..., tuple[int, Any]], tmp_path: Path) -> None:
+def test_too_many_misses_fail_where_a_model_rules(
+    run: Callable[..., tuple[int, Any]], tmp_path: Path
+) -> None:
     code, result = graded(run, tmp_path, SAME, SAME | {"ok": ["added"]})
     assert code == 1
-    assert result["missed"] == 1
+    assert (result["missed"], result["passed"]) == (1, True), "without a model it is only reported"
+    assert (result["ruled"]["missed"], result["ruled"]["passed"]) == (1, False)

@@ -52,7 +52,6 @@ def make(pet: Companion, user: str | None = "ana", place: Place = PRIVATE, **oth
     given = {"text": "", "message_id": None, "shown": frozenset()} | other
     context = TurnContext(
         user=user,
-        speaker=user or "",
         place=place,
         clock=pet.clock,
         recall=pet.components.recall,

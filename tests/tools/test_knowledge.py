@@ -202,7 +202,6 @@ async def test_without_the_index_documents_are_found_and_the_model_is_told(
     parts = pet.components
     turn = TurnContext(
         user="ana",
-        speaker="Ana",
         place=Place(),
         text="",
         message_id=None,

@@ -10,7 +10,7 @@ from memory.erasure.forgotten_data import ForgottenData
 from memory.erasure.repeats import repeated_by_task
 from memory.erasure.repetition import FactWords
 from memory.facts.candidate import CandidateFact
-from memory.facts.similar import SimilarFacts
+from memory.facts.evidence.echoes import echoed
 from memory.sql.jobs import Job
 
 Payload = dict[str, Any]
@@ -18,7 +18,6 @@ Payload = dict[str, Any]
 
 @dataclass(frozen=True)
 class WaitingJobs:
-    similar: SimilarFacts
     clock: Callable[[], datetime]
 
     def without_forgotten(
@@ -39,9 +38,7 @@ class WaitingJobs:
             return payload
         drafts, origin = read_store_memories(Job("", kind, user, payload, 0))
         lost = replace(origin, recalled=tuple(hit for hit in origin.recalled if hit.id in ids))
-        echoes = [
-            bool(self.similar.echoed(CandidateFact(draft, lost, None, self.clock()))) for draft in drafts
-        ]
+        echoes = [bool(echoed(CandidateFact(draft, lost, None, self.clock()))) for draft in drafts]
         kept = [draft for draft, echo in zip(payload["drafts"], echoes, strict=True) if not echo]
         recalled = [hit for hit in payload["recalled"] if hit["id"] not in ids]
         return payload | {"drafts": kept, "recalled": recalled}

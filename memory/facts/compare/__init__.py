@@ -1,6 +1,6 @@
-"""How a new statement relates to a known one, as far as words prove it; see `relation`."""
+"""How two statements relate to each other, as far as words prove it; see `relation`."""
 
 from memory.facts.compare.normalise import content_key, normalise
-from memory.facts.compare.relation import Relation, Statement, Verdict, compare, compare_going_on
+from memory.facts.compare.relation import Relation, Verdict, compare, same_words
 
-__all__ = ["Relation", "Statement", "Verdict", "compare", "compare_going_on", "content_key", "normalise"]
+__all__ = ["Relation", "Verdict", "compare", "content_key", "normalise", "same_words"]

@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from memory.facts.compare.normalise import tidy
+from memory.text.names import fold
+
+NEGATIONS = frozenset(
+    """no not never without nor cannot pas non jamais sans nicht kein nie ohne sin nunca nao mai senza
+    niet geen нет не без לא אין בלי ليس لا ei""".split()
+)
+"""Words that negate, without accents: one that only one of two texts has keeps the two apart, and so does one
+that may belong to either of two clauses."""
 
 _PUNCTUATION = '.,;:!?()[]"…。！？，、؟¡¿'
 _JOINTS = re.compile(
@@ -21,8 +29,6 @@ class Word:
     text: str
     key: str
     """The case-folded word, for comparison."""
-    after_mark: bool
-    """Whether punctuation precedes it."""
 
     @property
     def capital(self) -> bool:
@@ -32,6 +38,10 @@ class Word:
     def number(self) -> bool:
         return any(letter.isdecimal() for letter in self.key)
 
+    @property
+    def negates(self) -> bool:
+        return fold(self.key) in NEGATIONS or self.key.endswith("n't")
+
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> tuple[Word, ...]:
@@ -40,17 +50,10 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 
 def _cut(text: str) -> Iterator[Word]:
-    mark = False
     for raw in tidy(text).split():
         core = raw.strip(_PUNCTUATION)
-        mark = mark or raw[0] in _PUNCTUATION
-        if all(_decorates(letter) for letter in core):
-            mark = mark or core in ("", "-")
-            continue
-        for part in filter(None, _JOINTS.split(core)):
-            yield Word(part, part.casefold(), mark)
-            mark = False
-        mark = raw[-1] in ",;:!?)" or (raw[-1] == "." and len(core) > 3)
+        if not all(_decorates(letter) for letter in core):
+            yield from (Word(part, part.casefold()) for part in _JOINTS.split(core) if part)
 
 
 def _decorates(letter: str) -> bool:

@@ -1,1 +1,1 @@
-"""Whether a message can have stated a fact: greetings and questions (`unstated`), echoes (`echoes`)."""
+"""Whether the message of a turn states a fact, or the turn was only shown it (`echoes`)."""

@@ -24,7 +24,7 @@ def draft(content: str, replaces: str | None = None) -> dict[str, Any]:
 @pytest.fixture
 async def jobs(open_pet: Any) -> WaitingJobs:
     pet = await open_pet()
-    return WaitingJobs(pet.components.similar, pet.clock)
+    return WaitingJobs(pet.clock)
 
 
 def test_a_job_about_a_forgotten_message_has_nothing_left_to_do(jobs: WaitingJobs) -> None:

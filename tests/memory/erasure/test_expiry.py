@@ -109,7 +109,8 @@ async def test_a_renewed_memory_is_not_purged(stack: Stack) -> None:
 async def test_what_an_expired_memory_had_replaced_is_purged_if_it_expired_too(stack: Stack) -> None:
     first = await stack.remember("Mickael is ill", "mickael", ttl="7d")
     stack.clock.move(hours=1)
-    second = await stack.remember("Mickael is ill with the flu", "mickael", ttl="7d")
+    flu = "Mickael is ill with the flu"
+    second = await stack.remember(flu, "mickael", ttl="7d", replaces=first.id)
     assert second.action == "replace"
     stack.clock.move(days=7)
     await stack.forgetting.purge()
@@ -210,7 +211,7 @@ async def test_a_reply_to_somebody_else_that_contains_what_is_made_private_is_em
 async def test_deleting_removes_what_it_had_replaced_too(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael", "acme")
     stack.clock.move(days=1)
-    second = await stack.remember(SHOULDER_ON, "mickael", "acme")
+    second = await stack.remember(SHOULDER_ON, "mickael", "acme", replaces=first.id)
     await stack.indexing.catch_up()
     await stack.forgetting.delete(await stack.the_memory("mickael"), "mickael")
     assert await stack.known("mickael") == await stack.known("mickael", "acme") == set()
@@ -289,7 +290,7 @@ async def test_what_is_made_private_is_the_tellers_alone(stack: Stack) -> None:
 async def test_the_places_history_loses_what_it_had_replaced_too(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael", "acme")
     stack.clock.move(days=1)
-    second = await stack.remember(SHOULDER_ON, "mickael", "acme")
+    second = await stack.remember(SHOULDER_ON, "mickael", "acme", replaces=first.id)
     await make_private(stack)
     assert await stack.known("ben", "acme") == set()
     for id in (first.id, second.id):
