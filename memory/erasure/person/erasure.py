@@ -116,6 +116,7 @@ class Erasure:
         """Rewrite the files, in whose pages parts of rows that were moved may stand, and delete the erasure's
         row; or keep it for the next run."""
         if done:
+            self.database.drop_copy()
             await self.database.vacuum()
             await self.outside.rewrite()
         async with self.database.write() as connection:

@@ -160,6 +160,50 @@ async def test_nothing_of_a_person_is_left_anywhere(stack: Stack, tmp_path: Path
     assert (dict(again.removed), again.left, again.verified) == ({}, (), True)
 
 
+NAMING = {"user_id", "owner", "owners", "author", "changed_by"}
+"""Names of columns that say whose a row is. Those of traces are cleared outside, those of `erasures` last."""
+
+
+@on_both
+async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
+    await fill(stack)
+    now, id = stack.clock.now, str(uuid4())
+    await stack.remember(
+        "Anna has a zebrafish named Otto", "anna", replaces=(await stack.memories("anna"))[0].id
+    )
+    more: dict[Any, dict[str, Any]] = {
+        tables.knowledge_documents: {
+            "path": "a.md",
+            "title": "a",
+            "digest": "",
+            "owner": "user:anna",
+            "added_at": now,
+        },
+        tables.forgotten: {"user_id": "anna", "forgotten_at": now, "until": now, "payload": {"messages": {}}},
+        tables.figures: {"user_id": "anna", "name": "add", "value": 1},
+    }
+    async with stack.database.write() as connection:
+        for table, row in more.items():
+            await connection.execute(insert(table).values(**({"id": id} if "id" in table.c else {}), **row))
+    naming = {
+        (name, column.name)
+        for name, table in tables.metadata.tables.items()
+        for column in table.c
+        if column.name in NAMING and name not in {"traces", "erasures", "erasure_items"}
+    }
+    held = [
+        (name, column)
+        for name, column in sorted(naming)
+        for [value] in await rows(stack, tables.metadata.tables[name].c[column])
+        if "anna" in str(value).casefold()
+    ]
+    assert set(held) == naming, "fill the new column too"
+
+    assert (await erase(stack)).verified
+
+    assert await tables_with(stack, "anna", "Anna") == set()
+
+
 @on_both
 async def test_a_deleted_key_does_not_open_the_server_to_everybody(stack: Stack) -> None:
     made, secret = await Keys(stack.database).create("Anna's laptop", "user", "anna", now=stack.clock.now)
