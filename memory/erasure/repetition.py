@@ -1,11 +1,11 @@
-"""Decides whether a text states or repeats a fact, by its words alone.
+"""Decides whether a text states a fact, by its words alone.
 
 Words are compared as the index stores them: without case, accents, function words and, in English, endings.
 Its values are numbers and capitalised names; a text that lacks one speaks of something else.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -106,21 +106,6 @@ class FactWords:
             return True
         return self.identifying and self.all <= other.all
 
-    def repeated_in(self, said: Words, asked: Words) -> bool:
-        """Whether a reply of these words, to a message of those `asked`, shows the fact. It contains all its
-        numbers; one that identifies the fact needs no other word. Otherwise the reply and the message that it
-        answers contain all names and more than half of the words. Without any value, two words in three, and
-        half of them in the reply."""
-        if not self.all or not self.numbers <= said:
-            return False
-        if self.identifying:
-            return True
-        both = said | asked
-        shared, own = len(self.all & both), len(self.all & said)
-        if self.numbers or self.names:
-            return self.names <= both and bool(own) and 2 * shared > len(self.all)
-        return 2 * own >= len(self.all) and 3 * shared >= 2 * len(self.all)
-
 
 def identifiers(text: str) -> frozenset[str]:
     """The numbers and addresses of a text that stand for one thing, such as a PIN, a phone number, or an
@@ -149,49 +134,6 @@ def asks(sentence: str) -> bool:
     return sentence.rstrip("\"'”’») ").endswith(_QUESTION)
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """The words of a reply that was written with a fact in view, and those that something else explains."""
-
-    sentences: tuple[Words, ...]
-    explained: Words
-    """The words of the question, of what else the model was given, and of the asker's names."""
-
-    @classmethod
-    def of(cls, reply: str, explained: Words) -> "Wording":
-        return cls(tuple(words(sentence) for sentence in sentences(reply)), explained)
-
-    @property
-    def said(self) -> Words:
-        return frozenset().union(*self.sentences)
-
-    @property
-    def own(self) -> Words:
-        """The words that nothing else explains, but for those that are everywhere. Without any, the reply is
-        independent of the fact."""
-        return self.said - self.explained - _weak()
-
-    def telling(self, facts: Collection[FactWords], teller: Words = NO_WORDS) -> list[Words]:
-        """The sentences that tell one of the facts: they have a word of it that nothing else explains (a
-        value, if the fact has one), or they name the teller beside half of its words."""
-        return [
-            part
-            for part in self.sentences
-            if any(self._tells(part, fact, not teller.isdisjoint(part)) for fact in facts)
-        ]
-
-    def _tells(self, part: Words, fact: FactWords, named: bool) -> bool:
-        shared = fact.all & part
-        own = (fact.numbers | fact.names or fact.all - _weak()) & part - self.explained
-        return bool(own or (named and shared and 2 * len(shared) >= len(fact.all)))
-
-    def naming(self, teller: Words) -> list[Words]:
-        """The sentences that say of the teller what nothing else explains."""
-        named = [part for part in self.sentences if not teller.isdisjoint(part)]
-        rest = [(part, part - teller - _weak()) for part in named]
-        return [part for part, words in rest if words and words.isdisjoint(self.explained)]
-
-
 @cache
 def _weak() -> Words:
     return words(
@@ -205,12 +147,6 @@ def telling_sentences(message: str, teller: Words) -> list[str]:
     """The sentences of a message that say enough to be recognised: with a value, or `TELLING` words."""
     found = [(sentence, FactWords.of(sentence, teller)) for sentence in sentences(message)]
     return [text for text, fact in found if fact.numbers or fact.names or len(fact.all) >= TELLING]
-
-
-def facts_in(message: str, teller: Words) -> set[FactWords]:
-    """What the sentences of a message say, however short, but for greetings and thanks."""
-    found = {FactWords.of(sentence, teller) for sentence in sentences(message)}
-    return {fact for fact in found if fact.all - _weak()}
 
 
 @lru_cache(maxsize=1024)

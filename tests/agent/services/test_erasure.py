@@ -181,6 +181,31 @@ async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go(
     assert "traces" not in (await pet.erase(user="anna.q")).removed
 
 
+@pytest.mark.parametrize("while_it_runs", [True, False])
+async def test_traces_of_others_go_in_which_an_id_of_theirs_stands(
+    open_pet: OpenPet, traces_url: str | None, while_it_runs: bool
+) -> None:
+    model = AnsweringModel(then={"message": "I see.", "memories": []}, hold="hello")
+    pet = await open_pet(given=model, traces_url=traces_url, look_back="off")
+    memory = await pet.remember("Ana skis", user="ana")
+    await pet.respond("What is Ben?", user="ben")
+    await pet.respond(f"What is {memory.id}?", user="ben")
+    turn = asyncio.create_task(pet.respond(f"hello {memory.id}", user="ben"))
+    await model.held.wait()
+    if not while_it_runs:
+        model.release.set()
+        await turn
+
+    receipt = await pet.erase(user="ana")
+    model.release.set()
+    await turn
+    await pet.settle()
+
+    assert receipt.verified
+    traces = await pet.traces.list(TraceFilter(user="ben"), pet.clock())
+    assert [one.said for one in traces] == ["What is Ben?"]
+
+
 @pytest.mark.parametrize("written", [True, False])
 async def test_what_is_being_recorded_of_them_goes_too(
     open_pet: OpenPet, traces_url: str | None, monkeypatch: pytest.MonkeyPatch, written: bool
