@@ -190,6 +190,7 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
     """With the list of what no longer holds, as long as that is stored."""
     message = await stack.receive("I have the flu", conversation="talk")
     await stack.remember("Anna has the flu", ttl="1d", message_id=message)
+    stack.clock.move(seconds=1)
     paris = await stack.remember("Anna lives in Paris", message_id=message)
     await stack.remember("Anna lives in Lyon", replaces=paris.id)
     await stack.store_summary("Anna has the flu.", after=0, covered=1)
