@@ -16,7 +16,12 @@ shown of a result, held the source; a summary was written from it."""
 
 async def record(connection: AsyncConnection, derived: str, sources: Iterable[str], how: How) -> None:
     """Store what a text rests on, besides what it rested on before."""
-    rows = [{"derived_id": derived, "source_id": source, "how": how} for source in sorted(sources)]
+    await record_each(connection, ((derived, source, how) for source in sources))
+
+
+async def record_each(connection: AsyncConnection, found: Iterable[tuple[str, str, How]]) -> None:
+    """Store which text rests on which source, and how, in one statement."""
+    rows = [dict(zip(("derived_id", "source_id", "how"), row, strict=True)) for row in sorted(found)]
     if rows:
         dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
         await connection.execute(dialect.insert(rests_on).on_conflict_do_nothing(), rows)

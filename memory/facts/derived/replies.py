@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience
 from memory.index.schema import slices
 from memory.sql.message_rows import BY_AUDIENCE, Condition, kept, people_and_places
-from memory.sql.rests_on import record
+from memory.sql.rests_on import How, record_each
 from memory.sql.tables import (
     Utc,
     active_conversations,
@@ -46,8 +46,8 @@ class ReplySources:
 
     async def record(self, connection: AsyncConnection, reply: str, answering: str) -> None:
         """Store what the reply rests on: the message that it answers, and all that the model was shown."""
-        await record(connection, reply, [answering], "answered")
-        await record(connection, reply, self.ids | self.told_in, "found")
+        shown: set[tuple[str, str, How]] = {(reply, id, "found") for id in self.ids | self.told_in}
+        await record_each(connection, {(reply, answering, "answered"), *shown})
 
     def lost(self) -> Condition:
         """True if one of them has been deleted, forgotten or withdrawn from the audience since, or is to go
