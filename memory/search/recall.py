@@ -2,7 +2,7 @@
 
 1. Aliases: a person whom the question names is also searched for under their other names.
 2. One search by words and meaning covers facts, messages and summaries. If its lists are full, further ones
-   leave out messages, or keep to the time that the question names ("last week").
+   leave out messages, or keep to the date that the question names ("in May").
 3. Without a question it lists the newest statements, or those from the given time.
 
 What the companion said is no evidence: its replies are found only by a search for what their `author` said.
