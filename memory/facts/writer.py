@@ -7,7 +7,7 @@ insert. `memory.facts.compare` relates two statements, `memory.facts.decide` dec
 Index, embedder and judge are asked before the transaction. In it, what was found is read again, and where
 others have told something since, the decision begins anew.
 
-Each owner is decided on separately. A refinement stated in a channel replaces the channel's memory and the
+Each owner is decided on separately. A correction stated in a channel replaces the channel's memory and the
 speaker's own. Stated in private, it does not change the channel's memory, so a channel's memory never shows a
 private statement.
 """
