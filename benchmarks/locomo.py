@@ -101,7 +101,6 @@ async def look(pet: Companion, user: str, question: str) -> str:
     """The result of the tool as a model gets it."""
     turn = TurnContext(
         user=user,
-        speaker=user,
         place=PRIVATE,
         text=question,
         message_id=None,

@@ -116,7 +116,6 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
 
         turn = TurnContext(
             user="bare",
-            speaker="bare",
             place=PRIVATE,
             text="",
             message_id=None,
