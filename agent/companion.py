@@ -8,7 +8,7 @@ Every method that reads takes a user, and a place where the conversation is not 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -270,6 +270,15 @@ class Companion:
         return await self.services.memories.remember(
             draft, user=user, place=place, said_at=said_at, everybody=everybody, author=author
         )
+
+    async def remember_many(
+        self, facts: Iterable[Mapping[str, Any]], *, user: str, place: Where = None
+    ) -> list[Decision]:
+        """Remember many facts at once, each a mapping with `content` and, as for `remember`, `subjects`,
+        `ttl`, `type` and `importance`: the same decisions, some thousand a second without a model. Durable
+        when it returns. Raises BadInput for a value that cannot be used, before anything is stored."""
+        drafts = [draft_of(**fact) for fact in facts]
+        return await self.services.memories.remember_many(drafts, user=user, place=place)
 
     async def memories(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:
         """What is remembered, newest first."""

@@ -34,6 +34,8 @@ from memory.sql.tables import memories, memory_aliases, memory_owners
 
 WARM_UP = 50
 AT_A_TIME = 20_000
+MANY = 2_000
+"""Facts of one person that are remembered at once."""
 PAGE = resource.getpagesize()
 
 
@@ -64,6 +66,7 @@ async def measure(size: int, searches: int, remembers: int, beside: int = 0) -> 
                 found |= await search_both(pet, size, beside, searches)
             clock.now += timedelta(days=8)
             found |= await purge(pet)
+            found |= await remember_many(pet, new_facts(size, MANY))
         return found | {"disk_mb": _on_disk(Path(folder))}
 
 
@@ -157,6 +160,15 @@ async def remember(pet: Companion, told: Sequence[Fact]) -> dict[str, float]:
         await pet.remember(fact.text, user=fact.user, subjects=fact.subjects)
 
     return percentiles("remember", await timed(one, told))
+
+
+async def remember_many(pet: Companion, told: Sequence[Fact]) -> dict[str, float]:
+    """How many facts of one person are remembered in a second where they are given at once, until all are in
+    the index."""
+    started = time.perf_counter()
+    given = [{"content": fact.text, "subjects": fact.subjects} for fact in told]
+    await pet.remember_many(given, user="somebody")
+    return {"many_per_second": len(told) / (time.perf_counter() - started)}
 
 
 async def purge(pet: Companion) -> dict[str, float]:

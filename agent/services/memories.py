@@ -105,6 +105,16 @@ class MemoryService:
         [decision] = await self.writer.remember([draft], origin)
         return decision
 
+    async def remember_many(
+        self, drafts: Sequence[Draft], *, user: str, place: Where = None
+    ) -> list[Decision]:
+        id = user_named(user)
+        await self.erasure.finished(id)
+        origin = Provenance(id, self.clock(), place_of(place), source="note", now=True)
+        decisions = await self.writer.remember_many([(draft, origin) for draft in drafts])
+        await self.sync.try_to_catch_up()
+        return decisions
+
     async def people_named(self, text: str, *, user: str, place: Where = None) -> list[str]:
         """The people whom the text names, of those who wrote where the user reads."""
         return sorted(named(text, await self.transcript.authors(audience_of(user, place))))

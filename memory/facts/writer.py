@@ -15,12 +15,14 @@ private statement.
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import NotFound
-from memory.facts.aliases import links_of
+from memory.facts.aliases import linked, links_of
+from memory.facts.bulk import KnownWords
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict, same_words
 from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
@@ -46,6 +48,10 @@ MAX_CONTENT = 2_000
 """The most characters of one memory. A fact is a sentence; anything longer is a document."""
 NO_RULINGS: Mapping[str, Ruling] = {}
 NOT_SEARCHED = Searched(frozenset(), {})
+AT_ONCE = 500
+"""How many facts of many are stored in one transaction …"""
+JUDGED = 10
+"""… and how many a model, if one rules on facts, is asked about in one call."""
 TRIES = 8
 """How often a decision is tried while other processes tell the same person or place something."""
 
@@ -91,6 +97,119 @@ class FactWriter:
                 self._note(fact.origin, decision)
             note(decisions=decisions)
         return decisions
+
+    async def remember_many(
+        self,
+        stated: Sequence[tuple[Draft, Provenance]],
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Decision]:
+        """The same decisions on many statements that no turn has made, without what is close to them: without
+        a model some thousand a second, each transaction for `AT_ONCE`. Calls `progress` with how many have
+        become durable. The index gets the new facts when it catches up."""
+        judged = self.similar.judge is not None
+        decisions: list[Decision] = []
+        known: dict[tuple[Any, Any], KnownWords] = {}
+        if not self.indexing.begun:
+            await self.indexing.begin()
+        with decision_run(), span("decision"):
+            while part := _of_one(stated[len(decisions) : len(decisions) + (JUDGED if judged else AT_ONCE)]):
+                origin = part[0][1]
+                words = known.setdefault((origin.owners, origin.audience), KnownWords(self.store, origin))
+                decided_on = await (self.remember_each(part) if judged else self._store_part(part, words))
+                decisions += decided_on
+                if progress:
+                    progress(len(decided_on))
+        return decisions
+
+    async def _store_part(
+        self, stated: Sequence[tuple[Draft, Provenance]], words: KnownWords
+    ) -> list[Decision]:
+        """Decide on statements for the same owners: on those that are new or known word for word in one
+        transaction, on each of the others as usual."""
+        now, made = self.clock(), {id(origin): set[str]() for _, origin in stated}
+        read = [(await self._read(draft, origin), origin) for draft, origin in stated]
+        facts = [CandidateFact(draft, origin, None, now, made=made[id(origin)]) for draft, origin in read]
+        refusals = [self._refuse(fact) for fact in facts]
+        extracted(facts)
+        decisions: list[Decision] = []
+        while (at := len(decisions)) < len(facts):
+            together = [*zip(facts[at:], refusals[at:], strict=True)]
+            if added := await self._add_together(together, words):
+                decisions += added
+                continue
+            await self.indexing.try_to_catch_up()  # a search reads what waits row by row
+            [vector] = await self.similar.embed([facts[at].draft.content])
+            decisions.append(await self._decide(replace(facts[at], vector=vector)))
+            for memory in facts[at].changed.values():
+                words.add(memory.id, memory.content)
+        for fact, decision in zip(facts, decisions, strict=True):
+            self._note(fact.origin, decision)
+        return decisions
+
+    async def _add_together(
+        self, facts: Sequence[tuple[CandidateFact, Decision | None]], words: KnownWords
+    ) -> list[Decision]:
+        """Decide on the first of these facts, of which some were refused, in one transaction: up to one that
+        is to be searched for, or that gives somebody another name."""
+        async with self._turns.of(words.origin.owners):
+            for tries_left in reversed(range(TRIES)):
+                await words.read(facts[0][0].now)
+                try:
+                    async with self.database.write(lock=words.origin.owners) as connection:
+                        decisions = await self._settle_together(connection, facts, words)
+                except Overtaken:
+                    if not tries_left:
+                        raise
+                else:
+                    break
+        await self.indexing.show([memory for fact, _ in facts for memory in fact.changed.values()], {})
+        return decisions
+
+    async def _settle_together(
+        self,
+        connection: AsyncConnection,
+        facts: Sequence[tuple[CandidateFact, Decision | None]],
+        words: KnownWords,
+    ) -> list[Decision]:
+        if await words.new_ids(connection):
+            raise Overtaken(f"{self.database.where}: somebody else has told something; try again")
+        used = await words.used(connection, {fact.key for fact, _ in facts})
+        decisions: list[Decision] = []
+        new: dict[str, Memory] = {}
+        for fact, refused in facts:
+            aliases = linked(fact.draft.content)
+            if aliases and decisions:
+                break
+            decision = refused
+            if refused is None and fact.key in used | new.keys():
+                await self._insert(connection, new)
+                used, new = used | new.keys(), {}
+                decision = await self._known_word_for_word(connection, fact)
+            elif refused is None and not aliases and words.is_new(fact):
+                memory = new[fact.key] = fact.memory(fact.origin.owners)
+                words.add(memory.id, memory.content)
+                fact.made.add(memory.id)
+                decision = fact.decision("add", memory, "new")
+            if decision is None:
+                break
+            decisions.append(decision)
+        await self._insert(connection, new)
+        return decisions
+
+    async def _insert(self, connection: AsyncConnection, new: Mapping[str, Memory]) -> None:
+        """Insert new facts, by their content keys, with the messages that state them."""
+        await self.store.insert_many(connection, new)
+        for memory in new.values():
+            if memory.message_id:
+                await record(connection, memory.id, [memory.message_id], "stated")
+
+    async def _known_word_for_word(self, connection: AsyncConnection, fact: CandidateFact) -> Decision | None:
+        """The decision on a fact whose words each owner has; None where that is not so."""
+        held = await self.store.holders(connection, fact.origin.owners, fact.key)
+        valid = {owner for owner, memory in held.items() if not _has_expired(memory, fact.now)}
+        if self._lacking(fact, valid):
+            return None
+        return await self._settle(connection, fact, NOT_SEARCHED)
 
     async def _candidates(
         self, stated: Sequence[tuple[Draft, Provenance]], rulings: Mapping[str, Verdict]
@@ -348,6 +467,12 @@ class FactWriter:
         if values:
             await self.store.refresh(connection, memory, **values)
             candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)
+
+
+def _of_one(stated: Sequence[tuple[Draft, Provenance]]) -> Sequence[tuple[Draft, Provenance]]:
+    """The first statements, up to one for other owners."""
+    first = [(origin.owners, origin.audience) for _, origin in stated[:1]]
+    return [*takewhile(lambda one: [(one[1].owners, one[1].audience)] == first, stated)]
 
 
 def _has_expired(memory: Memory, now: datetime) -> bool:

@@ -273,6 +273,25 @@ class MemoryStore:
             ]
             await connection.execute(insert(memory_aliases), pairs)
 
+    async def insert_many(self, connection: AsyncConnection, facts: Mapping[str, Memory]) -> None:
+        """Insert new memories, by their content keys."""
+        if not facts:
+            return
+        names = [field for field in Memory.__dataclass_fields__ if field != "owners"]
+        rows = [
+            {name: getattr(memory, name) for name in names} | {"subjects": list(memory.subjects)}
+            for memory in facts.values()
+        ]
+        links = [
+            {"memory_id": memory.id, "owner": owner, "content_key": key}
+            for key, memory in facts.items()
+            for owner in sorted(memory.owners)
+        ]
+        tagged = [{"memory_id": m.id, "tag": tag} for m in facts.values() for tag in tags(m.subjects)]
+        for table, values in ((memories, rows), (memory_owners, links), (memory_tags, tagged)):
+            if values:
+                await connection.execute(insert(table), values)
+
     async def supersede(
         self,
         connection: AsyncConnection,

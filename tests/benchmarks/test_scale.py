@@ -41,6 +41,7 @@ async def test_a_small_world_is_filled_searched_added_to_and_purged(script: Scri
     assert found["disk_mb"] > 0
     assert 0 < found["search_p50"] <= found["search_p95"]
     assert 0 < found["remember_p50"] <= found["remember_p95"]
+    assert found["many_per_second"] > 0
     assert min(found["turns_p50"], found["turns_beside_p50"]) > 0
 
 

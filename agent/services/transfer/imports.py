@@ -16,7 +16,6 @@ from agent.services.transfer.export import FORMAT, VERSION
 from agent.services.transfer.memories import restore
 from memory.audience import PRIVATE, Place
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.decision_log import decision_run
 from memory.facts.ttl import LONGEST
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync, Progress
@@ -24,10 +23,8 @@ from memory.records import DEFAULT_IMPORTANCE, Draft, Memory, Source
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
 
-AT_ONCE = 10
-"""Memories that a model, if one rules on facts, is asked about in one call."""
 BATCH = 50
-"""Memories stored before the index catches up: each new one is compared with all rows the index lacks."""
+"""Memories of a place that are restored in one transaction."""
 
 OLD_PLACE = (
     "this export of a place does not say who said what; export the place again with this version, "
@@ -112,8 +109,8 @@ class ImportService:
         messages = await self.transcripts.import_messages(
             parsed.messages, user=user, place=place, progress=progress
         )
-        with decision_run():
-            new = await self._store_memories(parsed.memories, progress)
+        decisions = await self.writer.remember_many(parsed.memories, progress)
+        new = sum(decision.action in ("add", "replace") for decision in decisions)
         new += await self._restore(parsed.restored, progress)
         await self.sync.catch_up()
         return Imported(messages, new)
@@ -131,19 +128,6 @@ class ImportService:
                         new += await restore(connection, self.memories, memory, sources)
             if progress:
                 progress(len(part))
-        return new
-
-    async def _store_memories(
-        self, memories: Sequence[tuple[Draft, Provenance]], progress: Progress | None
-    ) -> int:
-        new = 0
-        for start in range(0, len(memories), AT_ONCE):
-            decisions = await self.writer.remember_each(memories[start : start + AT_ONCE])
-            new += sum(decision.action in ("add", "replace") for decision in decisions)
-            if progress:
-                progress(len(decisions))
-            if (start + AT_ONCE) % BATCH == 0:
-                await self.sync.try_to_catch_up()
         return new
 
 

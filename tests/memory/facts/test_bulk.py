@@ -1,0 +1,120 @@
+"""Many facts at once end as they would one by one."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memory.audience import Audience, Place
+from memory.facts.bulk import KnownWords
+from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.writer import AT_ONCE
+from memory.records import Draft
+
+if TYPE_CHECKING:
+    from memory.records import Decision
+    from tests.memory.conftest import Stack
+
+
+def statements(stack: Stack, seed: int, count: int = 70) -> list[tuple[Draft, timedelta, str]]:
+    """Random drafts with how long ago and in which place they were told: new, told before in the same words
+    or in another order, about people with two names, and ones that are refused."""
+    dice = random.Random(seed)
+    found = []
+    for _ in range(count):
+        n, city = dice.randrange(3), dice.choice(["Lyon", "Oslo"])
+        text = dice.choice(
+            [
+                f"Ana keeps {n} hens in {city}",
+                f"In {city} Ana keeps {n} hens",
+                f"Annie keeps {n} hens in {city}",
+                f"ana keeps {n} hens in {city}!",
+                f"Ana saw film number {dice.randrange(100)}",
+                dice.choice(["Ana is also called Annie", "", "x" * 2001, "🙂", "Ben is also called Benno"]),
+            ]
+        )
+        about: dict[str, Any] = {
+            "importance": dice.choice([0.1, 0.4, 0.6, 0.8]),
+            "ttl": dice.choice([None, None, "never", "1d", "7d"]),
+            "subjects": dice.choice([(), ("hens",)]),
+        }
+        place = dice.choice(["", "", "", "den"])
+        found.append((Draft(text, **about), timedelta(days=dice.choice([0, 0, 2, 5])), place))
+    return found
+
+
+async def told(
+    stack: Stack, user: str, given: list[tuple[Draft, timedelta, str]], *, together: bool
+) -> list[Decision]:
+    stated = [
+        (
+            draft,
+            Provenance(user, stack.clock.now - ago, Place((user, place) if place else ()), source="note"),
+        )
+        for draft, ago, place in given
+    ]
+    if together:
+        return await stack.writer.remember_many(stated)
+    return [decision for one in stated for decision in await stack.writer.remember_each([one])]
+
+
+async def state(stack: Stack, user: str) -> list[Any]:
+    """What the person knows anywhere, with what is stored of it, but for ids."""
+    found = []
+    for place in (Place(), Place((user, "den"))):
+        for memory in await stack.store.newest(Audience.of(user, place), stack.clock.now):
+            steps = [step.reason for step in await stack.history.of(memory.id, Audience.of(user, place))]
+            owners = len(memory.owners)
+            about = (memory.importance, memory.expires_at, memory.subjects, memory.created_at, owners)
+            found.append((str(place)[-3:], memory.content, *about, steps))
+    return sorted(found, key=str)
+
+
+@pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("seed", range(3))
+async def test_many_at_once_end_as_one_by_one(stack: Stack, seed: int) -> None:
+    for part in range(2):  # the second time much of it is known
+        given = statements(stack, seed + 100 * part)
+        one_by_one = await told(stack, "ana", given, together=False)
+        together = await told(stack, "bea", given, together=True)
+        for one, other in zip(one_by_one, together, strict=True):
+            assert (one.action, one.content, one.reason) == (other.action, other.content, other.reason)
+            assert (one.id is None, one.expires_at) == (other.id is None, other.expires_at)
+        assert await state(stack, "ana") == await state(stack, "bea")
+        stack.clock.move(days=3)
+    assert any(decision.action in ("merge", "ignore") and decision.id for decision in together)
+
+
+async def test_what_was_told_at_once_is_found_and_told_twice_is_known(stack: Stack) -> None:
+    given = [(Draft(f"Ana's shelf {n} holds red boxes"), timedelta(), "") for n in range(AT_ONCE + 20)]
+    durable: list[int] = []
+    stated = [(draft, Provenance("ana", stack.clock.now)) for draft, *_ in given]
+    decisions = await stack.writer.remember_many(stated, durable.append)
+    assert {decision.action for decision in decisions} == {"add"}
+    assert durable == [AT_ONCE, 20]
+    await stack.indexing.catch_up()
+    assert "Ana's shelf 7 holds red boxes" in await stack.found("which boxes are on shelf 7?", "ana")
+    assert {one.reason for one in await stack.writer.remember_many(stated)} == {"known word for word"}
+
+
+async def test_what_somebody_else_tells_meanwhile_is_not_told_twice(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process stores the same words in another order, after they were read."""
+    read, origin = KnownWords.read, Provenance("ana", stack.clock.now)
+    late = [CandidateFact(Draft("In spring Ana sails"), origin, None, stack.clock.now)]
+
+    async def and_then(words: KnownWords, now: datetime) -> None:
+        await read(words, now)
+        while late:
+            fact = late.pop()
+            async with stack.database.write() as connection:
+                await stack.store.insert(connection, fact.memory(origin.owners), fact.key)
+
+    monkeypatch.setattr(KnownWords, "read", and_then)
+    [decision] = await stack.writer.remember_many([(Draft("Ana sails in spring"), origin)])
+    assert decision.action == "merge"
+    assert await stack.known("ana") == {"In spring Ana sails"}
