@@ -275,3 +275,17 @@ def test_every_candidate_comes_back_once_best_first_between_0_and_1(
     assert all(0.0 <= score <= 1.0 for score in scores)
     shuffled = dict(reversed(found.items()))
     assert rank(question, lanes, shuffled, NOW, half_life=half_life) == ranked
+
+
+def test_what_matches_weakly_is_no_hit() -> None:
+    found = {"good": message("Ann skis in the Alps"), "weak": message("It is so"), "some": message("I ski")}
+    words = [("good", 9.0), ("some", 5.0), ("weak", 0.9), *((f"gone {n}", 0.8) for n in range(49))]
+    lanes = {"words": words, "window_words": words}
+    scores = dict(rank("skiing", lanes, found, NOW))
+    assert scores["weak"] == 0.0 < scores["some"] < scores["good"]
+
+
+def test_what_was_said_the_day_before_the_named_one_counts_a_little() -> None:
+    found = {name: message(days_ago=days) for name, days in (("on", 1), ("before", 1.9), ("long ago", 4))}
+    scores = dict(rank("what happened on 20 November 2026?", {}, found, NOW))
+    assert scores["on"] > scores["before"] > scores["long ago"] == 0.0
