@@ -5,9 +5,10 @@ derives from what the prompt quotes, as a capable model would.
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -217,9 +218,13 @@ NOTES = (
 """What the prompt quotes; what a summary says of it; what in the prompt shows that this is outdated."""
 
 
+PASSING = {"bronchitis": 7, "visits": 5, "concert": 7}
+"""What passes, and after how many days."""
+
+
 def consolidate(asked: str) -> dict[str, Any]:
     """What a capable model finds in the prompt."""
-    quoted = "\n".join(line for line in asked.splitlines() if line.startswith(">"))
+    quoted = "\n".join(line for line in asked.splitlines() if line.startswith(">") and not over(line, asked))
     notes = [note for word, note, until in NOTES if word in quoted and not (until and until in quoted)]
     said = asked.partition("## What was said")[2].partition("## What to look for")[0]
     found: dict[str, Any] = {"summary": " ".join(notes), "new_facts": [], "task_updates": []}
@@ -240,6 +245,17 @@ def consolidate(asked: str) -> dict[str, Any]:
             same = {"new": "#1", "old": id_beside(known, asked), "ruling": "same"}
             found.setdefault("rulings", []).append(same)
     return found
+
+
+def over(line: str, asked: str) -> bool:
+    """Whether it is what somebody said of what has passed since, as a capable model sees by the dates."""
+    told = re.match(r"> \[\w+ (\d+ \w+ \d+)", line)
+    today = re.search(r"Today: \w+ (\d+ \w+ \d+)", asked)
+    days = min((days for word, days in PASSING.items() if word in line), default=None)
+    if days is None or not (told and today):
+        return False
+    said = datetime.strptime(f"{told[1]} +0000", "%d %b %Y %z")
+    return datetime.strptime(f"{today[1]} +0000", "%d %B %Y %z") - said >= timedelta(days=days)
 
 
 async def live(pet: Companion, model: AnsweringModel, looking_back: AnsweringModel, clock: Any) -> None:
