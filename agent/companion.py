@@ -452,9 +452,10 @@ class Companion:
         return await self.services.maintenance.prune_traces(before)
 
     async def reindex(self, progress: Progress | None = None) -> int:
-        """Rebuild both indexes from the database. Returns how many rows they hold."""
+        """Rebuild the index from the database. Returns how many rows they hold."""
         return await self.services.maintenance.reindex(progress)
 
     async def catch_up(self, progress: Progress | None = None) -> int:
-        """Index rows that are not indexed yet, as after a crash or with a new embedder. Returns how many."""
+        """Let the index follow what has changed; one that is new or was damaged is filled. Returns how
+        many rows that were. A search need not wait for it. Raises IndexUnavailable or EmbedderUnavailable."""
         return await self.components.sync.catch_up(progress)

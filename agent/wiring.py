@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agent.background.forget_outside import ForgettingOutside
@@ -46,7 +47,6 @@ from memory.facts.history import History
 from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.index import Index
-from memory.index.alone import Alone
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
 from memory.index.embedders.calibration import stored_thresholds
@@ -95,9 +95,7 @@ class Components:
     breakers: Mapping[str, Breaker]
     database: Database
     embedder: Embedder
-    alone: Alone
     index: Index
-    documents_index: Index
     store: MemoryStore
     transcript: Transcript
     summaries: ConversationSummaries
@@ -187,10 +185,7 @@ async def open_components(
         components = _components(
             settings, clock, models, breakers, database, traces_database, embedder, surface
         )
-        closing.push_async_callback(components.alone.close)
         closing.push_async_callback(components.index.close)
-        closing.push_async_callback(components.documents_index.close)
-        closing.push_async_callback(components.documents.sync.stop)
         closing.push_async_callback(components.sync.stop)
         closing.push_async_callback(_note_uses, components)
         closing.push_async_callback(components.recorder.close)
@@ -204,28 +199,18 @@ def traces_database_of(settings: Settings) -> Database | None:
     return Database.lazily(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
 
 
-def _index(
-    settings: Settings,
-    database: Database,
-    folder: str,
-    collection: str,
-    embedder: Embedder,
-    breaker: Breaker,
-    alone: Alone,
-) -> Index:
+def _index(settings: Settings, database: Database, embedder: Embedder, breaker: Breaker) -> Index:
     """The index in a folder of the home, or on the Qdrant server of the settings. The first call opens it."""
     if not settings.qdrant_url:
-        return EmbeddedIndex(settings.home / folder, embedder, alone)
+        return EmbeddedIndex(settings.home / "index", embedder, database.number)
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     return ServerIndex.at(
         settings.qdrant_url,
         key,
         embedder,
-        database.identity,
-        collection,
+        database,
         grpc_port=settings.qdrant_grpc_port,
         breaker=breaker,
-        alone=alone,
     )
 
 
@@ -239,16 +224,13 @@ def _components(
     embedder: Embedder,
     surface: str,
 ) -> Components:
-    alone = Alone(database, shared=settings.qdrant_url is not None)
-    shared = (embedder, breakers["index"], alone)
-    index = _index(settings, database, "index", "hachi", *shared)
-    documents_index = _index(settings, database, "knowledge", "hachi-knowledge", *shared)
+    index = _index(settings, database, embedder, breakers["index"])
     figures = Figures(database)
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
     judge = models.judge if models.judges else None
-    search = sync.searching.search
+    search = partial(sync.searching.search, patient=False)
     similar = SimilarFacts(database, store, search, embedder, judge, models.consolidates)
     traces = Traces(traces_database or database, database if traces_database else None)
     recorder = open_recorder(settings, traces, clock, surface, breakers)
@@ -260,9 +242,7 @@ def _components(
         breakers=breakers,
         database=database,
         embedder=embedder,
-        alone=alone,
         index=index,
-        documents_index=documents_index,
         store=store,
         transcript=transcript,
         summaries=summaries,
@@ -284,8 +264,8 @@ def _components(
         ),
         similar=similar,
         writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor, figures.count),
-        documents=DocumentLibrary(database, documents_index, embedder, clock, models.reranker()),
-        forgetting=Forgetting(database, index, queue, clock),
+        documents=DocumentLibrary(database, sync, embedder, clock, models.reranker()),
+        forgetting=Forgetting(database, queue, clock),
         figures=figures,
         upkeep_budget=UpkeepBudget(database, clock, settings.upkeep_per_hour, settings.upkeep_per_day),
         statements=StatementForgetting(
@@ -313,7 +293,6 @@ def build_services(c: Components) -> Services:
         c.sync,
         c.index,
         c.documents,
-        c.documents_index,
         c.clock,
         WaitingJobs(c.clock).without_recalled,
         outside,
@@ -352,18 +331,12 @@ def build_services(c: Components) -> Services:
             c.statements,
             c.forgetting_outside.run,
             CleanUp(c.database, c.store, c.forgetting, limits, c.clock),
-            c.index,
             c.sync,
-            c.documents,
-            c.documents_index,
-            c.embedder,
             c.traces,
             c.settings.trace_days,
             c.clock,
         ),
-        health=HealthService(
-            c.database, c.traces, c.embedder, c.index, c.documents_index, c.sync, c.breakers
-        ),
+        health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
         statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
         traces=c.traces,
@@ -422,7 +395,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         count=c.figures.count,
     )
     worker = Worker(
-        c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder, c.forgetting_outside
+        c.queue, c.writer, consolidation, c.sync, c.recall, c.clock, c.recorder, c.forgetting_outside
     )
     turn = TurnDependencies(
         settings=settings,

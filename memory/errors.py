@@ -3,7 +3,6 @@
 MemoryFault                 anything below; its text says what to do
 ├── StoreUnavailable        the database cannot be opened, read or written
 ├── IndexUnavailable        the index cannot be reached or opened
-│   └── IndexInUse          another process has it open
 ├── EmbedderUnavailable     the embedder is unknown, not installed or does not answer
 └── NotFound                no such memory or task for this audience
 """
@@ -18,10 +17,6 @@ class StoreUnavailable(MemoryFault):
 
 
 class IndexUnavailable(MemoryFault):
-    pass
-
-
-class IndexInUse(IndexUnavailable):
     pass
 
 

@@ -85,7 +85,7 @@ class Schedule:
             (
                 "optimise",
                 OPTIMISE_SECONDS,
-                self.maintenance.tend_indexes,
+                self.maintenance.tend_index,
                 "the index was not compacted",
             ),
         ):

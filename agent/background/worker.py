@@ -19,13 +19,12 @@ from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
 from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
-from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.process.breaker import request_of, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
-from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, DueJob, Job, JobQueue
+from memory.sql.jobs import FORGET_OUTSIDE, DueJob, Job, JobQueue
 from memory.sql.summaries import LOOK_BACK
 
 log = logging.getLogger("hachi.worker")
@@ -54,7 +53,6 @@ class Worker:
         consolidation: Consolidation,
         sync: IndexSync,
         recall: Recall,
-        index: Index,
         clock: Callable[[], datetime],
         recorder: Recorder,
         forgetting: ForgettingOutside,
@@ -66,7 +64,6 @@ class Worker:
         self._consolidation = consolidation
         self._sync = sync
         self._recall = recall
-        self._index = index
         self._clock = clock
         self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
@@ -252,9 +249,6 @@ class Worker:
             return await self._writer.remember(drafts, provenance)
         if job.kind == APPLY_UPDATES:
             return await self._consolidation.store_updates(job)
-        if job.kind == UNINDEX:
-            await self._index.remove(job.payload["ids"])
-            return []
         if job.kind == FORGET_OUTSIDE:
             await self._forgetting.handle(job)
             return []

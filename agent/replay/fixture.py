@@ -13,7 +13,7 @@ from sqlalchemy import Table, select
 
 from agent.companion import Companion
 from agent.replay.replay import sandbox_settings
-from agent.replay.sandbox import build_indexes, copy_memories, insert_rows
+from agent.replay.sandbox import build_index, copy_memories, insert_rows
 from agent.settings import Settings
 from agent.tracing.redact import redacted
 from agent.tracing.setup import redaction_of
@@ -84,7 +84,7 @@ class Fixture:
             for table in TABLES:
                 rows = [_typed(table, row) for row in self.rows.get(table.name, ())]
                 await insert_rows(connection, table, rows)
-        await build_indexes(sandbox)
+        await build_index(sandbox)
 
 
 async def fixture_of(pet: Companion, trace: Trace) -> Fixture:

@@ -98,7 +98,6 @@ async def run_turn(
             await fill(sandbox)
             runtime = await sandbox.runtime()
             await runtime.worker.stop()  # background jobs must not change what the turn sees
-            sandbox.components.sync.begun = not _saw_own_message(trace)
             name = trace.summary.model if options.fork is None else chosen.name
             deps = replace(runtime.turn, model=replace(chosen, name=name, model=model))
             with suppress(*FAULTS):  # the trace already has them

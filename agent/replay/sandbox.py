@@ -28,7 +28,7 @@ AFTER_ALL = 1 << 62
 
 
 async def copy_memories(pet: Companion, trace: Trace, sandbox: Companion, *, index: bool = True) -> None:
-    """Fill an empty companion, and its indexes unless `index` is off."""
+    """Fill an empty companion, and its index unless `index` is off."""
     context = recorded_context(trace)
     async with pet.components.database.read() as source, sandbox.components.database.write() as sink:
         copy = await _Copy.begin(source, sink, trace)
@@ -39,13 +39,11 @@ async def copy_memories(pet: Companion, trace: Trace, sandbox: Companion, *, ind
         if context.get("knowledge") or any(trace.spans("documents")):
             await copy.documents()
     if index:
-        await build_indexes(sandbox)
+        await build_index(sandbox)
 
 
-async def build_indexes(sandbox: Companion) -> None:
-    await sandbox.components.sync.catch_up()
-    if not await sandbox.components.documents.empty():
-        await sandbox.components.documents.catch_up()
+async def build_index(sandbox: Companion) -> None:
+    await sandbox.components.sync.catch_up(anew=True)
 
 
 def recorded_context(trace: Trace) -> Mapping[str, Any]:
@@ -163,9 +161,8 @@ class _Copy:
 
 
 async def insert_rows(connection: AsyncConnection, table: Table, rows: Iterable[Row]) -> None:
-    """Insert the rows, as not yet indexed, and the tags of memories."""
-    not_indexed = {"indexed_under": None} if "indexed_under" in table.c else {}
-    values = [{**row, **not_indexed} for row in rows]
+    """Insert the rows, and the tags of memories."""
+    values = list(rows)
     if values:
         await connection.execute(insert(table), values)
     for row in values if table is t.memories else ():

@@ -7,7 +7,6 @@ from agent.tracing.store.traces import Traces
 from memory.index import Index
 from memory.index.embedders import Embedder, know_dimension
 from memory.index.sync import IndexSync
-from memory.index.sync.comparing import Comparison
 from memory.process.breaker import Breaker
 from memory.sql.engine import Database
 
@@ -18,7 +17,6 @@ class HealthService:
     traces: Traces
     embedder: Embedder
     index: Index
-    documents_index: Index
     sync: IndexSync
     breakers: Mapping[str, Breaker]
 
@@ -63,14 +61,6 @@ class HealthService:
         await know_dimension(self.embedder)
         return await self.index.count()
 
-    async def obsolete(self) -> list[str]:
-        """Collections on the Qdrant server that earlier versions left. Raises IndexUnavailable."""
-        return [*await self.index.obsolete(), *await self.documents_index.obsolete()]
-
-    async def index_fits(self) -> Comparison:
-        """The points of the index against the rows of the database. Raises IndexUnavailable."""
-        return await self.sync.compare()
-
     async def waiting_for_index(self) -> int:
-        """Rows that are not indexed yet. Raises IndexUnavailable."""
+        """Rows that the index has not followed yet: searches read them. Raises IndexUnavailable."""
         return await self.sync.due()

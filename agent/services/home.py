@@ -1,13 +1,14 @@
 """The data folder: only its owner may read what Hachi writes there."""
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 FILES = ("hachi.db*", "traces.db*", "hachi.log*", "decisions.jsonl*", "chat_history", "embedders.json")
-FOLDERS = ("index", "knowledge")
+FOLDERS = ("index",)
 """What Hachi writes in its data folder. Other files there are somebody else's."""
 
 
@@ -22,10 +23,14 @@ def make_private(home: Path) -> None:
 
 
 def remove_obsolete(home: Path) -> None:
-    """Delete the embeddings that earlier versions kept in a file: texts can be guessed from them."""
+    """Delete what earlier versions kept: embeddings in a file, since texts can be guessed from them, and
+    indexes in other folders."""
     for file in home.glob("embeddings.sqlite3*"):
         with suppress(OSError):
             file.unlink()
+    if (home / "index" / "edge_config.json").exists():
+        shutil.rmtree(home / "index", ignore_errors=True)
+    shutil.rmtree(home / "knowledge", ignore_errors=True)
 
 
 def hachis_files(home: Path) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Maintenance for the operator and the schedule: purge, clean up, prune traces, rebuild the indexes."""
+"""Maintenance for the operator and the schedule: purge, clean up, prune traces, rebuild the index."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,12 +6,9 @@ from datetime import datetime, timedelta
 
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
-from memory.documents.library import DocumentLibrary
 from memory.erasure.cleanup import CleanUp
 from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting
-from memory.index import Index
-from memory.index.embedders import Embedder, know_dimension
 from memory.index.sync import IndexSync, Progress
 from memory.records import Memory
 from memory.sql.engine import Database
@@ -24,11 +21,7 @@ class MaintenanceService:
     statements: StatementForgetting
     forget_outside: Callable[[str], Awaitable[int]]
     cleanup: CleanUp
-    index: Index
     sync: IndexSync
-    documents: DocumentLibrary
-    documents_index: Index
-    embedder: Embedder
     traces: Traces
     trace_days: float | None
     clock: Callable[[], datetime]
@@ -37,8 +30,7 @@ class MaintenanceService:
         """Delete expired memories and return them."""
         await self.purge_undo()
         purged = await self.forgetting.purge()
-        if purged:  # a memory that an expired one had replaced may become valid again
-            await self.sync.try_to_catch_up()
+        await self.sync.purge()
         return purged
 
     async def purge_undo(self) -> None:
@@ -64,29 +56,13 @@ class MaintenanceService:
             await database.give_back(rewrite=rewrite)
 
     async def reindex(self, progress: Progress | None = None) -> int:
-        """Rebuild both indexes from the database. Returns how many rows they hold."""
-        await know_dimension(self.embedder)
-        await self.index.wipe()
-        count = await self.sync.catch_up(progress)
-        if not await self.documents.empty():
-            await self.documents_index.wipe()
-            count += await self.documents.catch_up(progress)
-        return count
+        """Rebuild the index from the database. Returns how many rows it holds."""
+        return await self.sync.catch_up(progress, anew=True)
 
-    async def tend_indexes(self) -> None:
-        """Shrink the files of the indexes, and compare the indexes with the rows. What does not fit is
-        rebuilt in the background. Raises IndexUnavailable."""
-        await self.index.optimise()
-        await self.sync.check()
-        if not await self.documents.empty():
-            await self.documents_index.optimise()
-            await self.documents.sync.check()
+    async def tend_index(self) -> None:
+        """Shorten the log of changes and the files of the index. Raises IndexUnavailable."""
+        await self.sync.tidy()
 
     async def rows_to_index(self) -> int:
-        """Return how many rows `reindex` will read. No index has the empty generation, so every row
-        counts."""
-        return await self.sync.due("")
-
-    async def try_to_catch_up(self) -> None:
-        """Run `catch_up`, but log an unreachable index or embedder instead of raising; the rows then wait."""
-        await self.sync.try_to_catch_up()
+        """Return how many rows `reindex` will read."""
+        return await self.sync.rows()

@@ -210,7 +210,7 @@ class MemoryService:
     async def undo_forget(self, id: str, *, user: str) -> Forgotten:
         back = await self.statements.undo(id, user_named(user))
         self.store.forget_aliases()
-        await self.sync.try_to_catch_up()
+        self.sync.wake()
         with suppress(MemoryFault):  # the worker does it later
             await self.bring_back_traces()
         return back
@@ -218,7 +218,7 @@ class MemoryService:
     async def _forgotten(self, receipt: Forgotten, job: str) -> Forgotten:
         """Remove what was forgotten from the index and the traces, and complete the receipt."""
         self.store.forget_aliases()
-        await self.sync.try_to_catch_up()
+        self.sync.wake()
         return replace(receipt, traces=await self.forget_outside(job))
 
     async def _with_near(self, receipt: Forgotten, user: str, place: Where) -> Forgotten:
@@ -230,7 +230,7 @@ class MemoryService:
     async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
         memory = await self.get(id, user=user, place=place)
         job = await self.forgetting.make_private(memory, user_named(user))
-        await self.sync.try_to_catch_up()
+        self.sync.wake()
         await self.forget_outside(job)
         return memory
 
@@ -239,7 +239,7 @@ class MemoryService:
 
     async def undo(self, id: str, *, user: str, place: Where = None) -> MemoryUpdate:
         update = await self.past.undo(id, audience_of(user, place), user_named(user), self.clock())
-        await self.sync.try_to_catch_up()
+        self.sync.wake()
         return update
 
 

@@ -161,7 +161,7 @@ class TranscriptService:
                     new += written is not None
                     if written and message.role == "assistant":
                         await self.transcript.note_answer(connection, message, speaker, target.place)
-        await self.sync.catch_up(progress)
+        await self.sync.try_to_catch_up(progress)
         return new
 
     async def _with_ids(

@@ -3,6 +3,6 @@
 library.py     `DocumentLibrary`: what callers use     files.py       finds files in folders and reads them
 ingest.py      one run of adding documents             formats/       Markdown, HTML, PDF and text to blocks
 store.py       documents and chunks in SQL             chunking.py    blocks to chunks
-search.py      candidates, filtered and reranked       index_sync.py  keeps the index in step with SQL
+search.py      candidates, filtered and reranked
 quote.py       chunks as a block for a prompt          rerank/        puts candidates in order
 """

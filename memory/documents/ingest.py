@@ -12,10 +12,10 @@ from typing import Literal
 from memory.documents import chunking, files
 from memory.documents.files import FoundFiles, UnreadFile, display_path, is_below
 from memory.documents.formats.blocks import UnreadableDocument
-from memory.documents.index_sync import BATCH, ChunkIndexSync
 from memory.documents.parsing import DocumentParser
 from memory.documents.store import DocumentStore
 from memory.errors import NotFound
+from memory.index.sync import BATCH, IndexSync
 from memory.records import Document
 
 
@@ -63,7 +63,7 @@ class Ingest:
     def __init__(
         self,
         store: DocumentStore,
-        sync: ChunkIndexSync,
+        sync: IndexSync,
         parser: DocumentParser,
         owner: str,
         clock: Callable[[], datetime],
@@ -128,7 +128,7 @@ class Ingest:
         deleted = sorted(deleted_paths(found, known))
         if deleted:
             owned = await self._store.owned_by(self._owner)
-            await self._store.remove([d for d in owned if d.path in set(deleted)], self._clock())
+            await self._store.remove([d for d in owned if d.path in set(deleted)])
         return deleted
 
 

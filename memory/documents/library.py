@@ -1,7 +1,7 @@
 """The library of documents that the companion looks things up in: adding, finding and removing them.
 
-SQL is the source of truth. Documents have their own index, so they change neither the word statistics nor the
-speed of memory search. It can be rebuilt from SQL.
+SQL is the source of truth. In the index passages have owner keys of their own (`memory.index.schema`), so
+they change neither the word statistics nor the speed of memory search.
 """
 
 import logging
@@ -12,15 +12,14 @@ from pathlib import Path
 
 from memory.audience import GLOBAL, Audience
 from memory.documents.files import display_path, is_below
-from memory.documents.index_sync import ChunkIndexSync
 from memory.documents.ingest import AddedDocument, Ingest, IngestResult, Progress
 from memory.documents.parsing import DocumentParser
 from memory.documents.rerank import Reranker
 from memory.documents.search import DocumentSearch
 from memory.documents.store import DocumentStore
 from memory.errors import NotFound
-from memory.index import Index
 from memory.index.embedders import Embedder
+from memory.index.sync import IndexSync
 from memory.records import Chunk, Document
 from memory.sql.engine import Database
 
@@ -36,15 +35,14 @@ class DocumentLibrary:
     def __init__(
         self,
         database: Database,
-        index: Index,
+        sync: IndexSync,
         embedder: Embedder,
         clock: Callable[[], datetime],
         reranker: Reranker,
     ) -> None:
-        """`index` must hold nothing but documents."""
         self._clock = clock
         self._store = DocumentStore(database)
-        self.sync = ChunkIndexSync(self._store, index, embedder)
+        self.sync = sync
         self._search = DocumentSearch(self._store, self.sync.searching, embedder, clock, reranker)
         self._parser = DocumentParser()
 
@@ -96,7 +94,6 @@ class DocumentLibrary:
         the index it searches the newest chunks."""
         if not audience.keys or not query.strip() or limit < 1 or await self.empty():
             return []
-        await self.sync.begin()
         return await self._search(query, audience, limit)
 
     @property
@@ -104,17 +101,12 @@ class DocumentLibrary:
         """Why the last search of this task read the newest chunks instead of the whole index."""
         return self._search.without_index
 
-    async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:
-        """Bring the index in step with SQL; returns the number of chunks processed. `progress` gets the
-        number per batch. Raises IndexUnavailable or EmbedderUnavailable; the next call handles the rest."""
-        return await self.sync.catch_up(progress)
-
     def _ingest(self, owner: str) -> Ingest:
         return Ingest(self._store, self.sync, self._parser, owner, self._clock)
 
     async def _remove(self, removed: Sequence[Document]) -> None:
         if removed:
-            await self._store.remove(removed, self._clock())
+            await self._store.remove(removed)
             await self.sync.try_to_catch_up()
 
 

@@ -1,30 +1,22 @@
-"""Documents and their chunks in SQL.
-
-A chunk never changes. Removing it deletes its text and its owner at once. The empty row stays until the chunk
-has left the index, so a crash or an unreachable index never leaves a removed chunk in the index.
-"""
+"""Documents and their chunks in SQL.. A chunk never changes."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, and_, delete, false, func, insert, select, true, update
+from sqlalchemy import ColumnElement, and_, delete, func, insert, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.documents.chunking import ChunkText
 from memory.index.schema import slices
-from memory.index.sync.comparing import Bounds
 from memory.records import Document
-from memory.sql import indexing
+from memory.sql.changes import changed
 from memory.sql.engine import Database
-from memory.sql.indexing import is_due
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
 
-NOBODY = ""
-"""The owner of removed documents: no audience has this key."""
 ROWS = 500
 """The most rows, or values of a condition, in one statement."""
 
@@ -43,7 +35,6 @@ class StoredChunk:
     chunk_index: int
     heading: str
     text: str
-    """Empty if the chunk was removed."""
     title: str
     path: str
     owner: str
@@ -68,7 +59,7 @@ class DocumentStore:
         return {row.path: row.digest for row in await self._database.rows(query)}
 
     async def empty(self) -> bool:
-        query = select(documents.c.id).where(documents.c.owner != NOBODY).limit(1)
+        query = select(documents.c.id).limit(1)
         async with self._database.read() as connection:
             return (await connection.execute(query)).first() is None
 
@@ -85,7 +76,7 @@ class DocumentStore:
                 id = str(uuid4())
                 await connection.execute(insert(documents).values(id=id, owner=owner, path=path, **values))
             else:
-                await self._empty_chunks(connection, [id], now)
+                await self._delete_chunks(connection, [id])
                 await connection.execute(update(documents).where(documents.c.id == id).values(**values))
             rows = [
                 {"id": str(uuid4()), "document_id": id, "chunk_index": at, **asdict(chunk)}
@@ -93,14 +84,15 @@ class DocumentStore:
             ]
             for part in slices(rows, ROWS):
                 await connection.execute(insert(chunks), list(part))
+            await changed(connection, "chunk", [row["id"] for row in rows])
         return replaced
 
-    async def remove(self, removed: Collection[Document], now: datetime) -> None:
+    async def remove(self, removed: Collection[Document]) -> None:
         """Remove these documents in one transaction."""
         locks = {f"knowledge {document.owner}" for document in removed}
         async with self._database.write(lock=locks) as connection:
             for part in slices([document.id for document in removed], ROWS):
-                await self._empty_chunks(connection, part, now)
+                await self._delete_chunks(connection, part)
                 await connection.execute(delete(documents).where(documents.c.id.in_(part)))
 
     async def chunks(self, ids: Collection[str], audience: Audience) -> dict[str, StoredChunk]:
@@ -111,58 +103,9 @@ class DocumentStore:
         rows = await self._database.rows(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
         return {row.id: StoredChunk(**row._mapping) for row in rows if audience.may_read([row.owner])}
 
-    # For the index.
-
-    async def any_unindexed(self, generation: str) -> bool:
-        query = select(chunks.c.id).where(is_due(chunks, generation)).limit(1)
-        async with self._database.read() as connection:
-            return (await connection.execute(query)).first() is not None
-
-    async def unindexed(self, generation: str, limit: int) -> list[StoredChunk]:
-        """Chunks that the index of this generation lacks, and removed chunks that it may still hold."""
-        query = _CHUNK_ROWS.where(is_due(chunks, generation)).limit(limit)
-        return [StoredChunk(**row._mapping) for row in await self._database.rows(query)]
-
-    async def bounds(self, generation: str) -> Bounds:
-        """How many points an index of this generation has."""
-        rows = [(chunks, chunks.c.text != "", false())]
-        return Bounds(*await indexing.bounds(self._database, generation, rows))
-
-    async def sample(self, generation: str) -> list[StoredChunk]:
-        """Some chunks that the index of this generation shows."""
-        shown = chunks.c.text != ""
-        ids = await indexing.sample(self._database, chunks, chunks.c.chunk_index, shown, generation)
-        rows = await self._database.rows(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
-        return [StoredChunk(**row._mapping) for row in rows]
-
-    async def newest(self, audience: Audience, limit: int) -> list[StoredChunk]:
-        """The chunks of the documents that this audience may read, those of the newest documents first."""
-        query = _CHUNK_ROWS.where(documents.c.owner.in_(audience.keys), chunks.c.text != "")
-        async with self._database.read() as connection:
-            newest = query.order_by(documents.c.added_at.desc(), chunks.c.id).limit(limit)
-            return [StoredChunk(**row._mapping) for row in await connection.execute(newest)]
-
-    async def mark_indexed(self, ids: Sequence[str], generation: str) -> set[str]:
-        """Mark these chunks as indexed. Returns the ids that still exist; only they are marked."""
-        mark = update(chunks).where(chunks.c.id.in_(ids), chunks.c.text != "")
-        async with self._database.write() as connection:
-            marked = await connection.execute(mark.values(indexed_under=generation).returning(chunks.c.id))
-            return {row.id for row in marked}
-
-    async def forget(self, ids: Sequence[str]) -> None:
-        """Delete the empty rows of chunks that have left the index."""
-        async with self._database.write() as connection:
-            await connection.execute(delete(chunks).where(chunks.c.id.in_(ids), chunks.c.text == ""))
-            left = select(chunks.c.id).where(chunks.c.document_id == documents.c.id).exists()
-            await connection.execute(delete(documents).where(documents.c.owner == NOBODY, ~left))
-
-    async def _empty_chunks(self, connection: AsyncConnection, ids: Sequence[str], now: datetime) -> None:
-        """Empty the chunks of these documents and move them to placeholder documents that nobody can read."""
-        for id in ids:
-            values = {"id": str(uuid4()), "owner": NOBODY, "title": "", "digest": "", "added_at": now}
-            await connection.execute(insert(documents).values(path=values["id"], **values))
-            blank = {"document_id": values["id"], "heading": "", "text": "", "indexed_under": None}
-            await connection.execute(update(chunks).where(chunks.c.document_id == id).values(**blank))
+    async def _delete_chunks(self, connection: AsyncConnection, ids: Sequence[str]) -> None:
+        gone = delete(chunks).where(chunks.c.document_id.in_(ids)).returning(chunks.c.id)
+        await changed(connection, "chunk", list(await connection.scalars(gone)), gone=True)
 
     async def _list(self, condition: ColumnElement[bool]) -> list[Document]:
         query = (

@@ -1,10 +1,5 @@
-"""Deletes memories for good from the database and the index: expired ones, and those that people delete.
+"""Deletes memories for good: expired ones, and those that people delete."""
 
-The transaction that deletes a row also stores a job that removes its vectors from the index. The job runs
-later if the index is unreachable now.
-"""
-
-import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,19 +13,15 @@ from memory.erasure.message_removal import Readers
 from memory.erasure.person.replies import replies_left_behind
 from memory.erasure.repetition import TELLING, words
 from memory.erasure.taken import echoing
-from memory.errors import IndexUnavailable
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
-from memory.index import Index
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, JobQueue
+from memory.sql.jobs import FORGET_OUTSIDE, JobQueue
 from memory.sql.memory_rows import fetch
 from memory.sql.owner_links import with_replaced
 from memory.sql.tables import memories, messages
-
-log = logging.getLogger("hachi.memory")
 
 BATCH = 500
 """Expired memories deleted in one transaction."""
@@ -41,7 +32,6 @@ CALLS_WAIT = timedelta(days=1)
 @dataclass(frozen=True)
 class Forgetting:
     database: Database
-    index: Index
     queue: JobQueue
     clock: Callable[[], datetime]
 
@@ -64,25 +54,21 @@ class Forgetting:
         async with self.database.write(lock=_owners(due)) as connection:
             batch = await memory_removal.expired(connection, now, BATCH)
             await memory_removal.revive(connection, [memory.id for memory in batch], now)
-            ids, jobs = await self._delete_rows(connection, batch)
-        await self._unindex(ids, jobs)
+            await self._delete_rows(connection, batch)
         return batch
 
     async def delete_for_all(self, given: Sequence[Memory]) -> None:
         """Delete these memories for all their owners."""
         async with self.database.write(lock=_owners(given)) as connection:
-            ids, jobs = await self._delete_rows(connection, given)
-        await self._unindex(ids, jobs)
+            await self._delete_rows(connection, given)
 
     async def delete(self, memory: Memory, user: str) -> None:
         """Delete a memory for a person. See `memory_removal.unlink` for other owners and NotFound."""
         async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
             held = await HeldFacts.of(connection, await with_replaced(connection, [memory.id]))
-            ids = await memory_removal.unlink(connection, memory, user)
+            await memory_removal.unlink(connection, memory, user)
             await withhold_lost(connection, held, self.clock())
             await self._empty_replies(connection, user, held)
-            jobs = await self._unindex_later(connection, user, ids)
-        await self._unindex(ids, jobs)
 
     async def make_private(self, memory: Memory, user: str) -> str:
         """Remove a person's memory from all places, with what it had replaced, the messages that told it and
@@ -96,10 +82,8 @@ class Forgetting:
             chain = memories.c.id.in_(await with_replaced(connection, [memory.id]))
             facts = await fetch(connection, chain & (memories.c.user_id == user))
             told = await message_removal.sources_of(connection, [fact.id for fact in facts], user)
-            ids, outside = await self._leave_places(connection, user, places, facts, told)
-            ids += await memory_removal.make_private(connection, memory, user, now)
-            jobs = await self._unindex_later(connection, user, ids)
-        await self._unindex(ids, jobs)
+            outside = await self._leave_places(connection, user, places, facts, told)
+            await memory_removal.make_private(connection, memory, user, now)
         return outside
 
     async def _leave_places(
@@ -109,9 +93,9 @@ class Forgetting:
         places: Collection[str],
         facts: Sequence[Memory],
         told: Collection[str],
-    ) -> tuple[list[str], str]:
-        """Take what shows these facts of the person from these places. Returns the ids of deleted rows, and
-        of the job for the traces."""
+    ) -> str:
+        """Take what shows these facts of the person from these places. Returns the id of the job for the
+        traces."""
         now, known = self.clock(), [fact.id for fact in facts]
         teller = await message_removal.teller_words(connection, user)
         readers, contents = Readers(user, frozenset(places)), [fact.content for fact in facts]
@@ -141,22 +125,16 @@ class Forgetting:
         outside = data.to_json() | {"places": sorted(places), "until": now.isoformat()}
         outside["since"] = min(fact.created_at for fact in facts).isoformat() if facts else now.isoformat()
         job = await self.queue.add(connection, FORGET_OUTSIDE, user, outside, now, ours=True)
-        return await memory_removal.take_away(connection, {echo.id: places for echo in echoes}), job
+        await memory_removal.take_away(connection, {echo.id: places for echo in echoes})
+        return job
 
-    async def _delete_rows(
-        self, connection: AsyncConnection, given: Sequence[Memory]
-    ) -> tuple[list[str], list[str]]:
-        """Returns the ids of the deleted rows and of the jobs that remove them from the index."""
-        deleted, jobs = [], []
+    async def _delete_rows(self, connection: AsyncConnection, given: Sequence[Memory]) -> None:
         await withhold(connection, self.clock(), memory_ids=[memory.id for memory in given])
         for user in sorted({memory.user_id for memory in given}):
             theirs = [memory.id for memory in given if memory.user_id == user]
             held = await HeldFacts.of(connection, await with_replaced(connection, theirs))
-            ids = await memory_removal.delete_for_everybody(connection, theirs)
+            await memory_removal.delete_for_everybody(connection, theirs)
             await self._empty_replies(connection, user, held)
-            deleted += ids
-            jobs += await self._unindex_later(connection, user, ids)
-        return deleted, jobs
 
     async def _empty_replies(self, connection: AsyncConnection, user: str, held: HeldFacts) -> None:
         """Empty the replies to others that repeat what places have lost of these facts, where nothing else is
@@ -165,22 +143,6 @@ class Forgetting:
         if ids := await replies_left_behind(connection, user, held):
             await withhold(connection, now, message_ids=ids)
             await message_removal.empty(connection, ids, now)
-
-    async def _unindex_later(self, connection: AsyncConnection, user: str, ids: Sequence[str]) -> list[str]:
-        """Returns the id of the job that removes `ids` from the index; no job if there are none."""
-        if not ids:
-            return []
-        return [await self.queue.add(connection, UNINDEX, user, {"ids": ids}, self.clock())]
-
-    async def _unindex(self, ids: Sequence[str], jobs: Sequence[str]) -> None:
-        if not ids:
-            return
-        try:
-            await self.index.remove(ids)
-        except IndexUnavailable as error:
-            log.warning("the index is cleaned later: %s", error)
-        else:
-            await self.queue.done(*jobs)
 
 
 def _owners(given: Sequence[Memory]) -> set[str]:

@@ -17,7 +17,7 @@ from memory.erasure.taken import TakenMemories
 from memory.facts.derived import Withheld, withhold, withhold_lost
 from memory.process.spans import new_id
 from memory.records import Forgotten
-from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, JobQueue
+from memory.sql.jobs import FORGET_OUTSIDE, JobQueue
 from memory.sql.tables import forgotten, messages, work
 
 
@@ -89,7 +89,7 @@ class FollowUp:
         """Remove the forgotten data from waiting jobs, and what others lost of it from those of others.
         Returns the changed rows as they were."""
         cleaned, data, theirs = [], lost.data, lost.lost_by_others
-        waiting = select(work).where(work.c.kind.not_in((UNINDEX, FORGET_OUTSIDE)))
+        waiting = select(work).where(work.c.kind != FORGET_OUTSIDE)
         for job in (await connection.execute(waiting)).all():
             left = data if job.user_id == data.user else theirs
             clean = self.clean_job(job.kind, job.user_id, job.payload, left)
@@ -102,9 +102,9 @@ class FollowUp:
         return cleaned
 
     async def _add_jobs(self, connection: AsyncConnection, lost: Statements, since: datetime) -> list[str]:
-        """Add the jobs that remove the rest from traces, files and the index: what can come back to traces is
+        """Add the jobs that remove the rest from traces and files: what can come back to traces is
         withheld now, and removed when the undo ends. Returns their ids."""
-        now, gone = self.clock(), list(lost.taken.gone)
+        now = self.clock()
         until = now + self.undo_for
         owners = sorted({*lost.taken.owners, user_key(lost.user)})
         outside = lost.data.to_json() | {"since": since.isoformat(), "owners": owners}
@@ -112,8 +112,6 @@ class FollowUp:
         jobs = [await self.queue.add(connection, FORGET_OUTSIDE, lost.user, outside, now, ours=True)]
         if self.undo_for:
             jobs.append(await self.queue.add(connection, FORGET_OUTSIDE, lost.user, outside, now, due=until))
-        if gone:
-            jobs.append(await self.queue.add(connection, UNINDEX, lost.user, {"ids": gone}, now))
         return jobs
 
     async def _keep(

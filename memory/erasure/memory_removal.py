@@ -12,6 +12,7 @@ from memory.audience import PRIVATE, user_key
 from memory.errors import NotFound
 from memory.process.spans import new_id
 from memory.records import Memory
+from memory.sql.changes import changed
 from memory.sql.memories import CORRECTED, MADE_PRIVATE, tellers
 from memory.sql.memory_rows import fetch, index_again, is_active, unexpired
 from memory.sql.message_rows import kept
@@ -164,6 +165,7 @@ async def take_away(connection: AsyncConnection, lost: dict[str, Collection[str]
     await connection.execute(delete(memory_updates).where(memory_updates.c.old_id.in_(unowned)))
     await connection.execute(delete(memories).where(memories.c.id.in_(unowned)))
     await let_go(connection, unowned)
+    await changed(connection, "memory", unowned, gone=True)
     return sorted(unowned)
 
 

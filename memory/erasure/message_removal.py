@@ -17,6 +17,7 @@ from memory.audience import GLOBAL, Place
 from memory.erasure.repeats import repeats
 from memory.erasure.repetition import FactWords, Words, words
 from memory.index.schema import slices
+from memory.sql.changes import changed
 from memory.sql.message_rows import has_text, index_neighbours_again, talk_of
 from memory.sql.rests_on import resting_on, statements_of
 from memory.sql.tables import active_conversations, messages, rests_on
@@ -131,12 +132,13 @@ async def replies(
 
 
 async def empty(connection: AsyncConnection, ids: Iterable[str], now: datetime) -> None:
-    """Empty the texts of these messages. The next update of the index removes them from it."""
+    """Empty the texts of these messages, and tell every index."""
     for part in slices(sorted(ids), IDS_AT_ONCE):
         these = messages.c.id.in_(part)
         await connection.execute(select(messages.c.id).where(these).with_for_update())
         gone = update(messages).where(these).values(text="", client_items=None, forgotten_at=now)
-        await connection.execute(gone.values(indexed_under=None))
+        await connection.execute(gone)
+        await changed(connection, "message", part, gone=True)
 
 
 async def leave_places(
@@ -149,9 +151,9 @@ async def leave_places(
     rows = (await connection.execute(select(messages).where(or_(told, answers)).with_for_update())).all()
     for (conversation, place), lines in groupby(sorted(rows, key=talk_of), key=talk_of):
         await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
-    alone = {"place": "", "indexed_under": None}
-    await connection.execute(update(messages).where(told).values(**alone))
-    await connection.execute(update(messages).where(answers).values(**alone, replaced_at=now))
+    await connection.execute(update(messages).where(told).values(place=""))
+    await connection.execute(update(messages).where(answers).values(place="", replaced_at=now))
+    await changed(connection, "message", {*ids, *replies})
 
 
 async def drop_client_items(connection: AsyncConnection, where: ColumnElement[bool]) -> None:
@@ -165,5 +167,6 @@ async def restore(connection: AsyncConnection, texts: dict[str, str]) -> None:
     """Give forgotten messages their texts back. Skips those that an erasure has deleted since."""
     for id, text in sorted(texts.items()):
         here = and_(messages.c.id == id, messages.c.forgotten_at.is_not(None))
-        back = update(messages).where(here).values(text=text, forgotten_at=None, indexed_under=None)
+        back = update(messages).where(here).values(text=text, forgotten_at=None)
         await connection.execute(back)
+    await changed(connection, "message", texts)

@@ -16,6 +16,7 @@ from memory.erasure.memory_removal import revive
 from memory.erasure.taken import resting_on
 from memory.facts.derived import withhold
 from memory.process.spans import new_id
+from memory.sql.changes import changed
 from memory.sql.memory_rows import is_active
 from memory.sql.owner_links import bring_back as bring_back_links
 from memory.sql.owner_links import end
@@ -49,7 +50,8 @@ async def bring_back(connection: AsyncConnection, ids: Collection[str], user: st
 
 async def _mark(connection: AsyncConnection, ids: Collection[str], at: datetime | None) -> None:
     these = update(messages).where(messages.c.id.in_(ids))
-    await connection.execute(these.values(replaced_at=at, indexed_under=None))
+    await connection.execute(these.values(replaced_at=at))
+    await changed(connection, "message", ids)
 
 
 async def _end(connection: AsyncConnection, facts: Collection[str], user: str, now: datetime) -> None:

@@ -17,7 +17,7 @@ from memory.erasure.repeats import repeated_by_task
 from memory.erasure.repetition import FactWords
 from memory.errors import NotFound
 from memory.facts.derived.sources import entry_id
-from memory.sql.memory_rows import begins, is_active
+from memory.sql.memory_rows import begins, index_again, is_active
 from memory.sql.rests_on import record
 from memory.sql.tables import (
     Utc,
@@ -41,7 +41,6 @@ Rows = dict[str, dict[str, Row]]
 Held = dict[str, dict[str, Any]]
 """The same with the texts of messages, by their ids."""
 
-_DERIVED = ("indexed_under", "revision")
 """Columns that follow from the others."""
 _NAMING = ("id", "memory_id", "derived_id", "old_id", "new_id")
 """Columns that name a memory."""
@@ -76,11 +75,7 @@ async def rows_of(connection: AsyncConnection, ids: Collection[str]) -> Rows:
 def changed(before: Rows, after: Rows) -> Rows:
     """The rows of `before` that are gone or different, as they were."""
     return {
-        table: {
-            key: row
-            for key, row in rows.items()
-            if key not in after[table] or _without_derived(row) != _without_derived(after[table][key])
-        }
+        table: {key: row for key, row in rows.items() if key not in after[table] or row != after[table][key]}
         for table, rows in before.items()
     }
 
@@ -204,9 +199,7 @@ async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> N
     for table in _touching(()):
         for row in payload["rows"].get(table.name, {}).values():
             await _put_back_row(connection, table, _decoded(table, row))
-    here = memories.c.id.in_(memory_ids(payload))
-    again = update(memories).where(here).values(indexed_under=None, revision=memories.c.revision + 1)
-    await connection.execute(again)
+    await index_again(connection, memory_ids(payload))
 
 
 async def put_back_entries(connection: AsyncConnection, payload: Mapping[str, Any]) -> None:
@@ -267,8 +260,5 @@ def _decoded(table: Table, row: Row) -> Row:
     return {
         name: datetime.fromisoformat(value) if value and isinstance(table.c[name].type, Utc) else value
         for name, value in row.items()
+        if name in table.c
     }
-
-
-def _without_derived(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name not in _DERIVED}

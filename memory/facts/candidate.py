@@ -51,8 +51,7 @@ class CandidateFact:
     """The embedding; None without an embedder."""
     now: datetime
     changed: dict[str, Memory] = field(default_factory=dict)
-    """Memories that the decision changed, by id, in their new state, for the index."""
-    vectors: dict[str, Any] = field(default_factory=dict)
+    """Memories that the decision changed, by id, in their new state."""
     made: set[str] = field(default_factory=set)
     """The ids of memories that were stored from the same statement."""
     rulings: dict[str, Verdict] = field(default_factory=dict)

@@ -14,9 +14,10 @@ from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict, compare
 from memory.facts.rulings import RULINGS, allowed
-from memory.index import Question, Rankings
+from memory.index import Question, Rankings, vectors
 from memory.index.embedders import Embedder
 from memory.records import Memory
+from memory.sql.changes import ChangeLog
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories import CORRECTED, MemoryStore, tellers
@@ -44,6 +45,8 @@ class Searched:
     owners: frozenset[str]
     cosine: Mapping[str, float]
     """By the id of each memory of these owners that it is compared with."""
+    mark: str | None
+    """The moment from before the search, for `MemoryStore.candidates`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +89,21 @@ class SimilarFacts:
     async def search(self, candidate: CandidateFact, owners: Collection[str]) -> Searched:
         """Look for these owners' memories that the candidate is compared with. Index and embedder are asked
         here, before the transaction that decides: nobody waits for them with a connection in hand."""
+        mark = await ChangeLog(self.database).mark()
         found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
         cosine = {hit.id: hit.score for hit in found.dense}
         ids = [*cosine, *(hit.id for hit in found.words), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
         async with self.database.read() as connection:
             memories = await self.store.candidates(connection, ids, owners, candidate.now)
-        unknown = [memory for memory in memories if memory.id not in cosine]
-        vectors = await self.embed([memory.content for memory in unknown if candidate.vector is not None])
-        for memory, vector in zip_longest(unknown, vectors):
-            cosine[memory.id] = 0.0 if vector is None else float(vector @ candidate.vector)
-        return Searched(frozenset(owners), {id: cosine.get(id, 0.0) for id in {*ids, *cosine}})
+        unknown = {(m.id, "dense"): m.content for m in memories if m.id not in cosine}
+        if unknown and candidate.vector is not None:
+            known = await vectors.stored(self.database, self.embedder.name, unknown)
+            lacking = [key for key in unknown if key not in known]
+            known |= dict(zip(lacking, await self.embed([unknown[key] for key in lacking]), strict=True))
+            for (id, _), vector in known.items():
+                cosine[id] = 0.0 if vector is None else float(vector @ candidate.vector)
+        return Searched(frozenset(owners), {id: cosine.get(id, 0.0) for id in {*ids, *cosine}}, mark)
 
     async def near(
         self,
@@ -107,7 +114,9 @@ class SimilarFacts:
     ) -> Near:
         """These owners' memories similar to the candidate, with verdicts; the decisive ones first. Raises
         Overtaken where there are others by now than the search knew."""
-        memories = await self.store.candidates(connection, searched.cosine, owners, candidate.now)
+        memories = await self.store.candidates(
+            connection, searched.cosine, owners, candidate.now, searched.mark
+        )
         if not searched.owners.issuperset(owners) or any(m.id not in searched.cosine for m in memories):
             raise Overtaken(f"{self.database.where}: somebody else has told something similar; try again")
         return await self._weighed(connection, candidate, memories, searched)
@@ -152,9 +161,9 @@ class SimilarFacts:
         """The person's memories that statements like these may concern, the nearest first: those that lie
         near in meaning or words, and those with one of the tags beside a text. Only what the people present
         may read."""
-        vectors = await self.embed([text for text, _ in texts])
+        embedded = await self.embed([text for text, _ in texts])
         rankings: list[Sequence[str]] = []
-        for (text, given), vector in zip(texts, vectors, strict=True):
+        for (text, given), vector in zip(texts, embedded, strict=True):
             for subjects in (frozenset[str](), frozenset(given)) if given else (frozenset[str](),):
                 found = await self._search(text, vector, origin.owners, origin.said_at, subjects)
                 rankings += [[hit.id for hit in found.dense], [hit.id for hit in found.words]]

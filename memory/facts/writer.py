@@ -31,6 +31,7 @@ from memory.facts.derived import withhold
 from memory.facts.evidence.echoes import echoed, states
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import Searched, SimilarFacts
+from memory.index import vectors
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span
 from memory.records import Decision, Draft, Memory
@@ -47,7 +48,7 @@ from memory.text.tags import tags
 MAX_CONTENT = 2_000
 """The most characters of one memory. A fact is a sentence; anything longer is a document."""
 NO_RULINGS: Mapping[str, Ruling] = {}
-NOT_SEARCHED = Searched(frozenset(), {})
+NOT_SEARCHED = Searched(frozenset(), {}, None)
 AT_ONCE = 500
 """How many facts of many are stored in one transaction …"""
 JUDGED = 10
@@ -82,8 +83,6 @@ class FactWriter:
         """The same for drafts of several statements; a judge is asked about all of them at once."""
         if not stated:
             return []
-        if not self.indexing.begun:  # the comparison needs a complete index
-            await self.indexing.begin()
         facts = await self._candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
         refusals = [self._refuse(fact) for fact in facts]
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
@@ -96,6 +95,7 @@ class FactWriter:
                 decisions.append(decision)
                 self._note(fact.origin, decision)
             note(decisions=decisions)
+        self.indexing.wake()
         return decisions
 
     async def remember_many(
@@ -109,8 +109,6 @@ class FactWriter:
         judged = self.similar.judge is not None
         decisions: list[Decision] = []
         known: dict[tuple[Any, Any], KnownWords] = {}
-        if not self.indexing.begun:
-            await self.indexing.begin()
         with decision_run(), span("decision"):
             while part := _of_one(stated[len(decisions) : len(decisions) + (JUDGED if judged else AT_ONCE)]):
                 origin = part[0][1]
@@ -119,6 +117,7 @@ class FactWriter:
                 decisions += decided_on
                 if progress:
                     progress(len(decided_on))
+        self.indexing.wake()
         return decisions
 
     async def _store_part(
@@ -137,7 +136,7 @@ class FactWriter:
             if added := await self._add_together(together, words):
                 decisions += added
                 continue
-            await self.indexing.try_to_catch_up()  # a search reads what waits row by row
+            await self.indexing.try_to_catch_up()  # a search reads only so many waiting rows
             [vector] = await self.similar.embed([facts[at].draft.content])
             decisions.append(await self._decide(replace(facts[at], vector=vector)))
             for memory in facts[at].changed.values():
@@ -162,7 +161,6 @@ class FactWriter:
                         raise
                 else:
                     break
-        await self.indexing.show([memory for fact, _ in facts for memory in fact.changed.values()], {})
         return decisions
 
     async def _settle_together(
@@ -215,12 +213,12 @@ class FactWriter:
         self, stated: Sequence[tuple[Draft, Provenance]], rulings: Mapping[str, Verdict]
     ) -> list[CandidateFact]:
         read = [(await self._read(draft, origin), origin) for draft, origin in stated]
-        vectors = await self.similar.embed([draft.content for draft, _ in read])
+        embedded = await self.similar.embed([draft.content for draft, _ in read])
         now = self.clock()
         made: dict[int, set[str]] = {id(origin): set() for _, origin in read}
         return [
             CandidateFact(draft, origin, vector, now, made=made[id(origin)], rulings=dict(rulings))
-            for (draft, origin), vector in zip(read, vectors, strict=True)
+            for (draft, origin), vector in zip(read, embedded, strict=True)
         ]
 
     def _note(self, origin: Provenance, decision: Decision) -> None:
@@ -242,7 +240,6 @@ class FactWriter:
             if step is None:
                 return None
             await self._step_back(connection, candidate, new, old, step)
-        await self.indexing.show(list(candidate.changed.values()), {})
         decision = ruled_decision(candidate, new, old, step)
         with decision_run():
             self._note(origin, decision)
@@ -312,7 +309,6 @@ class FactWriter:
                         raise
                 else:
                     break
-        await self.indexing.show(list(candidate.changed.values()), candidate.vectors)
         return decision
 
     async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, Searched]:
@@ -423,8 +419,9 @@ class FactWriter:
             await self.store.insert(connection, memory, candidate.key, aliases)
             candidate.made.add(memory.id)
             candidate.changed[memory.id] = memory
-            if candidate.vector is not None:
-                candidate.vectors[memory.id] = candidate.vector
+            stated = (memory.id, "dense")
+            texts, made = {stated: candidate.draft.content}, {stated: candidate.vector}
+            await vectors.store(connection, self.similar.embedder.name, texts, made)
         elif fresh:
             await link(connection, memory.id, fresh, candidate.key)
             candidate.changed[memory.id] = replace(memory, owners=memory.owners | fresh)

@@ -4,8 +4,8 @@ A `Point` is stored under the id of its row. A `Question` carries the owner keys
 four lists with raw scores, which `memory.search.ranking` merges. `embedded` keeps the points in this process,
 `server` on a Qdrant server; both pass the same tests.
 
-A **generation** is a random id that an index gets when it is created or wiped. Each indexed row stores it, so
-the rows of an index that was deleted or rebuilt are due again (`memory.sql.indexing`).
+An index is a cache: it follows the log of changes (`memory.sql.changes`), and in any doubt it is emptied and
+filled again (`memory.index.sync`).
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from memory.sql.changes import Position
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 Kind = Literal["memory", "message", "summary", "chunk"]
 KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
-"""The kinds that share an index, so that a question for all of them needs no condition. Chunks of documents
-have their own index (`memory.documents`)."""
+"""The kinds that a search of memory asks for. A question is for some of them, or for chunks of documents."""
+CHUNKS: frozenset[Kind] = frozenset({"chunk"})
 
-LAYOUT = 3
+LAYOUT = 4
 """Raise it when the payload of a point or the tokens of a text change: every index is then rebuilt."""
 
 
@@ -41,10 +43,6 @@ def fingerprint_of(space: VectorSpace) -> str:
     return f"{space.name}/{space.dimension}/layout-{LAYOUT}"
 
 
-async def nobody_else() -> None:
-    """The default for what raises IndexUnavailable while another process indexes the same database."""
-
-
 @dataclass(frozen=True, slots=True)
 class Point:
     id: str
@@ -54,7 +52,7 @@ class Point:
     """Owner keys of `memory.audience`. A point without owners is never found."""
     text: str
     dense: "Sequence[float] | NDArray[np.float32] | None"
-    """None if it is not known: `Index.differing` does not compare it."""
+    """None while it is not known: the point is found by its words."""
     created_at: datetime
     expires_at: datetime | None = None
     subjects: tuple[str, ...] = ()
@@ -106,14 +104,33 @@ class Rankings:
 
 
 class Index(Protocol):
-    """The interface of an index. Every method raises IndexUnavailable if the index cannot be reached.
+    """The interface of an index. Every method raises IndexUnavailable if the index cannot be reached."""
 
-    The first call opens it, and creates it if it is missing or was made for another embedder or layout. What
-    never calls it, such as listing and exporting, works while another process holds it.
-    """
+    own: bool
+    """Whether it is in this process, and shows at once what is put."""
+
+    async def ensure(self) -> None:
+        """Open the index, or make an empty one if there is none that can be trusted."""
+        ...
+
+    async def position(self) -> Position | None:
+        """Up to where it has followed the log of changes; None if it is still to be filled."""
+        ...
+
+    async def lease(self, now: datetime) -> bool:
+        """Whether this process may make it follow, for a while from now."""
+        ...
+
+    async def advance(self, position: Position) -> bool:
+        """Note that it has followed so far. False if the lease was lost."""
+        ...
+
+    async def release(self) -> None:
+        """Let others make it follow."""
+        ...
 
     async def put(self, points: Sequence[Point]) -> None:
-        """Add points, or replace those with the same ids. On return they survive the end of the process."""
+        """Add points, or replace those with the same ids."""
         ...
 
     async def remove(self, ids: Sequence[str]) -> None:
@@ -130,35 +147,17 @@ class Index(Protocol):
         """Which of these ids are in the index, whoever owns them: to verify an erasure."""
         ...
 
-    async def differing(self, points: Sequence[Point]) -> set[str]:
-        """The ids of those points that are missing or that the index shows otherwise; windows aside. Checks a
-        sample."""
-        ...
-
-    async def owned_by(self, owner: str) -> list[str]:
-        """The ids of all points with this owner key, to verify an erasure."""
-        ...
-
     async def compact(self) -> bool:
         """Rewrite the files of the index, so that nothing of removed points is left in them. False if they
         are out of reach."""
         ...
 
-    async def refresh(self) -> str:
-        """Create the index if it no longer exists. Returns its current generation."""
-        ...
-
-    async def obsolete(self) -> list[str]:
-        """The names of what earlier versions left on the server. It may be another database's, so nothing but
-        a person deletes it."""
-        ...
-
     async def optimise(self) -> None:
-        """Flush and compact. For a background job, never within a turn."""
+        """Shorten what can be shortened. For a background job, never within a turn."""
         ...
 
     async def wipe(self) -> None:
-        """Empty the index, even if it is damaged, and start a new generation."""
+        """Empty the index, even if it is damaged: it is to be filled."""
         ...
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from memory.index import KINDS, Point, Question, Ranked, Rankings, bm25
+from memory.index import CHUNKS, KINDS, Point, Question, Ranked, Rankings, bm25
 
 if TYPE_CHECKING:
     from qdrant_edge import SparseVector
@@ -52,7 +52,7 @@ def keyword(key: str) -> str:
 def payload(point: Point) -> dict[str, Any]:
     return {
         "id": point.id,
-        "owners": _keywords(point.owners),
+        "owners": _owner_keys(point.owners, point.kind == "chunk"),
         "kind": point.kind,
         "subjects": [keyword(subject) for subject in point.subjects],
         "created_at": point.created_at.timestamp(),
@@ -75,17 +75,13 @@ def sparse_vectors(point: Point) -> "dict[str, SparseVector]":
 
 
 def audience(question: Question) -> Condition:
-    return Condition("owners", any_of=tuple(_keywords(question.audience)))
-
-
-def owned_by(owner: str) -> Condition:
-    return Condition("owners", any_of=(keyword(owner),))
+    return Condition("owners", any_of=tuple(_owner_keys(question.audience, question.kinds == CHUNKS)))
 
 
 def conditions(question: Question) -> list[Condition]:
     """The conditions that a point must meet, the audience first."""
     wanted = [audience(question), Condition("expires_at", above=question.now.timestamp())]
-    if question.kinds != KINDS:
+    if question.kinds not in (KINDS, CHUNKS):
         wanted.append(Condition("kind", any_of=tuple(_keywords(question.kinds))))
     if question.subjects:
         wanted.append(Condition("subjects", any_of=tuple(_keywords(question.subjects))))
@@ -118,29 +114,6 @@ def _ranked(found: Iterable[Any]) -> tuple[Ranked, ...]:
     return tuple(Ranked(p["id"], point.score, p["kind"]) for point in found for p in [point.payload])
 
 
-ALIKE = 0.99
-"""From this cosine on, two vectors are of the same text: an embedder on a server may round."""
-
-
-def differing(points: Sequence[Point], records: Iterable[Any]) -> set[str]:
-    """The ids of the points for which there is no record of the engine, or one that does not show them."""
-    found = {str(record.id): record for record in records}
-    return {p.id for p in points if p.id not in found or not _shows(found[p.id], p)}
-
-
-def _shows(record: Any, point: Point) -> bool:
-    import numpy as np
-
-    wanted, stored, vectors = payload(point), record.payload or {}, record.vector or {}
-    if any(stored.get(field) != wanted[field] for field in wanted):
-        return False
-    words = sparse_vectors(point).get("words")
-    if words and ("words" not in vectors or set(vectors["words"].indices) != set(words.indices)):
-        return False
-    dense = dense_vectors(point).get("dense")
-    return dense is None or ("dense" in vectors and float(np.dot(vectors["dense"], dense)) > ALIKE)
-
-
 def as_list(vector: Any) -> list[float]:
     import numpy as np  # slow to import, and needed with the first vector
 
@@ -150,6 +123,12 @@ def as_list(vector: Any) -> list[float]:
 
 def slices(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (items[at : at + size] for at in range(0, len(items), size))
+
+
+def _owner_keys(owners: Iterable[str], of_documents: bool) -> list[str]:
+    """Chunks of documents have keys of their own, so that a search of memory needs no condition to leave them
+    out, and they do not count where it counts how rare a word is."""
+    return _keywords(f"documents of {owner}" if of_documents else owner for owner in owners)
 
 
 def _keywords(keys: Iterable[str]) -> list[str]:

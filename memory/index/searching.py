@@ -6,15 +6,14 @@ reader's own points. A property test compares both.
 
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memory.errors import EmbedderUnavailable, IndexUnavailable
-from memory.index import Index, Point, Question, Ranked, Rankings, bm25, schema
+from memory.errors import IndexUnavailable
+from memory.index import Index, Kind, Point, Question, Ranked, Rankings, bm25, schema, vectors
 from memory.index.embedders import Embedder
-from memory.index.sync.catching_up import CatchingUp
-from memory.index.sync.points import Draft, with_vectors
+from memory.index.rows import Draft, Rows
 
 if TYPE_CHECKING:
     from qdrant_edge import SparseVector
@@ -22,15 +21,18 @@ if TYPE_CHECKING:
 NEWEST = 2_000
 """Rows of each kind that are searched without the index, the newest ones. The first search of 2,000 messages
 takes some 0.5 s."""
-QUICK = frozenset({"bundled"})
-"""Embedders that embed thousands of texts in a second and cost nothing. With others, rows are searched by
-words alone."""
 SLICE = 200
 """Texts that are embedded before the event loop gets a turn."""
 
 Words = Mapping[int, float]
-Drafts = Callable[[frozenset[str]], Awaitable[Sequence[Draft]]]
-"""Returns the newest rows that readers with these owner keys may read."""
+
+
+class Waiting(NamedTuple):
+    """What the index has not followed yet."""
+
+    ids: Mapping[Kind, Collection[str]]
+    why: str | None
+    """Why the newest rows are to be searched instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,67 +46,84 @@ class Entry:
 
 class Searching:
     def __init__(
-        self, index: Index, rows: "RowSearch", catching_up: CatchingUp, waiting: "RowSearch | None" = None
+        self,
+        index: Index,
+        waiting: Callable[[bool], Awaitable[Waiting]],
+        unavailable: Callable[[IndexUnavailable], None],
+        rows: "RowSearch",
     ) -> None:
-        """`waiting` searches the rows that are not in the index yet, such as those of another process."""
         self._index = index
-        self._rows = rows
-        self._catching_up = catching_up
         self._waiting = waiting
+        self._unavailable = unavailable
+        self._rows = rows
 
-    async def search(self, question: Question) -> Rankings:
-        """The rankings of the index, and of the rows that wait for it. If it is away or behind, those of the
-        newest rows are merged into what it found, and `without_index` says why."""
-        found, why = Rankings(), self._catching_up.behind  # as it is before the index is read
-        waiting = await self._waiting.search(question) if self._waiting and not why else Rankings()
+    async def search(self, question: Question, *, patient: bool = True) -> Rankings:
+        """The rankings of the index, with those of the rows that wait for it as they are now. If it is away
+        or behind, those of the newest rows are merged into what it found, and `without_index` says why. A
+        search that is not `patient` does not wait for a server that is about to follow."""
+        ids, why = await self._waiting(patient)  # first, since the index may follow meanwhile
+        found = Rankings()
+        waiting = {kind: ids[kind] for kind in ids if kind in question.kinds}
         try:
             found = await self._index.search(question)
         except IndexUnavailable as error:
-            self._catching_up.wait(error)
+            self._unavailable(error)
             why = str(error)
-        rows = await self._rows.search(question) if why else waiting
-        return replace(_merged(found, rows, question.limit, why), partial=bool(why) and rows.partial)
+        rows = Rankings()
+        if why:
+            rows = await self._rows.newest(question)
+        elif waiting:
+            rows = await self._rows.of(waiting, question)
+        changed = {id for some in waiting.values() for id in some}
+        return replace(_merged(found, rows, changed, question.limit, why), partial=bool(why) and rows.partial)
 
 
 class RowSearch:
-    def __init__(self, drafts: Drafts, embedder: Embedder) -> None:
-        self._drafts = drafts
+    def __init__(self, rows: Rows, embedder: Embedder) -> None:
+        self._rows = rows
         self._embedder = embedder
         self._last: dict[str, Entry] = {}
         """The entries of the last search, by id: the next one often reads the same rows."""
 
-    async def search(self, question: Question) -> Rankings:
-        drafts = await self._drafts(question.audience)
+    async def of(self, ids: Mapping[Kind, Collection[str]], question: Question) -> Rankings:
+        """Search these rows."""
+        return rank(
+            await self._entries(await self._rows.readable(ids, question.audience, question.now)), question
+        )
+
+    async def newest(self, question: Question) -> Rankings:
+        """Search the newest rows."""
+        drafts = await self._rows.newest(question.kinds, question.audience, question.now, NEWEST)
+        entries = await self._entries(drafts)
+        lacking = question.dense is not None and any(entry.point.dense is None for entry in entries)
+        most = max(Counter(draft.point.kind for draft in drafts).values(), default=0)
+        return replace(rank(entries, question), partial=lacking or most >= NEWEST)
+
+    async def _entries(self, drafts: Sequence[Draft]) -> list[Entry]:
         known = {draft.point.id: entry for draft in drafts if (entry := self._known(draft.point))}
         new = [draft for draft in drafts if draft.point.id not in known]
         for part in schema.slices(new, SLICE):
-            for point in await self._points(part):
-                known[point.id] = entry_of(point)
+            points, _ = await vectors.points(self._rows.database, self._embedder, part)
+            known |= {point.id: entry_of(point) for point in points}
         self._last = known
-        by_words_alone = question.dense is not None and self._embedder.name not in QUICK
-        most = max(Counter(draft.point.kind for draft in drafts).values(), default=0)
-        return replace(rank(list(known.values()), question), partial=by_words_alone or most >= NEWEST)
-
-    async def _points(self, drafts: Sequence[Draft]) -> Sequence[Point]:
-        if self._embedder.name in QUICK:
-            try:
-                return await with_vectors(drafts, self._embedder.embed)
-            except EmbedderUnavailable:
-                pass
-        return [draft.point for draft in drafts]
+        return list(known.values())
 
     def _known(self, point: Point) -> Entry | None:
-        """The entry of the last search for this row, if it has not changed."""
+        """The entry of the last search for this row, if it has not changed and has its vector."""
         old = self._last.get(point.id)
         shown = ("text", "window_text", "owners", "expires_at", "subjects", "created_at")
         same = old and all(getattr(old.point, name) == getattr(point, name) for name in shown)
-        return old if same else None
+        return old if same and old and old.point.dense is not None else None
 
 
-def _merged(index: Rankings, rows: Rankings, limit: int, why: str | None) -> Rankings:
+def _merged(
+    index: Rankings, rows: Rankings, changed: Collection[str], limit: int, why: str | None
+) -> Rankings:
+    """Both, best first. Of rows that have `changed`, what the index says no longer counts."""
     lanes: dict[str, Any] = {}
     for name in schema.LANES:
-        hits = {hit.id: hit for found in (rows, index) for hit in getattr(found, name)}
+        hits = {hit.id: hit for hit in getattr(rows, name)}
+        hits |= {hit.id: hit for hit in getattr(index, name) if hit.id not in changed}
         lanes[name] = tuple(sorted(hits.values(), key=lambda hit: -hit.score)[:limit])
     return Rankings(**lanes, without_index=why)
 

@@ -1,21 +1,23 @@
 """The index on a Qdrant server, which several processes may share.
 
-Each database and fingerprint has a collection, named after both, with the generation in its metadata. The
-server creates a collection only once, so replicas that start together agree on one generation. Opening
-deletes the same database's collections of other fingerprints, because they may still hold erased data.
+Each database and fingerprint has a collection, named after both. How far it has followed the log of changes
+is in one row of the database, which whoever holds its lease advances. Opening deletes the same database's
+collections of other fingerprints, because they may still hold erased data.
 """
 
 import asyncio
 import hashlib
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memory.errors import IndexUnavailable, StoreUnavailable
-from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, nobody_else, schema
+from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
 from memory.process.breaker import Breaker, CircuitOpen
+from memory.sql.changes import Followed, Position
+from memory.sql.engine import Database
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, models
@@ -27,26 +29,27 @@ TIMEOUT = 10
 """Seconds that one request may take."""
 SEARCH_SECONDS = 1.0
 """Seconds that a search waits for the server, opening it included. With those that it waits for the index to
-catch up (`memory.index.sync.catching_up`) they are 2."""
+open (`memory.index.sync`) they are 2."""
 ANSWERED = frozenset({400, 404, 409, 413, 422, "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS"})
 """Statuses of a server that works, of HTTP and of gRPC."""
 
 
 class ServerIndex:
-    """An index in a collection. `connect` makes the client, `where` names the server in errors, and
-    `database` returns what tells the database from others."""
+    """An index in a collection. `connect` makes the client, and `where` names the server in errors."""
+
+    own = False
 
     def __init__(
         self,
         connect: "Callable[[], AsyncQdrantClient]",
         where: str,
         space: VectorSpace,
-        database: Callable[[], Awaitable[str]],
+        database: Database,
         family: str = "hachi",
         breaker: Breaker | None = None,
-        alone: Callable[[], Awaitable[None]] = nobody_else,
     ) -> None:
-        self._alone = alone
+        self._followed = Followed(database, holder=str(uuid4()))
+        self._leased = False
         self._database = database
         self._family = family
         self._ours = ""
@@ -69,12 +72,11 @@ class ServerIndex:
         url: str,
         api_key: str | None,
         space: VectorSpace,
-        database: Callable[[], Awaitable[str]],
+        database: Database,
         family: str = "hachi",
         *,
         grpc_port: int | None = None,
         breaker: Breaker | None = None,
-        alone: Callable[[], Awaitable[None]] = nobody_else,
     ) -> "ServerIndex":
         """The index on the server at `url` (``http://host:6333``): by HTTP, or by gRPC at the port given."""
 
@@ -93,7 +95,7 @@ class ServerIndex:
             except ValueError as error:
                 raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
 
-        return cls(connect, url, space, database, family, breaker, alone)
+        return cls(connect, url, space, database, family, breaker)
 
     async def put(self, points: Sequence[Point]) -> None:
         for part in schema.slices(points, SLICE):
@@ -129,44 +131,35 @@ class ServerIndex:
             found.update(str(record.id) for record in records)
         return found
 
-    async def differing(self, points: Sequence[Point]) -> set[str]:
-        ids = [point.id for point in points]
-        async with self._opened() as client:
-            records = await client.retrieve(self.collection, ids, with_payload=True, with_vectors=True)
-        return schema.differing(points, records)
-
-    async def owned_by(self, owner: str) -> list[str]:
-        wanted, found, after = _filter([schema.owned_by(owner)]), list[str](), None
-        while True:
-            async with self._opened() as client:
-                records, after = await client.scroll(
-                    self.collection,
-                    scroll_filter=wanted,
-                    limit=SLICE,
-                    offset=after,
-                    with_payload=False,
-                    with_vectors=False,
-                )
-            found += [str(record.id) for record in records]
-            if after is None:
-                return found
-
     async def compact(self) -> bool:
         """Does nothing: the files are the server's, whose optimiser decides when it rewrites them."""
         return False
 
-    async def refresh(self) -> str:
-        """Create the collection again if a replica or the server deleted it. Returns its generation."""
-        await self._alone()
+    async def ensure(self) -> None:
+        """Make the collection again if somebody deleted it."""
         async with self._opened() as client:
-            return await self._ensure_collection(client)
+            await self._ensure_collection(client)
+
+    async def position(self) -> Position | None:
+        await self._identify()
+        return await self._followed.position(self.collection)
+
+    async def lease(self, now: datetime) -> bool:
+        await self._identify()
+        self._leased = await self._followed.lease(self.collection, now)
+        return self._leased
+
+    async def advance(self, position: Position) -> bool:
+        self._leased = await self._followed.advance(self.collection, position)
+        return self._leased
+
+    async def release(self) -> None:
+        if self._leased:
+            self._leased = False
+            await self._followed.release(self.collection)
 
     async def optimise(self) -> None:
         """Does nothing: the server optimises by itself."""
-
-    async def obsolete(self) -> list[str]:
-        async with self._opened() as client:
-            return await _matching(client, f"{self._family}-")
 
     async def wipe(self) -> None:
         async with self._opened() as client:
@@ -189,11 +182,15 @@ class ServerIndex:
                         self._client = await self._open()
                 yield self._client
 
+    async def _identify(self) -> None:
+        if not self._ours:
+            try:
+                self._ours = f"{self._family}-{await self._database.identity()}-"
+            except StoreUnavailable as error:
+                raise IndexUnavailable(f"the memory index waits for the database: {error}") from error
+
     async def _open(self) -> "AsyncQdrantClient":
-        try:
-            self._ours = f"{self._family}-{await self._database()}-"
-        except StoreUnavailable as error:
-            raise IndexUnavailable(f"the memory index waits for the database: {error}") from error
+        await self._identify()
         client = self._connect()
         try:
             await self._ensure_collection(client)
@@ -203,15 +200,15 @@ class ServerIndex:
             raise
         return client
 
-    async def _ensure_collection(self, client: "AsyncQdrantClient") -> str:
-        """Create the collection if it is missing. Returns its generation."""
+    async def _ensure_collection(self, client: "AsyncQdrantClient") -> None:
+        """Create the collection if it is missing; it is then to be filled."""
         if not await client.collection_exists(self.collection):
+            await self._followed.forget(self.collection)
             await self._create(client)
         info = await client.get_collection(self.collection)
         for field, use in schema.FIELDS.items():
             if field not in info.payload_schema:  # as after an interrupted creation
                 await client.create_payload_index(self.collection, field, _field_index(use), wait=True)
-        return str((info.config.metadata or {}).get("generation", ""))
 
     async def _create(self, client: "AsyncQdrantClient") -> None:
         from qdrant_client import models
@@ -225,15 +222,17 @@ class ServerIndex:
                 sparse_vectors_config=dict.fromkeys(schema.SPARSE, sparse),
                 # A graph for each owner and none over all: nobody searches everyone's points.
                 hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
-                metadata={"generation": str(uuid4()), "fingerprint": fingerprint_of(self._space)},
+                metadata={"fingerprint": fingerprint_of(self._space)},
             )
         except Exception:
             if not await client.collection_exists(self.collection):
                 raise  # else another replica created it first
 
     async def _drop_others(self, client: "AsyncQdrantClient") -> None:
-        for name in await _matching(client, self._ours):
-            if name != self.collection:
+        names = [found.name for found in (await client.get_collections()).collections]
+        documents = self._ours.replace(f"{self._family}-", f"{self._family}-knowledge-", 1)  # of old
+        for name in names:
+            if name.startswith((self._ours, documents)) and name != self.collection:
                 await client.delete_collection(name)
 
     @contextmanager
@@ -269,12 +268,6 @@ class ServerIndex:
             f"the memory index at {self._where} does not answer ({reason}); start Qdrant there, "
             "or unset QDRANT_URL to keep the index in this process"
         )
-
-
-async def _matching(client: "AsyncQdrantClient", beginning: str) -> list[str]:
-    """The names of the collections that begin so, and go on with a hash alone."""
-    names = [found.name for found in (await client.get_collections()).collections]
-    return sorted(name for name in names if re.fullmatch(re.escape(beginning) + "[0-9a-f]{12}", name))
 
 
 def _status(error: BaseException) -> int | str | None:

@@ -73,7 +73,7 @@ async def core_facts(store: MemoryStore, user: str, audience: Audience, now: dat
     given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL}
     async with store.database.read() as connection:
         rows = (await connection.execute(_CORE_FACTS, given)).all()
-    return [memory for memory, _ in with_owners(rows)]
+    return with_owners(rows)
 
 
 async def get_relevant_memories(
@@ -103,7 +103,7 @@ async def _core_facts_here(
     async with store.database.read() as connection:
         rows = (await connection.execute(_CORE_FACTS_HERE, given)).all()
     authors = {row.id: row.author or row.user_id for row in rows}
-    found = [memory for memory, _ in with_owners(rows)]
+    found = with_owners(rows)
     own = [memory for memory in found if memory.user_id == user]
     return own + [_attributed(memory, authors[memory.id]) for memory in found if memory.user_id != user]
 

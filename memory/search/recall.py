@@ -86,7 +86,6 @@ class Recall:
         self._conversations = conversations
         self._search = indexing.searching.search
         self._embedder = embedder
-        self._indexing = indexing
         self._clock = clock
         self._half_life = half_life
         self._count = count
@@ -199,7 +198,6 @@ class Recall:
                 raise
 
     async def _matching(self, wanted: "_Wanted", aliases: Aliases, subjects: Collection[str]) -> Found:
-        await self._indexing.begin()  # an earlier process may have left rows that are not indexed
         text = aliases.widened(wanted.question)
         authors = await self._transcript.authors(wanted.audience)
         topic = _topic(text, authors)

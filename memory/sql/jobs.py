@@ -40,11 +40,9 @@ SUSPECT = 2
 MOST_ALIKE = 20
 """How many jobs like another one are read, to be handled with it."""
 
-UNINDEX = "unindex"
-"""The kind of job that removes ids from the index."""
 FORGET_OUTSIDE = "forget_outside"
 """The kind of job that removes forgotten data from traces and files."""
-NEVER_GIVEN_UP = frozenset({UNINDEX, FORGET_OUTSIDE})
+NEVER_GIVEN_UP = frozenset({FORGET_OUTSIDE})
 """Kinds that are tried each hour until they succeed, since they remove what was deleted, and the job of a
 forgetting holds it."""
 REMIND = "remind"

@@ -4,7 +4,7 @@ A memory's owners are its rows in `memory_owners`. Each owner's row is supersede
 and its text stay for history and undo. Without an active owner nobody can read the memory.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,17 +27,16 @@ from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.process import spans
 from memory.records import Memory
-from memory.sql import indexing
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memory_rows import (
     ALIASES,
     BY_IDS,
-    CANDIDATES,
+    CHANGED_SINCE,
     all_readable,
     begins,
     fetch,
-    fetch_revisions,
+    index_again,
     is_active,
     readable,
     unexpired,
@@ -136,7 +135,7 @@ class MemoryStore:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
         found = with_owners(await self.database.rows(BY_IDS, given))
-        return {memory.id: memory for memory, _ in found}
+        return {memory.id: memory for memory in found}
 
     async def newest(
         self,
@@ -146,14 +145,11 @@ class MemoryStore:
         *,
         since: datetime | None = None,
         until: datetime | None = None,
-        waiting: bool = False,
     ) -> list[Memory]:
-        """The newest memories, newest first; created at `since` or later, and before `until`; with `waiting`
-        those that no index has yet."""
+        """The newest memories, newest first; created at `since` or later, and before `until`."""
         where = [all_readable(audience), unexpired(now)]
         where += [memories.c.created_at >= since] if since else []
         where += [memories.c.created_at < until] if until else []
-        where += [memories.c.indexed_under.is_(None)] if waiting else []
         return await self.where(and_(*where), limit)
 
     async def where(self, condition: ColumnElement[bool], limit: int | None = None) -> list[Memory]:
@@ -243,12 +239,20 @@ class MemoryStore:
         return {row.owner: row.memory_id for row in await connection.execute(query)}
 
     async def candidates(
-        self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime
+        self,
+        connection: AsyncConnection,
+        ids: Collection[str],
+        owners: Collection[str],
+        now: datetime,
+        mark: str | None = None,
     ) -> list[Memory]:
-        """The memories of these owners that a new fact is compared with: those with these ids, and the newest
-        that are not in the index yet."""
-        given = {"ids": list(ids), "owners": list(owners), "now": now}
-        return [memory for memory, _ in with_owners((await connection.execute(CANDIDATES, given)).all())]
+        """The memories of these owners that a new fact is compared with: those with these ids, and those that
+        were written since the `mark` (`ChangeLog.mark`)."""
+        given: dict[str, Any] = {"ids": list(ids), "owners": list(owners), "now": now}
+        query: Any = BY_IDS
+        if mark is not None:
+            query, given = CHANGED_SINCE[self.database.sqlite], given | {"mark": mark}
+        return with_owners((await connection.execute(query, given)).all())
 
     async def insert(
         self,
@@ -272,6 +276,7 @@ class MemoryStore:
                 for name, other in aliases
             ]
             await connection.execute(insert(memory_aliases), pairs)
+        await index_again(connection, [memory.id])
 
     async def insert_many(self, connection: AsyncConnection, facts: Mapping[str, Memory]) -> None:
         """Insert new memories, by their content keys."""
@@ -291,6 +296,7 @@ class MemoryStore:
         for table, values in ((memories, rows), (memory_owners, links), (memory_tags, tagged)):
             if values:
                 await connection.execute(insert(table), values)
+        await index_again(connection, [row["id"] for row in rows])
 
     async def supersede(
         self,
@@ -324,7 +330,7 @@ class MemoryStore:
             raised["expires_at"] = later and case(
                 (until < later, literal(later, memories.c.expires_at.type)), else_=until
             )
-            raised |= {"indexed_under": None, "revision": memories.c.revision + 1}
+            await index_again(connection, [memory.id])
         done = await connection.execute(update(memories).where(memories.c.id == memory.id).values(**raised))
         if done.rowcount == 0:
             raise Overtaken(f"memory {memory.id} has just been deleted")
@@ -347,24 +353,6 @@ class MemoryStore:
         async with self.database.write() as connection:
             await connection.execute(touched.values(last_accessed_at=now, uses=memories.c.uses + 1))
 
-    async def unindexed(self, generation: str, limit: int) -> list[tuple[Memory, int]]:
-        """Memories that are due for the index, including superseded ones, each with its revision."""
-        async with self.database.read() as connection:
-            due = select(memories.c.id).where(indexing.is_due(memories, generation)).limit(limit)
-            return await fetch_revisions(connection, memories.c.id.in_(due))
-
-    async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> set[str]:
-        """See `indexing.mark_indexed`. Returns the ids whose row no longer exists."""
-        async with self.database.write() as connection:
-            return await indexing.mark_indexed(connection, memories, revisions, generation)
-
-    async def missing(self, ids: Collection[str]) -> set[str]:
-        """The ids whose row no longer exists."""
-        if not ids:
-            return set()
-        async with self.database.read() as connection:
-            return await indexing.missing(connection, memories, ids)
-
     async def totals(self, now: datetime) -> dict[str, int]:
         """Counts for `hachi doctor` and `hachi stats`; no content."""
         active = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())
@@ -372,7 +360,6 @@ class MemoryStore:
             func.count(case((and_(active, unexpired(now)), 1))).label("active"),
             func.count(case((~active, 1))).label("superseded"),
             func.count(case((memories.c.expires_at <= now, 1))).label("expired"),
-            func.count(case((memories.c.indexed_under.is_(None), 1))).label("unindexed"),
         ).select_from(memories)
         [row] = await self.database.rows(query)
         return dict(row._mapping)

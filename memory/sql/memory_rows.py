@@ -3,17 +3,16 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, exists, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, exists, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.records import Memory
-from memory.sql.tables import Utc, memories, memory_aliases, memory_owners
+from memory.sql.changes import changed, since
+from memory.sql.tables import Utc, changes, memories, memory_aliases, memory_owners
 
 WHOLE_ID = 36
 """Characters of a UUID."""
-UNINDEXED_CANDIDATES = 100
-"""A new statement is compared with at most this many memories that are not in the index yet."""
 
 
 def is_active() -> ColumnElement[bool]:
@@ -59,9 +58,8 @@ def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
 
 
 async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Mark these memories to be indexed again."""
-    due = update(memories).where(memories.c.id.in_(ids))
-    await connection.execute(due.values(indexed_under=None, revision=memories.c.revision + 1))
+    """Tell every index that these memories have changed."""
+    await changed(connection, "memory", ids)
 
 
 _links = memory_owners.alias("links")
@@ -75,17 +73,18 @@ WITH_OWNERS = (
 READABLE = _owned_by(bindparam("owners", expanding=True))
 UNEXPIRED = unexpired(bindparam("now", type_=Utc()))
 BY_IDS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), READABLE, UNEXPIRED)
-_UNINDEXED = (
-    select(memories.c.id)
-    .where(READABLE, memories.c.indexed_under.is_(None))
-    .order_by(memories.c.created_at.desc())
-    .limit(UNINDEXED_CANDIDATES)
-)
-CANDIDATES = WITH_OWNERS.where(
-    or_(memories.c.id.in_(bindparam("ids", expanding=True)), memories.c.id.in_(_UNINDEXED)),
-    READABLE,
-    UNEXPIRED,
-)
+CHANGED_SINCE = {
+    on_sqlite: WITH_OWNERS.where(
+        or_(
+            memories.c.id.in_(bindparam("ids", expanding=True)),
+            memories.c.id.in_(select(changes.c.id).where(changes.c.kind == "memory", since(on_sqlite))),
+        ),
+        READABLE,
+        UNEXPIRED,
+    )
+    for on_sqlite in (True, False)
+}
+"""The same, and those that were committed since the `mark`."""
 ALIASES = (
     select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
     .join(
@@ -107,27 +106,20 @@ async def fetch(
     connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
 ) -> list[Memory]:
     """The memories that meet the condition, newest first."""
-    return [memory for memory, _ in await fetch_revisions(connection, where, limit)]
-
-
-async def fetch_revisions(
-    connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
-) -> list[tuple[Memory, int]]:
-    """The memories that meet the condition, each with its revision, newest first."""
     if limit is not None:
         newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
         where = memories.c.id.in_(newest.limit(limit))
     return with_owners((await connection.execute(WITH_OWNERS.where(where))).all())
 
 
-def with_owners(rows: Iterable[Any]) -> list[tuple[Memory, int]]:
-    """Memories with their active owners, and their revisions, from rows of one memory and one owner each."""
+def with_owners(rows: Iterable[Any]) -> list[Memory]:
+    """Memories with their active owners, from rows of one memory and one owner each."""
     found: dict[str, tuple[Any, set[str]]] = {}
     for row in rows:
         _, owners = found.setdefault(row.id, (row, set()))
         if row.owner is not None:
             owners.add(row.owner)
-    return [(_memory(row, owners), row.revision) for row, owners in found.values()]
+    return [_memory(row, owners) for row, owners in found.values()]
 
 
 def _memory(row: Any, owners: Iterable[str]) -> Memory:

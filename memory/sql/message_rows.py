@@ -4,11 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, false, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, false, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, owners_of
 from memory.records import Message
+from memory.sql.changes import changed
 from memory.sql.tables import messages
 
 REACH = 2
@@ -88,13 +89,6 @@ LAST = (
     .order_by(messages.c.seq.desc())
     .limit(bindparam("most"))
 )
-WAITING = (
-    select(messages)
-    .where(messages.c.indexed_under.is_(None), kept(), BY_AUDIENCE)
-    .order_by(messages.c.seq.desc())
-    .limit(bindparam("most"))
-)
-"""What no index has yet. Every search asks for it, and it is little."""
 
 _hit, _edge = messages.alias("hit"), messages.alias("edge")
 _beside = select(_edge.c.seq).where(
@@ -135,7 +129,8 @@ def talk_of(row: Any) -> tuple[str, str]:
 async def index_neighbours_again(
     connection: AsyncConnection, conversation: str, place: str, seqs: Sequence[int]
 ) -> None:
-    """Mark every message whose window contains one of these to be indexed again."""
+    """Tell every index that each message whose window contains one of these has changed. Before a message is
+    deleted or moved: of one that stays, the neighbours are found by its row."""
     heard = select(messages.c.id, messages.c.seq).where(
         messages.c.conversation_id == conversation, messages.c.place == place
     )
@@ -150,7 +145,7 @@ async def index_neighbours_again(
         if line.seq in deleted
         for neighbour in lines[max(0, at - REACH) : at + REACH + 1]
     }
-    await connection.execute(update(messages).where(messages.c.id.in_(near)).values(indexed_under=None))
+    await changed(connection, "message", near)
 
 
 def name_in(user: ColumnElement[str], places: Any) -> Any:

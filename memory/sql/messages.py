@@ -23,7 +23,6 @@ from sqlalchemy import (
     false,
     func,
     literal,
-    not_,
     or_,
     select,
     true,
@@ -36,6 +35,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import PRIVATE, Audience, Place, owners_of, user_key
 from memory.errors import NotFound
 from memory.records import Message
+from memory.sql.changes import changed
 from memory.sql.engine import Database
 from memory.sql.memory_rows import begins
 from memory.sql.message_rows import (
@@ -44,13 +44,11 @@ from memory.sql.message_rows import (
     LAST,
     MESSAGE,
     REACH,
-    WAITING,
     Condition,
     Line,
     has_text,
     heard_by,
     kept,
-    missing,
     name_in,
     people_and_places,
     readable,
@@ -110,6 +108,7 @@ class Transcript:
         row = (await connection.execute(insert, values)).first()
         if row is None:
             return None
+        await changed(connection, "message", [message.id])
         owners = sorted(owners_of(user, place))  # in a fixed order, so that no two transactions deadlock
         rows: list[tuple[Table, dict[str, Any]]] = [
             (users, {"id": user, "created_at": now}),
@@ -414,37 +413,21 @@ class Transcript:
         [[count]] = await self._database.rows(query)
         return int(count)
 
-    async def unindexed(self, generation: str, limit: int) -> list[Line]:
-        """Messages that are due for the index, oldest first; never indexed ones before the others."""
-        under = messages.c.indexed_under
-        conditions = (
-            under.is_(None),
-            under < generation,
-            under > generation,
-        )  # each part reads in the order of a database index
-        parts = [
-            _part(
-                select(messages, literal(rank).label("rank")).where(due).order_by(under, messages.c.seq),
-                limit,
-            )
-            for rank, due in enumerate(conditions)
-        ]
-        query = union_all(*parts).order_by("rank", "indexed_under", "seq").limit(limit)
-        return [to_line(row) for row in await self._database.rows(query)]
-
     async def lines(self, ids: Collection[str]) -> list[Line]:
         """These messages with their owners. For the index alone: no audience is checked."""
         rows = await self._database.rows(select(messages).where(messages.c.id.in_(ids)))
         return [to_line(row) for row in rows]
 
-    async def newest_lines(self, audience: Audience, limit: int, *, waiting: bool = False) -> list[Line]:
-        """Messages and replies with their owners, newest first; with `waiting` those that no index has."""
-        if waiting:
-            people, places = people_and_places(audience)
-            given = {"people": people, "places": places, "most": limit}
-            return [to_line(row) for row in await self._database.rows(WAITING, given)]
+    async def newest_lines(self, audience: Audience, limit: int) -> list[Line]:
+        """Messages and replies with their owners, newest first."""
         query = select(messages).where(readable(audience), kept()).order_by(messages.c.seq.desc())
         return [to_line(row) for row in await self._database.rows(query.limit(limit))]
+
+    async def lines_before(self, seq: int | None, limit: int) -> list[Line]:
+        """The newest messages of all people before that one, newest first. For the index alone."""
+        query = select(messages).where(kept()).order_by(messages.c.seq.desc()).limit(limit)
+        query = query if seq is None else query.where(messages.c.seq < seq)
+        return [to_line(row) for row in await self._database.rows(query)]
 
     async def around(self, lines: Collection[Line]) -> list[list[Line]]:
         """For each conversation of these lines: the lines and twice `REACH` neighbours on either side, in
@@ -464,28 +447,6 @@ class Transcript:
                 query = union_all(before, inside.where(seq.between(first, last)), after).order_by("seq")
                 found.append([to_line(row) for row in await connection.execute(query)])
         return found
-
-    async def mark_indexed(
-        self,
-        ids: Collection[str],
-        generation: str,
-        drawn_from: Collection[str] = (),
-        removed: Collection[str] = (),
-    ) -> set[str]:
-        """Mark these messages as indexed, with windows built from the messages `drawn_from`, and the
-        forgotten ones in `removed` as removed. Returns those of `drawn_from` that have been deleted or
-        forgotten. If there are any, no message is marked, because the windows contain their words."""
-        same = or_(
-            and_(messages.c.id.in_(ids), kept()),
-            and_(messages.c.id.in_(removed), not_(kept())),
-        )
-        free = select(messages.c.id).where(same).with_for_update(skip_locked=True)
-        marked = update(messages).where(messages.c.id.in_(free)).values(indexed_under=generation)
-        async with self._database.write() as connection:
-            if drawn_from and (gone := await missing(connection, drawn_from)):
-                return gone
-            await connection.execute(marked)
-        return set()
 
 
 def _inside(outermost: str, column: ColumnElement[str]) -> ColumnElement[bool]:

@@ -5,22 +5,21 @@ other code writes the text. Private conversations of different people are separa
 id.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, literal, null, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql.dml import Insert as PostgresqlInsert
 from sqlalchemy.dialects.sqlite.dml import Insert as SqliteInsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
-from memory.sql import indexing
+from memory.sql.changes import changed
 from memory.sql.engine import Database
-from memory.sql.indexing import is_due
 from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
 from memory.sql.tables import Utc, memories, messages, rests_on
@@ -124,13 +123,14 @@ class ConversationSummaries:
                 covered=covered,
                 summary=summary,
                 updated_at=case((changes, moment), else_=table.c.updated_at),
-                indexed_under=case((changes, null()), else_=table.c.indexed_under),
                 revision=case((changes, table.c.revision + 1), else_=table.c.revision),
                 withheld=0,
-            ).returning(table.c.id)
+            ).returning(table.c.id, table.c.revision)
         )
-        id: str | None = done.scalar()
-        return id
+        row = done.first()
+        if row is not None and row.revision != revision:
+            await changed(connection, "summary", [row.id])
+        return None if row is None else str(row.id)
 
     async def set_mode(self, conversation: str, owner: str, mode: str | None, now: datetime) -> None:
         """Set the purpose of a conversation, before or after its first message; None removes it."""
@@ -167,35 +167,21 @@ class ConversationSummaries:
         since: datetime | None = None,
         until: datetime | None = None,
         exclude: Collection[str] = (),
-        waiting: bool = False,
     ) -> list[ActiveConversation]:
-        """Summarised conversations, last changed first; changed at `since` or later, and before `until`; with
-        `waiting` those whose summary no index has yet."""
+        """Summarised conversations, last changed first; changed at `since` or later, and before `until`."""
         query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "", ~outlived(now))
         query = query.where(table.c.updated_at >= since) if since else query
         query = query.where(table.c.updated_at < until) if until else query
         query = query.where(table.c.id.not_in(exclude)) if exclude else query
-        query = query.where(table.c.indexed_under.is_(None)) if waiting else query
         query = query.order_by(table.c.updated_at.desc(), table.c.id).limit(limit)
         return [_active(row) for row in await self._database.rows(query)]
 
     # For the index.
 
-    async def unindexed(self, generation: str, limit: int) -> list[tuple[ActiveConversation, int]]:
-        """The conversations whose current summary the index of this generation does not show, each with the
-        summary's revision. Includes those without a summary, which the index must remove."""
-        rows = await self._database.rows(_UNINDEXED, {"generation": generation, "most": limit})
-        return [(_active(row), row.revision) for row in rows]
-
     async def of_ids(self, ids: Collection[str]) -> list[ActiveConversation]:
         """The conversations with these ids, whoever may read them."""
         rows = await self._database.rows(select(table).where(table.c.id.in_(ids)))
         return [_active(row) for row in rows]
-
-    async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> set[str]:
-        """See `indexing.mark_indexed`. Returns the ids whose row no longer exists."""
-        async with self._database.write() as connection:
-            return await indexing.mark_indexed(connection, table, revisions, generation)
 
 
 def outlived(now: Any) -> ColumnElement[bool]:
@@ -230,7 +216,6 @@ _BY_IDS = select(table).where(
     table.c.summary != "",
     ~outlived(_NOW),
 )
-_UNINDEXED = select(table).where(is_due(table, bindparam("generation"))).limit(bindparam("most"))
 
 
 def _active(row: Any) -> ActiveConversation:

@@ -1,7 +1,4 @@
-"""The tables. SQL is the source of truth; the index is rebuilt from it.
-
-For `indexed_under` see `memory.sql.indexing`.
-"""
+"""The tables. SQL is the source of truth; the index is rebuilt from it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -90,7 +87,6 @@ messages = Table(
     Column("author", Text, nullable=False),
     Column("text", Text, nullable=False),
     Column("sent_at", Utc, nullable=False),
-    Column("indexed_under", Text),
     Column("forgotten_at", Utc, comment="its text was emptied then"),
     Column("replaced_at", Utc, comment="another message took its place then, in the client's history"),
     Column(
@@ -100,7 +96,6 @@ messages = Table(
     ),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
-    Index("ix_messages_unindexed", "indexed_under", "seq"),
     Index("ix_messages_place", "place", "seq"),
     Index(
         "ix_messages_waiting",
@@ -134,7 +129,6 @@ active_conversations = Table(
     Column("summary", Text, nullable=False, server_default=""),
     Column("covered", BigInteger, nullable=False, server_default="0", comment="messages.seq it reaches to"),
     Column("updated_at", Utc, nullable=False),
-    Column("indexed_under", Text),
     Column("revision", Integer, nullable=False, server_default="0", comment="grows with the summary"),
     Column(
         "withheld",
@@ -147,7 +141,6 @@ active_conversations = Table(
         "forgotten_at", Utc, comment="something in it was forgotten then: replies begun before may tell it"
     ),
     Index("uq_active_conversations", "conversation_id", "owner", unique=True),
-    Index("ix_active_conversations_unindexed", "indexed_under"),
     Index("ix_active_conversations_owner", "owner", "updated_at"),
 )
 
@@ -187,12 +180,7 @@ memories = Table(
     Column("user_id", Text, nullable=False, comment="who said it"),
     Column("place", Text, nullable=False, comment="where: dm or the names joined by /"),
     Column("message_id", _id, comment="its evidence"),
-    Column("indexed_under", Text),
-    Column(
-        "revision", Integer, nullable=False, server_default="0", comment="grows with what the index shows"
-    ),
     Index("ix_memories_expires_at", "expires_at"),
-    Index("ix_memories_unindexed", "indexed_under"),
     Index("ix_memories_foremost", "user_id", "importance", "created_at"),
 )
 
@@ -310,9 +298,37 @@ knowledge_chunks = Table(
     Column("chunk_index", Integer, nullable=False, comment="from 0, in the document's order"),
     Column("heading", Text, nullable=False, comment="the headings it stands under, outermost first"),
     Column("text", Text, nullable=False),
-    Column("indexed_under", Text),
     Index("uq_knowledge_chunks", "document_id", "chunk_index", unique=True),
-    Index("ix_knowledge_chunks_unindexed", "indexed_under"),
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("id", _id, primary_key=True, comment="of a memory, message, summary or chunk"),
+    Column("lane", Text, primary_key=True, comment="dense: of its text; window_dense: of its window"),
+    Column("embedder", Text, primary_key=True),
+    Column("digest", LargeBinary, nullable=False, comment="of the text that it was made of"),
+    Column("vector", LargeBinary, nullable=False, comment="numbers of two bytes"),
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("seq", _counter, Identity(), primary_key=True),
+    Column("tx", BigInteger, nullable=False, comment="PostgreSQL's number of the transaction; 0 on SQLite"),
+    Column("kind", Text, nullable=False, comment="memory, message, summary or chunk"),
+    Column("id", _id, nullable=False, comment="of a row that an index is to show otherwise, or no more"),
+    Index("ix_changes_position", "tx", "seq"),
+)
+
+index_positions = Table(
+    "index_positions",
+    metadata,
+    Column("name", Text, primary_key=True, comment="a collection on a server; cut: where the log begins"),
+    Column("tx", BigInteger, comment="with seq: up to where it has followed the log; NULL: to be filled"),
+    Column("seq", BigInteger),
+    Column("holder", Text, comment="who makes it follow now"),
+    Column("until", Utc, comment="when another one may"),
 )
 
 api_keys = Table(

@@ -24,7 +24,6 @@ from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
 from agent.wiring import utc_now
 from memory.errors import EmbedderUnavailable, NotFound, StoreUnavailable
 from memory.index.embedders.openai import OpenAIEmbedder
-from tools.found import NEWEST_ONLY
 
 OpenPet = Callable[..., Awaitable[Companion]]
 PetAt = Callable[..., Awaitable[Companion]]
@@ -318,31 +317,6 @@ async def test_an_index_that_was_deleted_is_caught_up_at_the_next_start(
 # Faults.
 
 
-async def test_an_index_held_by_another_process_is_said_and_the_chat_goes_on(
-    home: Path, clock: Any, light_embedder: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    settings = Settings(home=home, embedder="bundled")
-    looking = function_call("search_memories", {"query": "tea"}, call_id="c1")
-    model = ScriptedModel([[looking], [assistant_message(answer("Tea.").text)]])
-    async with Companion.open(settings, clock=clock, upkeep=False) as holder:
-        await holder.catch_up()
-        async with Companion.open(settings, clock=clock, model=model, upkeep=False) as pet:
-            assert await pet.search_memories("tea", user="ana") == []
-            kept = await pet.remember("Ana likes tea", user="ana")
-            reply = await pet.respond("what do I drink?", user="ana")
-            await pet.settle()
-
-            assert (kept.action, reply.message) == ("add", "Tea.")
-            assert (await pet.search_memories("tea", user="ana"))[0].content == "Ana likes tea"
-            assert "Ana likes tea" in reply.tools[0].result
-            assert NEWEST_ONLY not in reply.tools[0].result  # all rows were read
-            assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
-        assert "the index waits" in caplog.text
-        assert "in use by another hachi process; stop it, or set QDRANT_URL" in caplog.text
-        await holder.settle()  # whoever holds the index puts into it what others have written
-        assert len(await holder.search_memories("tea", user="ana")) >= 1
-
-
 async def test_an_index_server_that_is_down_is_named_and_searches_go_on(
     open_pet: OpenPet, rows: Rows, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -388,8 +362,8 @@ async def test_two_installations_on_one_server_leave_each_other_alone(
     await second.remember("Ben likes coffee", user="ben")
     await second.reindex()
     for pet, count in ((first, 1), (second, 2)):
+        await pet.catch_up()
         assert await pet.services.health.indexed() == count
-        assert (await pet.services.health.index_fits()).fits
 
 
 async def test_a_search_reads_rows_after_two_seconds_of_a_server_that_hangs(
@@ -408,32 +382,24 @@ async def test_a_search_reads_rows_after_two_seconds_of_a_server_that_hangs(
 async def test_a_fact_does_not_wait_for_a_server_that_hangs(open_pet: OpenPet, qdrant: QdrantServer) -> None:
     pet = await open_pet(qdrant_url=qdrant.url)
     await pet.remember("Ana likes tea", user="ana")
-
-    async def hang_before_it_is_stored(facts: Any, vectors: Any) -> None:
-        qdrant.hang()
-        await really(facts, vectors)
-
-    really = pet.components.sync._index_facts
-    pet.components.sync._index_facts = hang_before_it_is_stored  # type: ignore[method-assign]
+    qdrant.hang()
     for user in ("ben", "cyn"):
         began = time.monotonic()
         assert (await pet.remember("The office is in Lyon", user=user)).action == "add"
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 2.5
     qdrant.go_on()
     assert (await pet.search_memories("office", user="ben"))[0].content == "The office is in Lyon"
 
 
 async def test_two_processes_on_one_folder_find_the_same_at_once(open_pet: OpenPet) -> None:
-    """One of them has the index, and what the other is told waits for it."""
     one = await open_pet()
     await one.remember("Ana likes tea", user="ana")
     other = await open_pet()
     await other.respond("I play the cello", user="ana", settle=True)
     for question in ("cello", "tea"):
         there = await other.search_memories(question, user="ana")
-        assert "is in use by another hachi process" in str(other.components.recall.without_index)
         here = await one.search_memories(question, user="ana")
-        assert one.components.recall.without_index is None
+        assert one.components.recall.without_index is other.components.recall.without_index is None
         assert question in here[0].content
         assert {hit.content for hit in here} == {hit.content for hit in there}
 

@@ -36,6 +36,8 @@ from memory.index.sync import IndexSync
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Hit, Memory, Message, Role
 from memory.search.recall import Recall
+from memory.sql.changes import START as START_OF_LOG
+from memory.sql.changes import ChangeLog, Position
 from memory.sql.engine import Database
 from memory.sql.engine.schema import HEAD
 from memory.sql.jobs import JobQueue
@@ -127,6 +129,7 @@ class Stack:
     clock: Clock
     store: MemoryStore = field(init=False)
     _messages: Iterator[int] = field(default_factory=count, init=False)
+    _logged: Position = START_OF_LOG
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.database)
@@ -153,7 +156,7 @@ class Stack:
             self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
         )
         self.history = History(self.database)
-        self.forgetting = Forgetting(self.database, self.index, self.queue, self.clock)
+        self.forgetting = Forgetting(self.database, self.queue, self.clock)
         self.statements = StatementForgetting(
             self.database,
             self.queue,
@@ -259,6 +262,12 @@ class Stack:
 
     async def memories(self, user: str = "anna", place: str | None = None) -> list[Memory]:
         return await self.store.newest(Audience.of(user, Place.parse(place)), self.clock.now)
+
+    async def logged(self) -> list[tuple[str, str]]:
+        """The kinds and ids of the changes that were logged since the last call."""
+        found = await ChangeLog(self.database).after(self._logged, 1_000)
+        self._logged = found[-1].position if found else self._logged
+        return [(change.kind, change.id) for change in found]
 
     async def the_memory(self, user: str = "anna", place: str | None = None) -> Memory:
         [memory] = await self.memories(user, place)
@@ -445,20 +454,23 @@ async def build_stack(tmp_path: Path, clock: Clock) -> AsyncIterator[StackBuilde
     """Further stacks: `build_stack(database, embedder, index)`; without one, on the index in a folder of
     their own, which is opened when it is needed."""
     folder = tmp_path / "index"
-    made: list[EmbeddedIndex] = []
+    made: list[Stack] = []
 
     async def build(database: Database, embedder: Any, index: Any = None) -> Stack:
         if index is None:
-            index = EmbeddedIndex(folder, embedder)
-            made.append(index)
+            index = EmbeddedIndex(folder, embedder, database.number)
         if not isinstance(index, Reachable):
             index = Reachable(index, IndexUnavailable("the index is away"))
         reachable = Reachable(embedder, EmbedderUnavailable("the embedder is away"))
-        return Stack(database, index, reachable, clock)
+        made.append(Stack(database, index, reachable, clock))
+        return made[-1]
 
     yield build
-    for index in made:
-        await index.close()
+    for stack in made:
+        await stack.indexing.stop()
+    for stack in made:
+        if isinstance(stack.index.real, EmbeddedIndex):
+            await stack.index.real.close()
 
 
 @pytest.fixture(scope="session")
@@ -470,18 +482,23 @@ def shared_index(tmp_path_factory: pytest.TempPathFactory, bundled: BundledEmbed
 
 
 class Lent:
-    """The real index, to be given back empty."""
+    """The real index, lent to one database after the other, and given back empty."""
 
     def __init__(self, folder: Path, embedder: Any) -> None:
-        self._index = EmbeddedIndex(folder, embedder)
+        self._index = EmbeddedIndex(folder, embedder, lambda: asyncio.sleep(0, "any"))
         self._put: set[str] = set()
 
     async def lend(self) -> Lent:
         assert await self._index.count() == 0
+        await self._index.advance(START_OF_LOG)
         return self
 
     async def give_back(self) -> None:
         await self._index.remove(sorted(self._put))
+        self._put.clear()
+
+    async def wipe(self) -> None:
+        await self._index.wipe()
         self._put.clear()
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -500,7 +517,9 @@ async def stack(
     database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, shared_index: Lent
 ) -> AsyncIterator[Stack]:
     """On both databases, with the embedder and the index that people have."""
-    yield await build_stack(database, bundled, await shared_index.lend())
+    built = await build_stack(database, bundled, await shared_index.lend())
+    yield built
+    await built.indexing.stop()
     await shared_index.give_back()
 
 

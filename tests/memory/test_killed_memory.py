@@ -44,7 +44,8 @@ def now():
 async def main():
     url, folder, begin = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     embedder = BundledEmbedder()
-    database, index = await Database.open(url, Path()), EmbeddedIndex(folder, embedder)
+    database = await Database.open(url, Path())
+    index = EmbeddedIndex(folder, embedder, database.number)
     store, transcript = MemoryStore(database), Transcript(database)
     indexing = IndexSync(store, transcript, index, embedder, now, ConversationSummaries(database))
     similar = SimilarFacts(database, store, indexing.searching.search, embedder, None)

@@ -137,16 +137,14 @@ def _checked(source: Path) -> list[BackedUp]:
 
 
 def _copy_database(path: Path, copy: Path) -> str:
-    """Copy the database as it is at one moment, with what its log holds. In the copy no row is indexed.
-    Returns the migration that its tables are at."""
+    """Copy the database as it is at one moment, with what its log holds. Returns the migration that its
+    tables are at."""
     uri = read_only_uri(path)
     try:
         with closing(sqlite3.connect(uri or path, timeout=BUSY_SECONDS, uri=bool(uri))) as database:
             database.execute("VACUUM INTO ?", (str(copy),))
         copy.chmod(0o600)
         with closing(sqlite3.connect(copy)) as database, database:
-            for (table,) in database.execute(_INDEXED).fetchall():
-                database.execute(f"UPDATE {table} SET indexed_under = NULL")
             database.execute("PRAGMA application_id=0")  # it is a database of its own: `Database.identity`
             [revision] = database.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.Error as error:
@@ -154,12 +152,6 @@ def _copy_database(path: Path, copy: Path) -> str:
     _require_sound(copy)
     _sync(copy)
     return str(revision)
-
-
-_INDEXED = """
-    SELECT t.name FROM sqlite_master t JOIN pragma_table_info(t.name) c
-    WHERE t.type = 'table' AND c.name = 'indexed_under'
-"""
 
 
 # Triggers, views and virtual tables have no page of their own.

@@ -112,7 +112,7 @@ class ImportService:
         decisions = await self.writer.remember_many(parsed.memories, progress)
         new = sum(decision.action in ("add", "replace") for decision in decisions)
         new += await self._restore(parsed.restored, progress)
-        await self.sync.catch_up()
+        await self.sync.try_to_catch_up()
         return Imported(messages, new)
 
     async def _restore(

@@ -2,7 +2,7 @@
 
 Rows are copied in pages, in the order of their keys, each page in one transaction. An interrupted move goes
 on behind the last row that is there. Until all tables are verified the target bears a mark instead of its
-revision, so that no process opens it. What the index has is not copied: every row is due again.
+revision, so that no process opens it. What belongs to the indexes of the source is not copied.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from agent.services.transfer.backup import require_unused
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.engine.schema import HEAD, MOVING
-from memory.sql.tables import metadata, trace_bodies, traces
+from memory.sql.tables import changes, index_positions, metadata, trace_bodies, traces
 
 PAGE = 1_000
-_OF_INDEX = "indexed_under"
+TABLES = [table for table in metadata.sorted_tables if table not in (changes, index_positions)]
 
 Progress = Callable[[int], None]
 """Called with the number of rows that were copied or compared since the last call."""
@@ -47,7 +47,7 @@ class Move:
 
     async def rows(self) -> int:
         """Return how many rows there are to copy."""
-        return sum([await _count(self._source(table), table) for table in metadata.sorted_tables])
+        return sum([await _count(self._source(table), table) for table in TABLES])
 
     async def run(self, progress: Progress) -> list[MovedTable]:
         """Copy and compare every table. Raises BadInput if the target has other data, and StoreUnavailable if
@@ -57,9 +57,9 @@ class Move:
         for source in {self.database.where: self.database, self.traces.where: self.traces}.values():
             await _require_unused(source)
         await self._begin()
-        for table in metadata.sorted_tables:
+        for table in TABLES:
             await self._copy(table, progress)
-        moved = [await self._compared(table, progress) for table in metadata.sorted_tables]
+        moved = [await self._compared(table, progress) for table in TABLES]
         async with self.target.write() as connection:
             if not self.target.sqlite:
                 for column in [column for table in metadata.sorted_tables for column in table.c]:
@@ -94,8 +94,6 @@ class Move:
             progress(await _count(self.target, table))
         async for rows in _pages(self._source(table), table, last):
             values = [dict(row._mapping) for row in rows]
-            for row in values if _OF_INDEX in table.c else ():
-                row[_OF_INDEX] = None
             async with self.target.write() as connection:
                 await connection.execute(insert(table), values)
             progress(len(rows))
@@ -170,13 +168,13 @@ async def _pages(
 
 
 async def _checksum(database: Database, table: Table) -> tuple[int, str]:
-    """Return how many rows there are, and the SHA-256 of their values, without what the index has."""
+    """Return how many rows there are, and the SHA-256 of their values."""
     count, digest = 0, hashlib.sha256()
     async for rows in _pages(database, table):
         count += len(rows)
         for row in rows:
-            values = [value for name, value in row._mapping.items() if name != _OF_INDEX]
-            digest.update(json.dumps(values, default=_plain, sort_keys=True).encode() + b"\n")
+            values = json.dumps(list(row), default=_plain, sort_keys=True)
+            digest.update(values.encode() + b"\n")
     return count, digest.hexdigest()
 
 

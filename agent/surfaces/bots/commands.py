@@ -127,7 +127,6 @@ class Commands:
     async def edit(self, asker: Asker, id: str, content: str) -> Answer:
         old = await self._pet.memory(id, **_scope(asker))
         decision = await self._pet.update_memory(old.id, content, author=asker.name, **_scope(asker))
-        await self._pet.services.maintenance.try_to_catch_up()
         if not (new := new_memories([decision])):
             return Answer(f"Nothing was changed: {decision.reason}.")
         items = await self.receipts(new, asker)
@@ -177,7 +176,6 @@ class Commands:
         people = await self._pet.services.memories.people_named(content, **_scope(asker))
         subjects = people or ([asker.name] if asker.name else [])
         decision = await self._pet.remember(content, subjects=subjects, author=asker.name, **_scope(asker))
-        await self._pet.services.maintenance.try_to_catch_up()
         if not (new := new_memories([decision])):
             return Answer(f"Nothing new to remember: {decision.reason}.")
         here = "between us" if asker.place.private else "for everybody in this channel to ask me about"

@@ -74,7 +74,7 @@ async def add(
     with progress_bar() as bar:
         done = await pet.add_knowledge(names, **whose, progress=_shown_on(bar))
     try:
-        await pet.services.documents.library.catch_up()
+        await pet.catch_up()
     except (IndexUnavailable, EmbedderUnavailable) as error:
         say(f"what was read is kept, and found once it is indexed: {error}")
     found = bool(done.added or done.replaced or done.unchanged or done.removed)

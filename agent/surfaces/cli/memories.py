@@ -138,7 +138,7 @@ async def add(
         said_at=at,
         everybody=everybody,
     )
-    return await _indexed(pet, decision)
+    return _decided(decision)
 
 
 @group.command()
@@ -146,15 +146,14 @@ async def add(
 async def update(pet: "Companion", id: ShortId, content: Content, user: User, ttl: Ttl = None) -> Output:
     """Correct a memory. What it said before stays in its history."""
     changes = {} if ttl is None else {"ttl": ttl}
-    return await _indexed(pet, await pet.update_memory(id, content, user=user, **changes))
+    return _decided(await pet.update_memory(id, content, user=user, **changes))
 
 
 _DONE = {"add": "added", "merge": "already known, merged", "replace": "replaced", "ignore": "not stored"}
 
 
-async def _indexed(pet: "Companion", decision: Decision) -> Output:
-    """Index what was decided, and return it for printing."""
-    await pet.services.maintenance.try_to_catch_up()
+def _decided(decision: Decision) -> Output:
+    """Return what was decided for printing."""
     id = f" {short(decision.id)}" if decision.id else ""
     until = f", until {when(decision.expires_at)}" if decision.expires_at else ""
     text = f"{_DONE[decision.action]}{id}: {decision.content} ({decision.reason}{until})"

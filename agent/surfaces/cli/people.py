@@ -71,7 +71,6 @@ async def add_alias(
     A search for either name then finds what is known of both.
     """
     decision = await pet.services.memories.name(person, name, user=user, place=place)
-    await pet.services.maintenance.try_to_catch_up()
     return Output(decision_json(decision), f"{decision.content} ({decision.reason})")
 
 

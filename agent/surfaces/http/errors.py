@@ -25,7 +25,6 @@ from agent.errors import (
 )
 from memory.errors import (
     EmbedderUnavailable,
-    IndexInUse,
     IndexUnavailable,
     MemoryFault,
     NotFound,
@@ -43,7 +42,6 @@ STATUS: Mapping[type[Exception], tuple[int, str, str]] = {
     NotFound: (404, "not_found_error", "not_found"),
     Overtaken: (503, "server_error", "overtaken"),
     StoreUnavailable: (503, "server_error", "record_unavailable"),
-    IndexInUse: (503, "server_error", "index_unavailable"),
     IndexUnavailable: (503, "server_error", "index_unavailable"),
     EmbedderUnavailable: (503, "server_error", "embedder_unavailable"),
     ModelUnavailable: (503, "server_error", "model_unavailable"),

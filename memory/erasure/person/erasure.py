@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import func, select, update
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
@@ -39,7 +39,7 @@ from memory.index.sync import IndexSync
 from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.jobs import UNINDEX, JobQueue
+from memory.sql.jobs import JobQueue
 
 BATCH = 200
 """Rows deleted in one transaction. Other writers wait for it."""
@@ -79,7 +79,6 @@ class Erasure:
     indexing: IndexSync
     index: Index
     knowledge: DocumentLibrary
-    knowledge_index: Index
     clock: Callable[[], datetime]
     clean_payload: CleanPayload
     outside: Outside
@@ -105,7 +104,7 @@ class Erasure:
             if not await self._pass(found):
                 break
         await self._delete_documents(found)
-        left = await self._clean_indexes(found)
+        left = await self._clean_index(found)
         await self.outside.clean(found)  # once more, for what came in meanwhile
         kinds = (await self.preview(user)).items()
         left += [Remainder(kind, count, AGAIN, False) for kind, count in kinds]
@@ -169,14 +168,14 @@ class Erasure:
             echoes = [id for id, _ in await echoes_of(connection, sources, found.user)]
             await withhold(connection, self.clock(), memory_ids=echoes)
             gone = await memory_removal.delete_for_everybody(connection, echoes)
-            await self._unindex(connection, found, gone)
+            found.gone(gone)
             found.counts["memories"] += len(gone)
         return True
 
     async def _message_batch(self, found: ErasureProgress) -> bool:
         async with self._stage(found) as connection:
             erased = await erase_messages(connection, found.user, BATCH, self.clock())
-            await self._unindex(connection, found, erased.ids)
+            found.gone(erased.ids)
             found.counts.update({"messages": len(erased.ids), "summaries of places": len(erased.summaries)})
         found.said.update(erased.texts)
         return bool(erased.ids)
@@ -194,7 +193,7 @@ class Erasure:
                 connection, list(await connection.scalars(alone)), user, self.clock()
             )
             erased = await erase_memories(connection, user, ids, self.clock())
-            await self._unindex(connection, found, list(erased.deleted))
+            found.gone(erased.deleted)
             counts = {"summaries of places": len(texts)}
             counts |= {"memories": len(erased.deleted), SHARED: erased.shared, "history": erased.steps}
             found.counts.update(counts)
@@ -208,7 +207,7 @@ class Erasure:
             found.counts.update(await own_rows.delete_rows(connection, user, self.clock()))
             ids = await erase_conversations(connection, user)
             found.counts["summaries"] += len(ids)
-            await self._unindex(connection, found, ids)
+            found.gone(ids)
             await self._clean_jobs(connection, found)
             await restore.drop_naming(connection, {user, user_key(user)}, found.ids, found.places)
             for column in (tables.places.c.changed_by, tables.memory_updates.c.user_id):
@@ -219,58 +218,32 @@ class Erasure:
         """Remove the person's messages and memories from the payloads of other people's waiting jobs."""
         work = tables.work
         waiting = select(work.c.id, work.c.kind, work.c.user_id, work.c.payload)
-        for job in (await connection.execute(waiting.where(work.c.kind != UNINDEX))).all():
+        for job in (await connection.execute(waiting)).all():
             clean = self.clean_payload(job.kind, job.user_id, job.payload, found.ids)
             if clean != job.payload:
                 await connection.execute(update(work).where(work.c.id == job.id).values(payload=clean))
 
-    async def _unindex(self, connection: AsyncConnection, found: ErasureProgress, ids: Sequence[str]) -> None:
-        """Tell the index that these rows are gone. The job has no user, so the erasure keeps it."""
-        if ids:
-            await self.queue.add(connection, UNINDEX, NOBODY, {"ids": list(ids)}, self.clock())
-            found.ids.update(ids)
-            found.counts["index"] += len(ids)
-
     async def _delete_documents(self, found: ErasureProgress) -> None:
         owner, documents = user_key(found.user), tables.knowledge_documents
-        chunks = select(func.count()).select_from(tables.knowledge_chunks.join(documents))
+        chunks = select(tables.knowledge_chunks.c.id).join(documents).where(documents.c.owner == owner)
         async with self._stage(found) as connection:
-            passages = await connection.scalar(chunks.where(documents.c.owner == owner))
-            found.counts["index of documents"] += passages or 0
+            found.gone(list(await connection.scalars(chunks)))
         found.counts["documents"] += len(await self.knowledge.remove_all(owner))
 
-    async def _clean_indexes(self, found: ErasureProgress) -> list[Remainder]:
-        """Remove from both indexes what this run or an interrupted one deleted. Returns what is left."""
-        jobs = await self.queue.of_kind(UNINDEX)
-        ids = [id for job in jobs for id in job.payload["ids"]]
-        left = await self._clean_index(found, "index", self.index, ids, self.indexing.catch_up)
-        if not left:
-            await self.queue.done(*(job.id for job in jobs))
-        papers = (self.knowledge_index, (), self.knowledge.catch_up)
-        return left + await self._clean_index(found, "index of documents", *papers)
-
-    async def _clean_index(
-        self,
-        found: ErasureProgress,
-        kind: str,
-        index: Index,
-        ids: Sequence[str],
-        catch_up: Callable[[], Awaitable[int]],
-    ) -> list[Remainder]:
-        """Remove these points and the person's, index their neighbours again, and rewrite the files."""
-        if not found.counts[kind]:
+    async def _clean_index(self, found: ErasureProgress) -> list[Remainder]:
+        """Let the index follow what was deleted, and copy what is left in it into new files."""
+        if not found.counts["index"]:
             return []  # it may never have been made
-        owner = user_key(found.user)
+        ids = sorted(found.ids)
         try:
-            await index.remove(ids)
-            await catch_up()
-            await index.remove(await index.owned_by(owner))
-            await index.compact()
-            left = len(await index.owned_by(owner))
+            await self.indexing.catch_up()
+            await self.index.remove(ids)  # another process may be the one that follows
+            await self.index.compact()
+            left = len(await self.index.present(ids))
         except (IndexUnavailable, EmbedderUnavailable) as error:
             why = f"it will be removed once this works again, and the erasure is run again: {error}"
-            return [Remainder(kind, found.counts[kind], why, False)]
-        return [Remainder(kind, left, AGAIN, False)] if left else []
+            return [Remainder("index", found.counts["index"], why, False)]
+        return [Remainder("index", left, AGAIN, False)] if left else []
 
     @asynccontextmanager
     async def _stage(

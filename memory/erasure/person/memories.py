@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Select, and_, delete, exists, or_, select,
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, user_key
+from memory.sql.changes import changed
 from memory.sql.memories import CORRECTED
 from memory.sql.memory_rows import index_again, unexpired
 from memory.sql.owner_links import bring_back
@@ -87,6 +88,7 @@ async def erase_memories(
     erased.steps += (await connection.execute(delete(memory_updates).where(naming))).rowcount
     for column in (rests_on.c.derived_id, memory_owners.c.memory_id, memories.c.id):
         await connection.execute(delete(column.table).where(column.in_(deleted)))
+    await changed(connection, "memory", deleted, gone=True)
     await index_again(connection, [row.id for row in rows if row.id not in erased.deleted])
     return erased
 

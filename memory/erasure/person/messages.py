@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place, user_key
 from memory.facts.derived.sources import MEMORY_SUMMARY, memory_summary_id
 from memory.index.schema import slices
+from memory.sql.changes import changed
 from memory.sql.jobs import JobQueue
 from memory.sql.message_rows import index_neighbours_again, talk_of
 from memory.sql.rests_on import let_go, resting_on
@@ -55,6 +56,7 @@ async def erase_messages(connection: AsyncConnection, user: str, limit: int, now
     erased.summaries |= await forget_derived(connection, erased.ids, user, now)
     for ids in slices(erased.ids, IDS_AT_ONCE):
         await connection.execute(delete(messages).where(messages.c.id.in_(ids)))
+        await changed(connection, "message", ids, gone=True)
     for (conversation, place), lines in by_talk.items():
         if place:
             first = min(line.seq for line in lines)
@@ -130,11 +132,11 @@ async def _empty_active(connection: AsyncConnection, active: Any, now: datetime)
         "covered": max(min(active.covered, oldest) - 1, 0),
         "updated_at": now,
         "forgotten_at": now,
-        "indexed_under": None,
         "revision": active_conversations.c.revision + 1,
     }
     same = active_conversations.c.id == active.id
     await connection.execute(update(active_conversations).where(same).values(**emptied))
+    await changed(connection, "summary", [active.id], gone=True)
     if left:
         payload = {"conversation": active.conversation_id, "place": list(Place.of_key(place).path)}
         about = consolidation_subject(active.conversation_id, owner)
@@ -147,6 +149,7 @@ async def erase_conversations(connection: AsyncConnection, user: str) -> list[st
     mine = active_conversations.c.owner == user_key(user)
     ids = list((await connection.execute(select(active_conversations.c.id).where(mine))).scalars())
     await connection.execute(delete(active_conversations).where(mine))
+    await changed(connection, "summary", ids, gone=True)
     in_it, by_other = messages.c.conversation_id == conversations.c.id, messages.c.user_id != user
     heir = select(func.min(messages.c.user_id)).where(in_it, messages.c.place == "", by_other)
     owned = conversations.c.user_id == user

@@ -33,9 +33,14 @@ class ErasureProgress:
     places: set[str] = field(default_factory=set)
     """The keys of the places where they spoke."""
     ids: set[str] = field(default_factory=set)
-    """The ids of the messages, memories and summaries that this run deletes."""
+    """The ids of the messages, memories, summaries and chunks of documents that this run deletes."""
     said: set[str] = field(default_factory=set)
     """The texts of these messages."""
+
+    def gone(self, ids: Collection[str]) -> None:
+        """Note that these rows are deleted, and that the index is to lose them."""
+        self.ids.update(ids)
+        self.counts["index"] += len(ids)
 
 
 async def begin(

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place, user_key
 from memory.facts.derived.lost import Fact, Lost, links_of, read, with_replaced
 from memory.facts.derived.profile_entries import Row, withhold_entries
+from memory.sql.changes import changed
 from memory.sql.jobs import JobQueue
 from memory.sql.rests_on import let_go, resting_on
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by
@@ -121,12 +122,13 @@ async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[s
             ids.append(row.id)
             await _rebuild(connection, row.conversation_id, row.owner, user, now)
     if ids:
-        emptied = {"summary": "", "withheld": 1, "updated_at": now, "indexed_under": None}
+        emptied = {"summary": "", "withheld": 1, "updated_at": now}
         if not (lost.instead or lost.expired or lost.undone):
             emptied["forgotten_at"] = now
         rows_of = update(active).where(active.c.id.in_(ids))
         await connection.execute(rows_of.values(**emptied, revision=active.c.revision + 1))
         await let_go(connection, ids)
+        await changed(connection, "summary", ids, gone=True)
     return ids
 
 

@@ -1,9 +1,8 @@
 """Points, questions and errors of an index in the terms of Qdrant Edge."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from memory.index import Point, Question, schema
 
@@ -12,9 +11,6 @@ if TYPE_CHECKING:
 
 PAYLOAD_MEMORY = "Cached"
 """Payloads are read ahead, since every hit needs one: else the first searches of a process take 20 ms."""
-
-MARKER = str(UUID(int=0))
-"""The id of the point that holds generation and fingerprint. It has no owner, so no search finds it."""
 
 
 def create(folder: Path, dimension: int) -> "EdgeShard":
@@ -25,6 +21,30 @@ def create(folder: Path, dimension: int) -> "EdgeShard":
     for field, use in schema.FIELDS.items():
         shard.update(UpdateOperation.create_field_index(field, _field_index(use)))
     return shard
+
+
+def load(folder: Path) -> "EdgeShard":
+    from qdrant_edge import EdgeShard
+
+    return EdgeShard.load(str(folder))
+
+
+def copy_points(old: "EdgeShard", new: "EdgeShard", at_once: int) -> Iterator[None]:
+    """Copy every point; yields after each part. Points that are written or removed meanwhile must be in
+    both."""
+    from qdrant_edge import Point as EnginePoint
+    from qdrant_edge import ScrollRequest, UpdateOperation
+
+    after: Any = None
+    while True:
+        request = ScrollRequest(offset=after, limit=at_once, with_payload=True, with_vector=True)
+        records, after = old.scroll(request)
+        points = [EnginePoint(record.id, record.vector or {}, record.payload) for record in records]
+        if points:
+            new.update(UpdateOperation.upsert_points(points))
+        yield
+        if after is None:
+            return
 
 
 def is_engine_error(error: BaseException) -> bool:

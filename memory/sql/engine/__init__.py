@@ -300,12 +300,17 @@ class Database:
     async def identity(self) -> str:
         """Twelve characters that this database alone has: a copy elsewhere has others. SQLite's file bears a
         random number, which counts with its path."""
-        if self.sqlite:
-            named = f"{await self._number()} {self.where}"
-        else:
-            [row] = await self.rows(_CLUSTER_AND_DATABASE)
-            named = f"{row[0]} {row[1]}"
+        named = await self.number()
+        named += f" {self.where}" if self.sqlite else ""
         return hashlib.sha256(named.encode()).hexdigest()[:12]
+
+    async def number(self) -> str:
+        """What tells this database from others. A copy of the whole folder of a SQLite database shares it; a
+        backup that is brought back, and what is moved to, have another one."""
+        if self.sqlite:
+            return str(await self._number())
+        [row] = await self.rows(_CLUSTER_AND_DATABASE)
+        return f"{row[0]} {row[1]}"
 
     async def _number(self) -> int:
         async with self.read() as connection:

@@ -13,9 +13,8 @@ from agent import Companion, Place
 from agent.background.worker import LOOK_AHEAD
 from agent.turn.jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
-from memory.errors import IndexUnavailable
 from memory.records import Draft, Hit
-from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, UNINDEX, Job
+from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -55,28 +54,6 @@ async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet: Co
     clock.advance(seconds=CLAIM.total_seconds())
     await pet.settle()
     assert await _known(pet) == ["Ana skis"], "they did not finish it"
-
-
-async def test_a_memory_deleted_while_the_index_is_away_leaves_it_later(
-    pet: Companion, clock: Any, monkeypatch: pytest.MonkeyPatch, rows: Rows
-) -> None:
-    kept = await pet.remember("Ana likes tea", user="ana")
-    await pet.settle()
-
-    async def away(*_: Any) -> None:
-        raise IndexUnavailable("the index is away")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pet.components.index, "remove", away)
-        await pet.delete_memory(kept.id, user="ana")
-        await pet.settle()
-        assert UNINDEX in [row["kind"] for row in rows("SELECT kind FROM work")]
-        assert await pet.components.index.present([kept.id]) == {kept.id}
-
-    clock.advance(seconds=2)
-    await pet.settle()
-    assert await pet.components.index.present([kept.id]) == set()
-    assert UNINDEX not in [row["kind"] for row in rows("SELECT kind FROM work")]
 
 
 async def test_stopping_finishes_running_jobs_and_starts_no_more(

@@ -16,7 +16,6 @@ from agent.tracing.compare import Difference
 from agent.tracing.trace import Trace
 from agent.turn import prompt
 from memory.audience import PRIVATE
-from memory.index.embedded.folder import Hold
 from memory.process.spans import Span
 from memory.search import recall
 from tools import registry
@@ -46,16 +45,6 @@ async def test_what_was_said_later_changes_nothing_and_nothing_is_written(pet, r
     assert replayed.differences == ()
     assert len(server.asked) == asked
     assert {table: rows(f"SELECT * FROM {table}") for table in tables} == before
-
-
-async def test_a_turn_beside_a_process_that_holds_the_index_replays_the_same(pet, recorded):
-    await pet.components.index.close()
-    held = Hold(pet.settings.home / "index")
-    trace = await recorded()
-    held.release()
-    [search] = trace.spans("search")
-    assert "in use by another hachi process" in search.data["without_index"]
-    assert (await replay(pet, trace)).same
 
 
 async def test_a_fact_that_was_replaced_later_is_found_again(pet, recorded):

@@ -36,7 +36,7 @@ ASK = st.tuples(st.just("ask"), who, where, which)
 SETTLE = st.tuples(st.just("settle"), who, where, which)
 STORY = st.lists(st.one_of(SAY, SAY, ASK, SETTLE), min_size=2, max_size=8)
 
-NOT_COMPARED = ("indexed_under", "revision", "uses", "last_accessed_at")
+NOT_COMPARED = ("revision", "uses", "last_accessed_at")
 """Columns that reading and indexing change."""
 
 _worlds = count()

@@ -58,8 +58,8 @@ STAGES = (
     f"{ERASURE}._rest",
     f"{ERASURE}._delete_documents",
     "memory.index.embedded.index:EmbeddedIndex.remove",
-    "memory.index.embedded.index:compacting.settle",  # the copy is complete, and not in its place yet
-    f"{ERASURE}._clean_indexes",
+    "memory.index.embedded.index:files.settle",  # the copy is complete, and not in its place yet
+    f"{ERASURE}._clean_index",
     "memory.sql.engine:Database.vacuum",
 )
 SECRETS = (b"zebrafish", b"anna.q", b"Otto", b"lighthouse")

@@ -30,7 +30,7 @@ class Library:
     def opened(self) -> DocumentLibrary:
         """As another process would open it."""
         stack = self.stack
-        return DocumentLibrary(stack.database, stack.index, stack.embedder, stack.clock, self.reranker)
+        return DocumentLibrary(stack.database, stack.indexing, stack.embedder, stack.clock, self.reranker)
 
     def write(self, name: str, text: str | bytes) -> Path:
         path = self.folder / name

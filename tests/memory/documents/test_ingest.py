@@ -139,7 +139,7 @@ async def test_a_replacement_that_fails_leaves_the_earlier_version(
     await library.add()
     library.write("tea.md", "# Tea\n\nNo sencha.")
     with monkeypatch.context() as patch:
-        patch.setattr(ingest.DocumentStore, "_empty_chunks", broken)
+        patch.setattr(ingest.DocumentStore, "_delete_chunks", broken)
         with pytest.raises(StoreUnavailable):
             await library.add()
     assert "Sencha is steeped for two minutes." in await library.found("how long is sencha steeped")
@@ -149,7 +149,6 @@ async def test_many_chunks_are_indexed_while_the_rest_is_read(
     library: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.documents.ingest.BATCH", 2)
-    monkeypatch.setattr("memory.documents.index_sync.BATCH", 2)
     for name in ("a.md", "b.md", "c.md"):
         library.write(name, TEA + name)
     counts: list[int] = []

@@ -135,20 +135,17 @@ async def test_without_the_index_documents_are_added_and_removed_all_the_same(
     ids = await chunk_ids(library)
     library.stack.index.away = True
     await library.knowledge.remove(str(tea), GLOBAL)
-    async with library.stack.database.read() as connection:
-        [row] = await connection.execute(select(knowledge_chunks))
-    assert (row.text, row.heading) == ("", ""), "the text is gone at once"
+    assert await row_count(library) == 0
     assert await library.knowledge.empty()
-    assert await library.knowledge.remove_all("") == [], "the placeholder is not removable"
     library.write("tea.md", COFFEE)
     await library.add()
-    assert "the index of documents waits" in caplog.text
+    assert "the index waits" in caplog.text
     assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
     assert library.knowledge.without_index
     library.stack.index.away = False
     assert await library.stack.index.present(ids), "still in the index …"
     assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
-    assert await library.stack.index.present(ids) == set(), "… until it is caught up"
+    assert await library.stack.index.present(ids) == set(), "… until it follows"
     assert await row_count(library) == 2
 
 
@@ -166,24 +163,23 @@ async def test_without_the_embedder_search_goes_by_words_and_removal_works(
     assert len(await library.stack.index.present(ids)) == 1
     assert await library.found("sencha") == ["Sencha is steeped for two minutes."]
     assert "by words alone" in caplog.text
-    assert "the index of documents waits" in caplog.text
+    assert "the index waits" in caplog.text
     with pytest.raises(EmbedderUnavailable):
-        await library.knowledge.catch_up()
+        await library.stack.indexing.catch_up()
     library.stack.embedder.away = False
-    assert await library.knowledge.catch_up() == 1
+    assert await library.stack.indexing.catch_up() > 0
     assert await library.found("espresso powder")
 
 
-async def test_a_lost_index_is_rebuilt_from_sql(library: Any) -> None:
+async def test_a_lost_index_is_filled_from_sql(library: Any) -> None:
     library.write("tea.md", TEA)
     library.write("coffee.md", COFFEE)
     await library.add()
     await library.stack.index.wipe()
     batches: list[int] = []
-    library.knowledge = library.opened()
-    assert await library.knowledge.catch_up(batches.append) == 2
+    assert await library.stack.indexing.catch_up(batches.append) == 2
     assert batches == [2]
-    assert await library.knowledge.catch_up() == 0
+    assert await library.stack.indexing.catch_up() == 0
     assert await library.found("sencha steeped")
 
 
@@ -212,6 +208,7 @@ async def test_a_chunk_removed_while_it_is_indexed_does_not_stay_in_the_index(li
 
     library.stack.index.put = put
     await library.add()
+    await library.stack.indexing.catch_up()
     assert await library.stack.index.count() == 0
     assert await row_count(library) == 0
 

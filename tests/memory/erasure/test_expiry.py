@@ -10,7 +10,6 @@ import pytest
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
-from memory.sql.jobs import UNINDEX
 
 if TYPE_CHECKING:
     from memory.records import Decision
@@ -29,14 +28,8 @@ def in_acme(user: str) -> Audience:
 
 
 async def indexed(stack: Stack, *ids: str | None) -> set[str]:
+    await stack.indexing.catch_up()
     return await stack.index.present([id for id in ids if id])
-
-
-async def run_jobs(stack: Stack) -> None:
-    while job := await stack.queue.claim(stack.clock.now):
-        assert job.kind == UNINDEX
-        await stack.index.remove(job.payload["ids"])
-        await stack.queue.done(job.id)
 
 
 # Expiry.
@@ -52,7 +45,7 @@ async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack
     assert await stack.found("Is Mickael ill?", "mickael") >= {"Mickael is ill"}
 
     stack.clock.move(seconds=1)
-    assert await indexed(stack, ill.id) == {ill.id}
+    assert await stack.index.present([str(ill.id)]) == {ill.id}
     assert "Mickael is ill" not in await stack.found("Is Mickael ill?", "mickael")
     assert await stack.known("mickael") == {"Mickael has a cat"}
 
@@ -74,6 +67,7 @@ async def test_the_purge_deletes_for_everybody_in_batches(
     stack.clock.move(days=1)
     assert len(await stack.forgetting.purge()) == 6
     assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
+    await stack.indexing.catch_up()
     assert await stack.index.count() == 0
 
 
@@ -81,18 +75,17 @@ async def test_the_purge_deletes_for_everybody_in_batches(
 @pytest.mark.parametrize("how", ["purge", "delete"])
 async def test_an_index_that_was_unavailable_is_cleaned_later(stack: Stack, how: str) -> None:
     decision = await stack.remember(SHOULDER, "mickael", ttl="7d")
+    await stack.indexing.catch_up()
     stack.index.away = True
     if how == "purge":
         stack.clock.move(days=7)
         assert len(await stack.forgetting.purge()) == 1
     else:
         await stack.forgetting.delete(await stack.the_memory("mickael"), "mickael")
-    assert await stack.queue.counts() == (1, 0)
-    stack.index.away = False
     # The index still has it and the database does not: the database decides.
-    assert await indexed(stack, decision.id) == {decision.id}
     assert await stack.known("mickael") == await stack.found("shoulder", "mickael") == set()
-    await run_jobs(stack)
+    stack.index.away = False
+    assert await stack.index.present([str(decision.id)]) == {decision.id}
     assert await indexed(stack, decision.id) == set()
     assert await stack.queue.counts() == (0, 0)
 
@@ -248,6 +241,7 @@ async def test_deleting_while_indexing_leaves_nothing_in_the_index(stack: Stack)
     deletions = [stack.forgetting.delete(boat, "mickael") for boat in boats]
     await asyncio.gather(stack.indexing.catch_up(), *deletions)
     assert await stack.known("mickael") == set()
+    await stack.indexing.catch_up()
     assert await stack.index.count() == 0
 
 

@@ -13,15 +13,16 @@ from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
-import qdrant_edge
 
 from memory.errors import IndexUnavailable
 from memory.index import Index, Point, Question
 from memory.index.embedded import folder as files
 from memory.index.embedded.index import EmbeddedIndex
+from memory.sql.changes import Position
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = frozenset({"user:anna"})
+HERE = Position(0, 7)
 
 WRITER = """
 import asyncio, sys
@@ -31,10 +32,16 @@ from types import SimpleNamespace
 from uuid import UUID
 from memory.index import Point
 from memory.index.embedded.index import EmbeddedIndex
+from memory.sql.changes import Position
+
+async def this_database():
+    return "this"
 
 async def main():
-    index = EmbeddedIndex(Path(sys.argv[1]), SimpleNamespace(name="one", dimension=4))
-    print("open", await index.refresh(), flush=True)
+    index = EmbeddedIndex(Path(sys.argv[1]), SimpleNamespace(name="one", dimension=4), this_database)
+    await index.ensure()
+    await index.advance(Position(0, 7))
+    print("open", flush=True)
     number = 1
     while True:
         now = datetime(2026, 11, 20, tzinfo=UTC)
@@ -47,8 +54,16 @@ asyncio.run(main())
 """
 
 
+async def this_database() -> str:
+    return "this"
+
+
+async def another_database() -> str:
+    return "another"
+
+
 def index_in(folder: Path, name: str = "one", dimension: int = 4) -> EmbeddedIndex:
-    return EmbeddedIndex(folder, SimpleNamespace(name=name, dimension=dimension))
+    return EmbeddedIndex(folder, SimpleNamespace(name=name, dimension=dimension), this_database)
 
 
 def a_point(number: int) -> Point:
@@ -60,139 +75,79 @@ def writing_to(folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-async def test_everything_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+async def with_points(folder: Path, count: int = 1) -> EmbeddedIndex:
+    index = index_in(folder)
+    await index.put([a_point(number) for number in range(1, count + 1)])
+    await index.advance(HERE)
+    return index
+
+
+async def test_one_that_was_closed_is_opened_as_it_was(tmp_path: Path) -> None:
+    await (await with_points(tmp_path, 40)).close()
+    index = index_in(tmp_path)
+    assert (await index.position(), await index.count()) == (HERE, 40)
+    assert not (index.folder / files.CLEAN).exists(), "until it is closed again"
+    await index.close()
+
+
+async def test_one_that_was_killed_is_made_anew(tmp_path: Path) -> None:
     with writing_to(tmp_path / "index") as writer:
         assert writer.stdout
-        generation = writer.stdout.readline().split()[1]
         for line in writer.stdout:
-            if line == "300\n":
+            if line == "100\n":
                 break
         writer.send_signal(signal.SIGKILL)
-        rest = writer.stdout.read().split()
-    acknowledged = max([300, *map(int, rest)])
-    index = index_in(tmp_path / "index")
-    wanted = [str(UUID(int=number)) for number in range(1, acknowledged + 1)]
-    assert await index.refresh() == generation
-    assert await index.present(wanted) == set(wanted)
-    found = await index.search(Question(ANNA, NOW, text="dog", limit=acknowledged + 10))
-    assert len(found.words) in {acknowledged, acknowledged + 1}
-    await index.close()
-
-
-async def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "index"
-    with writing_to(folder) as writer:
-        assert writer.stdout
-        writer.stdout.readline()
-        for call in (index_in(folder).count, index_in(folder, "two").count, index_in(folder).wipe):
-            with pytest.raises(IndexUnavailable) as refused:
-                await call()
-            assert str(refused.value) == (
-                f"the memory index in {folder} is in use by another hachi process; "
-                "stop it, or set QDRANT_URL so that several can share one"
-            )
-        assert "1\n" in (writer.stdout.readline(), writer.stdout.readline())
-        writer.kill()
         writer.stdout.read()
-
-
-async def test_nothing_is_opened_before_it_is_needed(tmp_path: Path) -> None:
-    await index_in(tmp_path / "index").close()
-    assert not (tmp_path / "index").exists()
-
-
-async def test_a_deleted_folder_is_made_again_as_another_generation(tmp_path: Path) -> None:
-    index = index_in(tmp_path / "deep" / "index")
-    await index.put([a_point(1)])
-    before = await index.refresh()
+    index = index_in(tmp_path / "index")
+    assert (await index.position(), await index.count()) == (None, 0)
     await index.close()
-    shutil.rmtree(tmp_path / "deep")
-    assert await index.refresh() != before
+
+
+async def test_one_that_has_not_followed_yet_is_made_anew(tmp_path: Path) -> None:
+    index = index_in(tmp_path)
+    await index.put([a_point(1)])
+    await index.close()
     assert await index.count() == 0
     await index.close()
 
 
-@pytest.mark.parametrize("part", ["segments", "wal", "edge_config.json"])
-async def test_a_lost_part_never_passes_for_the_same_index_without_its_points(
-    tmp_path: Path, part: str
-) -> None:
-    index = index_in(tmp_path)
-    await index.put([a_point(1)])
-    before = await index.refresh()
+@pytest.mark.parametrize("changed", ["embedder", "dimension", "database"])
+async def test_one_of_another_embedder_or_database_is_made_anew(tmp_path: Path, changed: str) -> None:
+    await (await with_points(tmp_path)).close()
+    name, dimension = ("two" if changed == "embedder" else "one"), (2 if changed == "dimension" else 4)
+    database = another_database if changed == "database" else this_database
+    index = EmbeddedIndex(tmp_path, SimpleNamespace(name=name, dimension=dimension), database)
+    assert (await index.position(), await index.count()) == (None, 0)
     await index.close()
-    place = tmp_path / part
+
+
+@pytest.mark.parametrize("damage", ["edge_config.json", "segments", "wal", "clean.json"])
+async def test_one_that_cannot_be_opened_is_made_anew(tmp_path: Path, damage: str) -> None:
+    index = await with_points(tmp_path)
+    await index.close()
+    place = tmp_path / "1" / damage
     place.unlink() if place.is_file() else shutil.rmtree(place)
-    assert await index.refresh() != before or await index.count() == 1
-    await index.close()
-
-
-async def test_another_dimension_rebuilds_beside_files_of_others(tmp_path: Path) -> None:
-    (tmp_path / "diary.txt").write_text("not ours")
-    first = index_in(tmp_path)
-    await first.refresh()
-    await first.close()
-    index = index_in(tmp_path, "two", 2)
-    await index.put([Point(str(UUID(int=1)), "memory", ANNA, "dogs", [1, 0], NOW)])
-    assert await index.count() == 1
-    await index.close()
-    assert (tmp_path / "diary.txt").read_text() == "not ours"
-
-
-def overwrite(folder: Path, pattern: str) -> None:
-    for file in folder.rglob(pattern):
-        file.write_bytes(b"\x7f" * file.stat().st_size)
-
-
-async def test_an_index_whose_points_would_take_no_change_is_made_anew(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    index = index_in(tmp_path)
-    await index.put([a_point(1), a_point(2)])
-    await index.close()
-    overwrite(tmp_path, "mutable_id_tracker.versions")
-
-    index = index_in(tmp_path)
-    assert await index.count() == 0, "every row is due again"
-    assert "points take no change" in caplog.text
-    await index.close()
-
-
-@pytest.mark.parametrize("damage", ["edge_config.json", "wal", "segments"])
-async def test_a_damaged_folder_is_told_and_made_anew(
-    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    index = index_in(tmp_path)
-    await index.put([a_point(1)])
-    before = await index.refresh()
-    await index.close()
-    place = tmp_path / damage
-    for file in [place] if place.is_file() else [f for f in place.rglob("*") if f.is_file()]:
-        file.write_bytes(b"\xff" * 64)
-    assert await index.count() == 0
-    assert await index.refresh() != before
-    [told] = caplog.messages
-    assert "is damaged" in told
-    assert "rebuilt from the database" in told
-    assert "\n" not in told
-    await index.put([a_point(1)])
-    assert await index.count() == 1
-    await index.close()
+    for _ in range(2):
+        position = await index.position()
+        assert await index.count() == (1 if position else 0)
+        await index.close()
 
 
 @pytest.mark.parametrize("garbage", ["a file for the folder", "folders for files", "random bytes"])
 async def test_an_index_is_made_whatever_the_folder_holds(tmp_path: Path, garbage: str) -> None:
-    folder = tmp_path / "index"
+    parent, folder = tmp_path / "index", tmp_path / "index" / "1"
+    names = ("edge_config.json", files.CLEAN, "wal", "copied")
     if garbage == "a file for the folder":
-        folder.write_text("not an index")
+        parent.write_text("not an index")
     elif garbage == "folders for files":
-        for name in ("edge_config.json", "seal.json", "wal", "copied"):
+        for name in names:
             (folder / name / "deep").mkdir(parents=True)
     else:
         (folder / "segments").mkdir(parents=True)
-        for name in ("edge_config.json", "seal.json", "segments/one", "wal", "copied"):
+        for name in (*names, "segments/one"):
             (folder / name).write_bytes(os.urandom(500))
     for rebuild in (True, False):
-        index = index_in(folder)
+        index = index_in(parent)
         if rebuild:
             await index.wipe()
         await index.put([a_point(1)])
@@ -200,42 +155,38 @@ async def test_an_index_is_made_whatever_the_folder_holds(tmp_path: Path, garbag
         await index.close()
 
 
-def zero_all(folder: Path, pattern: str) -> None:
-    for file in folder.rglob(pattern):
-        size = file.stat().st_size
-        os.truncate(file, 0)
-        os.truncate(file, size)
+async def test_nothing_is_opened_before_it_is_needed(tmp_path: Path) -> None:
+    await index_in(tmp_path / "index").close()
+    assert not (tmp_path / "index").exists()
 
 
-async def test_lost_points_and_filters_are_found_by_the_check_before_it_opens(tmp_path: Path) -> None:
-    """Edge opens these files without an error, and finds nothing."""
-    index = index_in(tmp_path)
-    await index.put([a_point(number) for number in range(1, 40)])
-    await index.optimise()
-    await index.close()
-    zero_all(tmp_path, "*-owners-map/tracker.dat")
-    found = await index.search(Question(ANNA, NOW, text="dogs", limit=100))
-    assert len(found.words) == await index.count(), "made anew, or repaired from the log"
-    await index.close()
+def folders(parent: Path) -> list[str]:
+    return sorted(path.name for path in parent.iterdir() if path.is_dir())
 
 
-async def test_a_closed_index_opens_without_a_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = index_in(tmp_path)
-    await index.put([a_point(1)])
-    await index.close()
-
-    async def unexpected(_: Path) -> str:
-        raise AssertionError("its files are as they were sealed")
-
-    monkeypatch.setattr(files, "damage", unexpected)
-    assert await index.count() == 1
-    await index.close()
+async def test_each_process_has_the_first_folder_that_no_other_holds(tmp_path: Path) -> None:
+    with writing_to(tmp_path) as writer:
+        assert writer.stdout
+        writer.stdout.readline()
+        second, third = await with_points(tmp_path), await with_points(tmp_path, 3)
+        assert [index.folder.name for index in (second, third)] == ["2", "3"]
+        writer.kill()
+        writer.stdout.read()
+    await third.optimise()
+    assert folders(tmp_path) == ["2", "3"], "1 is nobody's"
+    assert (await second.count(), await third.count()) == (1, 3)
+    for index in (second, third):
+        await index.close()
+    first = index_in(tmp_path)
+    await first.compact()
+    assert folders(tmp_path) == ["1"]
+    await first.close()
 
 
 async def test_a_nearly_full_disk_stops_writing_and_not_searching(tmp_path: Path) -> None:
     free = [files.RESERVE]
     space = SimpleNamespace(name="one", dimension=4)
-    index = EmbeddedIndex(tmp_path / "index", space, free=lambda _: free[0])
+    index = EmbeddedIndex(tmp_path / "index", space, this_database, free=lambda _: free[0])
     await index.put([a_point(1)])
     free[0] -= 1
     for write in (index.put([a_point(2)]), index.remove([a_point(1).id]), index.optimise(), index.compact()):
@@ -268,20 +219,6 @@ async def test_a_disk_that_is_really_full_does_not_end_the_process(small_disk: P
     index = index_in(small_disk / "index")
     with pytest.raises(IndexUnavailable, match="is nearly full"):
         await index.count()
-
-
-async def test_a_creation_cut_short_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cut_short(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(qdrant_edge.UpdateOperation, "upsert_points", cut_short, raising=False)
-        with pytest.raises(KeyboardInterrupt):
-            await index_in(tmp_path).refresh()
-    index = index_in(tmp_path)
-    await index.put([a_point(1)])
-    assert await index.count() == 1
-    await index.close()
 
 
 async def test_a_folder_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
@@ -336,31 +273,33 @@ ZOE = frozenset({"user:zoe"})
 
 
 async def with_one_removed(folder: Path) -> tuple[EmbeddedIndex, str]:
-    index = index_in(folder)
-    await index.put([a_point(number) for number in range(1, 200)])
+    index = await with_points(folder, 199)
     gone = str(UUID(int=999))
     await index.put([Point(gone, "memory", ZOE, "cats", [0, 1, 0, 0], NOW)])
-    assert await index.owned_by("user:zoe") == [gone]
     await index.remove([gone])
-    assert await index.owned_by("user:zoe") == []
     await index.optimise()
     return index, gone
 
 
-async def test_compacting_leaves_nothing_of_removed_points_in_the_files(tmp_path: Path) -> None:
+async def test_compacting_leaves_nothing_of_removed_points_in_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index, gone = await with_one_removed(tmp_path)
     assert holding(tmp_path, b"user:zoe"), "the engine keeps what was removed"
-    generation = await index.refresh()
+    await index.close()  # that it holds some is known to the next process
 
     assert await index.compact()
 
     assert holding(tmp_path, b"user:zoe") == holding(tmp_path, UUID(gone).bytes) == []
-    assert (await index.count(), await index.refresh()) == (199, generation)
+    assert (await index.count(), await index.position()) == (199, HERE)
     question = Question(ANNA, NOW, dense=[1, 0, 0, 0], text="dogs", limit=200)
     found = await index.search(question)
     assert (len(found.dense), len(found.words)) == (199, 199)
     await index.close()
-    assert await index_in(tmp_path).count() == 199
+    assert await index.count() == 199
+    monkeypatch.setattr(files, "clear", None)
+    assert await index.compact(), "nothing was removed since"
+    await index.close()
 
 
 async def test_what_changes_while_it_is_compacted_is_kept(tmp_path: Path) -> None:
@@ -374,30 +313,7 @@ async def test_what_changes_while_it_is_compacted_is_kept(tmp_path: Path) -> Non
     ids = [str(UUID(int=number)) for number in (1, 2, 199, 500)]
     assert await index.present(ids) == {ids[1], ids[3]}
     assert await index.count() == 198
-
-
-async def test_a_compaction_that_was_killed_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index, _ = await with_one_removed(tmp_path)
-    generation = await index.refresh()
-    rename = Path.rename
-    for renames in range(4):  # after so many files have changed places
-        left = iter(range(renames))
-
-        def killed(self: Path, target: Path, left: Iterator[int] = left) -> Path:
-            if next(left, None) is None:
-                raise KeyboardInterrupt
-            return rename(self, target)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "rename", killed)
-            with pytest.raises(KeyboardInterrupt):
-                await index.compact()
-        index = index_in(tmp_path)
-        assert (await index.count(), await index.refresh()) == (199, generation)
-    await index.compact()
-    assert not {"copying", "copied"} & set(os.listdir(tmp_path))
+    await index.close()
 
 
 async def test_an_index_that_is_closed_while_it_is_compacted_says_so(tmp_path: Path) -> None:
@@ -408,3 +324,4 @@ async def test_an_index_that_is_closed_while_it_is_compacted_says_so(tmp_path: P
     with pytest.raises(IndexUnavailable, match="closed while it was compacted"):
         await compacted
     assert await index.count() == 199
+    await index.close()

@@ -17,9 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_server import QdrantServer
 
-from memory.index import Index, Point, Question, Rankings, fingerprint_of
+from memory.index import CHUNKS, Index, Point, Question, Rankings, fingerprint_of
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.server import ServerIndex
+from memory.sql.changes import Position
+from memory.sql.engine import Database
 
 REAL = os.environ.get("QDRANT_URL"), os.environ.get("QDRANT_API_KEY")
 """As they are set outside, before the tests forget them."""
@@ -57,23 +59,21 @@ def space(name: str = "one", dimension: int = 4) -> Any:
 
 @pytest.fixture(params=["edge", "server"])
 async def backend(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: Database
 ) -> AsyncIterator[Opener]:
     monkeypatch.setattr("memory.index.server.SEARCH_SECONDS", 30)  # the small server is slow
     if request.param == "edge":
         async with AsyncExitStack() as closing:
-            yield _opener(closing, lambda name: EmbeddedIndex(tmp_path / "index", space(name)))
+            yield _opener(
+                closing, lambda name: EmbeddedIndex(tmp_path / "index", space(name), database.number)
+            )
         return
     async with AsyncExitStack() as closing:
         url, key = REAL
         url = url or (await closing.enter_async_context(QdrantServer.running())).url
         family = f"test-{uuid4().hex}"
         closing.push_async_callback(remove_collections, url, key, family)
-        yield _opener(closing, lambda name: ServerIndex.at(url, key, space(name), this_database, family))
-
-
-async def this_database() -> str:
-    return "0123456789ab"
+        yield _opener(closing, lambda name: ServerIndex.at(url, key, space(name), database, family))
 
 
 def _opener(closing: AsyncExitStack, make: Callable[[str], Index]) -> Opener:
@@ -206,7 +206,6 @@ async def test_more_points_than_go_in_one_request(index: Index) -> None:
     await index.put(points)
     everyone = {point.id for point in points}
     assert await index.present(list(everyone)) == everyone
-    assert set(await index.owned_by("user:anna")) == everyone
     await index.remove([point.id for point in points[1:]])
     assert await index.present(list(everyone)) == {points[0].id}
 
@@ -245,7 +244,7 @@ async def test_owners_of_any_characters_stay_apart(index: Index, odd: str) -> No
     mine = a_point(owners=frozenset({odd}), subjects=(odd,))
     await index.put([mine, a_point(owners=frozenset({"user:\ud801"})), a_point(owners=frozenset({"user:?"}))])
     found = await index.search(a_question(audience=frozenset({odd}), subjects=frozenset({odd})))
-    assert ids(found.dense) == await index.owned_by(odd) == [mine.id]
+    assert ids(found.dense) == [mine.id]
     twin = "user:\ud800" if odd == "user:\\ud800" else "user:\\ud800"
     if twin != odd:
         assert ids((await index.search(a_question(audience=frozenset({twin})))).dense) == []
@@ -274,35 +273,56 @@ async def test_a_vector_of_nothing_is_kept(index: Index) -> None:
     assert (await index.search(a_question())).dense == ()
 
 
-async def test_a_generation_lasts_until_the_index_is_wiped(backend: Opener) -> None:
-    index = backend()
-    first = await index.refresh()
+async def test_it_is_to_be_filled_until_it_has_followed_and_again_when_it_is_wiped(backend: Opener) -> None:
+    index, here = backend(), Position(7, 9)
+    await index.ensure()
+    assert await index.position() is None
+    assert await index.lease(NOW)
     await index.put([a_point()])
+    assert await index.advance(here)
+    await index.release()
     await index.close()
     again = backend()
-    assert await again.refresh() == first != ""
-    assert await again.count() == 1
+    assert (await again.position(), await again.count()) == (here, 1)
     await again.wipe()
-    assert (second := await again.refresh()) not in {"", first}
-    assert await again.count() == 0
+    assert (await again.position(), await again.count()) == (None, 0)
     await again.close()
-    assert await backend().refresh() == second
+    assert await backend().position() is None
 
 
 async def test_another_embedder_empties_the_index(backend: Opener) -> None:
-    generations = []
     for name in ("one", "two", "one"):
         index = backend(name)
-        generations.append(await index.refresh())
-        assert await index.count() == 0
+        await index.ensure()
+        assert (await index.position(), await index.count()) == (None, 0)
         await index.put([a_point()])
+        assert await index.lease(NOW)
+        await index.advance(Position(1, 1))
+        await index.release()
         await index.close()
-    assert len(set(generations)) == 3
+
+
+async def test_documents_are_found_by_questions_for_them_alone(index: Index) -> None:
+    fact, chunk = a_point("dogs bark"), a_point("dogs bark", kind="chunk")
+    await index.put([fact, chunk, *(a_point("birds sing", kind="chunk") for _ in range(9))])
+    assert ids((await index.search(a_question("dogs"))).words) == [fact.id]
+    found = await index.search(a_question("dogs", kinds=CHUNKS))
+    assert ids(found.words) == [chunk.id]
+    assert found.words[0].score > (await index.search(a_question("dogs"))).words[0].score
+
+
+async def test_a_point_without_a_vector_is_found_by_its_words(index: Index) -> None:
+    bare = a_point("dogs bark", dense=None)
+    await index.put([bare])
+    found = await index.search(a_question("dogs"))
+    assert (ids(found.words), found.dense) == ([bare.id], ())
 
 
 async def test_a_closed_index_closes_again_and_opens_again(index: Index) -> None:
     await index.close()
     await index.put([a_point()])
+    assert await index.lease(NOW)
+    await index.advance(Position(1, 1))
     await index.close()
     await index.close()
     assert await index.count() == 1

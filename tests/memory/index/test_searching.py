@@ -1,5 +1,6 @@
 """Searching without the index: the same hits and scores as the index has."""
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -25,7 +26,7 @@ WORDS = "dog cat skiing Lyon Paris guitar dentist שלום 猫が好き 🎸 bir
 @pytest.fixture
 async def index(tmp_path: Path) -> AsyncIterator[EmbeddedIndex]:
     space: Any = SimpleNamespace(name="one", dimension=4)
-    index = EmbeddedIndex(tmp_path / "index", space)
+    index = EmbeddedIndex(tmp_path / "index", space, lambda: asyncio.sleep(0, "any"))
     yield index
     await index.close()
 

@@ -3,8 +3,8 @@
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -19,6 +19,8 @@ from memory.errors import IndexUnavailable
 from memory.index import Point, Question, fingerprint_of
 from memory.index.server import SEARCH_SECONDS, ServerIndex
 from memory.process.breaker import FIRST_PAUSE, Breaker
+from memory.sql.changes import LEASE, Position
+from memory.sql.engine import Database
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
@@ -36,25 +38,37 @@ async def client() -> AsyncIterator[AsyncQdrantClient]:
     await client.close()
 
 
+Opener = Callable[..., ServerIndex]
 SPACE: Any = SimpleNamespace(name="one", dimension=4)
 
 
-async def this_database() -> str:
-    return "0123456789ab"
+class Renamed:
+    """A database with another identity."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def identity(self) -> str:
+        return "ba9876543210"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
 
 
-async def another_database() -> str:
-    return "ba9876543210"
+@pytest.fixture
+def index_on(client: AsyncQdrantClient, database: Database) -> Callable[..., ServerIndex]:
+    def index_on(space: Any = SPACE, family: str = "hachi", database: Any = database) -> ServerIndex:
+        return ServerIndex(lambda: client, "here", space, database, family)
+
+    return index_on
 
 
-def index_on(
-    client: AsyncQdrantClient, space: Any = SPACE, family: str = "hachi", database: Any = this_database
-) -> ServerIndex:
-    return ServerIndex(lambda: client, "here", space, database, family)
+@pytest.fixture
+def index_at(database: Database) -> Callable[..., ServerIndex]:
+    def index_at(url: str, key: str | None = None, **given: Any) -> ServerIndex:
+        return ServerIndex.at(url, key, SPACE, database, **given)
 
-
-def index_at(url: str, key: str | None = None, *, grpc_port: int | None = None) -> ServerIndex:
-    return ServerIndex.at(url, key, SPACE, this_database, grpc_port=grpc_port)
+    return index_at
 
 
 def closed_port() -> int:
@@ -64,27 +78,23 @@ def closed_port() -> int:
         return port
 
 
-async def test_replicas_that_start_together_agree_on_one_generation(client: AsyncQdrantClient) -> None:
-    assert len(set(await asyncio.gather(*(index_on(client).refresh() for _ in range(5))))) == 1
-
-
-async def test_many_that_need_it_at_once_open_it_once(client: AsyncQdrantClient) -> None:
+async def test_many_that_need_it_at_once_open_it_once(client: AsyncQdrantClient, database: Database) -> None:
     connected = []
 
     def connect() -> AsyncQdrantClient:
         connected.append(client)
         return client
 
-    index = ServerIndex(connect, "here", SPACE, this_database)
+    index = ServerIndex(connect, "here", SPACE, database)
     assert connected == []
     await asyncio.gather(*(index.count() for _ in range(10)))
     assert connected == [client]
 
 
 async def test_a_replica_that_loses_the_race_takes_what_the_other_made(
-    client: AsyncQdrantClient, monkeypatch: pytest.MonkeyPatch
+    client: AsyncQdrantClient, monkeypatch: pytest.MonkeyPatch, index_on: Opener
 ) -> None:
-    first = await index_on(client).refresh()
+    await index_on().put([Point(str(uuid4()), "memory", frozenset({"global"}), "x", [1, 0, 0, 0], NOW)])
     really, asked = client.collection_exists, []
 
     async def not_yet(name: str, **options: Any) -> bool:
@@ -92,68 +102,69 @@ async def test_a_replica_that_loses_the_race_takes_what_the_other_made(
         return len(asked) > 1 and await really(name, **options)
 
     monkeypatch.setattr(client, "collection_exists", not_yet)
-    second = index_on(client)
-    await second.count()
+    assert await index_on().count() == 1
     assert len(asked) == 2
-    assert await second.refresh() == first
 
 
-async def test_a_wipe_by_another_replica_is_seen_at_the_next_look(client: AsyncQdrantClient) -> None:
-    one, other = index_on(client), index_on(client)
-    before = await other.refresh()
-    await one.wipe()
-    assert await other.refresh() == await one.refresh() != before
+async def test_one_replica_makes_it_follow_until_it_lets_go_or_its_lease_ends(index_on: Opener) -> None:
+    one, other = index_on(), index_on()
+    assert await one.lease(NOW)
+    assert not await other.lease(NOW + LEASE)
+    assert await one.lease(NOW), "it renews its own"
+    assert await one.advance(Position(0, 1))
+    assert await other.position() == Position(0, 1)
+    await one.release()
+    assert await other.lease(NOW)
+    assert await one.lease(NOW + LEASE + timedelta(seconds=1)), "the other may have been killed"
+    assert not await other.advance(Position(0, 2))
+    assert await one.position() == Position(0, 1)
 
 
-async def test_a_lost_collection_is_made_again_at_the_next_look(client: AsyncQdrantClient) -> None:
-    index = index_on(client)
-    before = await index.refresh()
-    await client.delete_collection(index.collection)
-    assert await index.refresh() not in {"", before}
-    assert await index.count() == 0
-
-
-async def test_only_collections_of_the_same_database_and_family_are_dropped(
-    client: AsyncQdrantClient,
+async def test_a_lost_collection_is_made_again_to_be_filled(
+    client: AsyncQdrantClient, index_on: Opener
 ) -> None:
-    await index_on(client).refresh()
-    others = index_on(client, family="dog"), index_on(client, database=another_database)
+    index = index_on()
+    await index.ensure()
+    assert await index.lease(NOW)
+    await index.advance(Position(0, 1))
+    await client.delete_collection(index.collection)
+    await index.ensure()
+    assert (await index.position(), await index.count()) == (None, 0)
+
+
+async def test_only_collections_of_the_same_database_are_dropped(
+    client: AsyncQdrantClient, index_on: Opener, database: Database
+) -> None:
+    first = index_on()
+    await first.ensure()
+    others = index_on(family="dog"), index_on(database=Renamed(database))
     for other in others:
-        await other.refresh()
+        await other.ensure()
     names = {"hachi", "hachi-notes", "other", "hachi-fedcba987654"}
-    for name in names:
+    documents = first.collection.replace("hachi-", "hachi-knowledge-")
+    for name in (*names, documents):
         await client.create_collection(name, {})
-    kept = index_on(client, SimpleNamespace(name="two", dimension=4))
-    await kept.refresh()
+    kept = index_on(SimpleNamespace(name="two", dimension=4))
+    await kept.ensure()
     left = {found.name for found in (await client.get_collections()).collections}
     assert left == names | {index.collection for index in (kept, *others)}
 
 
-async def test_collections_of_earlier_versions_are_named(client: AsyncQdrantClient) -> None:
-    await index_on(client, database=another_database).refresh()
-    for name in ("hachi-fedcba987654", "hachi-knowledge-fedcba987654", "hachi-notes"):
-        await client.create_collection(name, {})
-    assert await index_on(client).obsolete() == ["hachi-fedcba987654"]
-    assert await index_on(client, family="hachi-knowledge").obsolete() == ["hachi-knowledge-fedcba987654"]
-
-
 @pytest.mark.parametrize("grpc", [True, False])
-async def test_a_server_that_is_down_is_told_with_its_address(
-    grpc: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_is_down_is_told_with_its_address(grpc: bool, index_at: Opener) -> None:
     port = closed_port()
     url = f"http://127.0.0.1:{port}"
     with pytest.raises(IndexUnavailable) as told:
-        await index_at(url, grpc_port=port if grpc else None).refresh()
+        await index_at(url, grpc_port=port if grpc else None).ensure()
     assert f"the memory index at {url} does not answer" in str(told.value)
     assert "start Qdrant there, or unset QDRANT_URL" in str(told.value)
     assert "\n" not in str(told.value)
 
 
-async def test_a_search_does_not_wait_for_a_server_that_hangs() -> None:
+async def test_a_search_does_not_wait_for_a_server_that_hangs(index_at: Opener) -> None:
     async with QdrantServer.running() as qdrant:
         index = index_at(qdrant.url)
-        await index.refresh()
+        await index.ensure()
         qdrant.hang()
         began = time.monotonic()
         for opened in (index, index_at(qdrant.url)):
@@ -163,9 +174,9 @@ async def test_a_search_does_not_wait_for_a_server_that_hangs() -> None:
         assert time.monotonic() - began < 2 * SEARCH_SECONDS + 1
 
 
-async def test_an_address_that_is_none_is_told() -> None:
+async def test_an_address_that_is_none_is_told(index_at: Opener) -> None:
     with pytest.raises(IndexUnavailable, match="QDRANT_URL '::::' cannot be read as an address"):
-        await index_at("::::").refresh()
+        await index_at("::::").ensure()
 
 
 @respx.mock
@@ -173,15 +184,15 @@ async def test_an_address_that_is_none_is_told() -> None:
     ("status", "words"),
     [(401, "refuses the key; set QDRANT_API_KEY"), (403, "refuses the key"), (503, "does not answer")],
 )
-async def test_a_refusal_is_told_without_the_key(status: int, words: str) -> None:
+async def test_a_refusal_is_told_without_the_key(status: int, words: str, index_at: Opener) -> None:
     respx.route(host="127.0.0.1").mock(httpx.Response(status, text="secret-key is wrong"))
     with pytest.raises(IndexUnavailable, match=words) as told:
-        await index_at(URL, "secret-key").refresh()
+        await index_at(URL, "secret-key").ensure()
     assert "secret-key" not in str(told.value)
 
 
 @respx.mock
-async def test_a_collection_that_vanished_in_the_middle_is_told() -> None:
+async def test_a_collection_that_vanished_in_the_middle_is_told(index_at: Opener) -> None:
     respx.route(host="127.0.0.1").mock(httpx.Response(404, text="no collection"))
     index = index_at(URL)
     index._client = AsyncQdrantClient(url=URL, check_compatibility=False)
@@ -195,10 +206,10 @@ async def test_a_collection_that_vanished_in_the_middle_is_told() -> None:
 
 @respx.mock
 async def test_a_server_that_did_not_answer_is_left_alone_for_a_moment_and_then_tried_again(
-    clock: Any,
+    clock: Any, index_at: Opener
 ) -> None:
     asked = respx.route(host="127.0.0.1").mock(side_effect=httpx.ReadTimeout("too long"))
-    index = ServerIndex.at(URL, "key", SPACE, this_database, breaker=Breaker("index", clock, failures=1))
+    index = index_at(URL, "key", breaker=Breaker("index", clock, failures=1))
     for _ in range(3):
         with pytest.raises(IndexUnavailable, match="too long"):
             await index.count()
@@ -210,22 +221,22 @@ async def test_a_server_that_did_not_answer_is_left_alone_for_a_moment_and_then_
 
 
 @respx.mock
-async def test_a_creation_that_fails_is_not_taken_for_a_lost_race() -> None:
+async def test_a_creation_that_fails_is_not_taken_for_a_lost_race(index_at: Opener) -> None:
     respx.get(path__regex=".*/exists").mock(
         httpx.Response(200, json={"result": {"exists": False}, "status": "ok", "time": 0.1})
     )
     respx.put(host="127.0.0.1").mock(httpx.Response(507, text="disk full"))
     with pytest.raises(IndexUnavailable, match="507"):
-        await index_at(URL).refresh()
+        await index_at(URL).ensure()
 
 
 @respx.mock
-async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtered() -> None:
+async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtered(index_at: Opener) -> None:
     ok = {"result": True, "status": "ok", "time": 0.1}
     updated = {"result": {"operation_id": 1, "status": "completed"}, "status": "ok", "time": 0.1}
     exists = {"result": {"exists": False}, "status": "ok", "time": 0.1}
     respx.get(path__regex=".*/exists").mock(httpx.Response(200, json=exists))
-    made = respx.put(path__regex="/collections/hachi-0123456789ab-[0-9a-f]{12}$").mock(
+    made = respx.put(path__regex="/collections/hachi-[0-9a-f]{12}-[0-9a-f]{12}$").mock(
         httpx.Response(200, json=ok)
     )
     fields = respx.put(path__regex=".*/index").mock(httpx.Response(200, json=updated))
@@ -236,7 +247,7 @@ async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtere
         httpx.Response(200, json={"result": {"collections": []}, "status": "ok", "time": 0.1})
     )
     index = index_at(URL)
-    assert await index.refresh() == "a-generation"
+    await index.ensure()
     await index.close()
     sent = httpx.Response(200, content=made.calls[0].request.content).json()
     assert sent["hnsw_config"] == {"m": 0, "payload_m": 16}
@@ -261,7 +272,6 @@ COLLECTION: dict[str, Any] = {
             "default_segment_number": 0,
             "flush_interval_sec": 5,
         },
-        "metadata": {"generation": "a-generation"},
     },
     "payload_schema": {"kind": {"data_type": "keyword", "points": 0}},
 }

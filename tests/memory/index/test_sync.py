@@ -1,31 +1,32 @@
-"""Keeping the index in step with the database."""
+"""The index follows the log of changes, and searches read what it has not followed."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import sqlalchemy as sa
+from sqlalchemy import func, select
 
 from memory.audience import Audience
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.compare import content_key
-from memory.index import Point, Question
-from memory.index.sync import catching_up
-from memory.sql.memories import link
-from memory.sql.tables import active_conversations
+from memory.index import Question
+from memory.index import sync as module
+from memory.index.embedded.index import EmbeddedIndex
+from memory.sql import changes
+from memory.sql.owner_links import link
+from memory.sql.tables import vectors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
+    from memory.index import Point
     from memory.index.embedders.bundled import BundledEmbedder
     from memory.sql.engine import Database
     from tests.memory.conftest import Stack, StackBuilder, WordsEmbedder
-
-    Act = Callable[[], Awaitable[object]]
 
 ANNA = Audience.of("anna")
 
@@ -42,7 +43,11 @@ async def found_by_words(stack: Stack, words: str) -> set[str]:
 
 
 def around_the_next_put(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch, *, before: Act | None = None, after: Act | None = None
+    stack: Stack,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    before: Callable[[], Awaitable[object]] | None = None,
+    after: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
     """Somebody acts just before or just after the next points reach the index."""
     put = stack.index.put
@@ -59,72 +64,76 @@ def around_the_next_put(
     monkeypatch.setattr(stack.index, "put", with_somebody_else, raising=False)
 
 
-async def delete_the_memory(stack: Stack) -> None:
-    await stack.forgetting.delete(await stack.the_memory(), "anna")
+async def fill(stack: Stack) -> None:
+    await stack.remember("Anna has a cat")
+    await stack.remember("Anna is ill", ttl="7d")
+    await stack.receive("I have a cat")
+    await stack.summarise("Anna told of her cat")
 
 
-async def test_what_is_remembered_is_found_at_once(stack: Stack) -> None:
+CAT = {"Anna has a cat", "I have a cat", "Anna told of her cat"}
+
+
+async def test_what_is_written_is_found_at_once_and_followed_later(stack: Stack) -> None:
+    await fill(stack)
+    assert await stack.found("cat") >= CAT
+    assert stack.recall.without_index is None
     await stack.indexing.catch_up()
+    assert await stack.indexing.due() == await stack.indexing.catch_up() == 0
+    assert await stack.index.count() == await stack.indexing.rows() == 4
+
+
+async def test_without_being_followed_the_same_scores_are_found(stack: Stack) -> None:
+    """The rarity of words is that among all of a reader's rows."""
+    for number in range(9):
+        await stack.remember(f"Anna has boat number {number}", subjects=(str(number),))
+    await stack.indexing.catch_up()
+    await stack.remember("Anna has a cat and a boat")
+    before = [(hit.content, hit.score) for hit in await stack.search("cat boat")]
+    await stack.indexing.catch_up()
+    assert [(hit.content, hit.score) for hit in await stack.search("cat boat")] == before
+
+
+async def test_what_follows_on_its_own_after_a_moment(stack: Stack) -> None:
     decision = await stack.remember("Anna has a cat")
+    await asyncio.wait_for(stack.indexing.wake(hurry=True), 10)
     assert await in_index(stack, decision.id) == {decision.id}
-    assert await stack.found("cat") == {"Anna has a cat"}
-
-
-async def test_what_waits_is_put_once(stack: Stack) -> None:
-    stack.index.away = True
-    decision = await stack.remember("Anna has a cat")
-    message = await stack.receive("I have a cat")
-    stack.index.away = False
-    assert await stack.indexing.due() == 2
-    told: list[int] = []
-    assert await stack.indexing.catch_up(told.append) == 2
-    assert sum(told) == 2
-    assert await in_index(stack, decision.id, message) == {decision.id, message}
     assert await stack.indexing.due() == 0
-    assert await stack.indexing.catch_up() == 0
 
 
-async def test_more_than_a_batch_is_put_batch_by_batch(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    stack.index.away = True
-    for number in range(7):
-        await stack.receive(f"message {number}")
-        await stack.summarise(f"Anna paints boat {number}", conversation=str(number))
-    for number in range(5):
-        await stack.remember(f"Anna has {number} cats", subjects=(str(number),))
-    stack.index.away = False
-    monkeypatch.setattr("memory.index.sync.index_sync.BATCH", 3)
-    told: list[int] = []
-    assert await stack.indexing.catch_up(told.append) == 19
-    assert told == [9, 8, 2]
-    assert await stack.index.count() == 19
-    assert await stack.indexing.due("") == 19
-
-
-async def test_what_many_facts_have_shown_is_marked_on_the_way(
+async def test_more_than_a_batch_is_followed_batch_by_batch(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.index.sync.index_sync.BATCH", 8)
-    for number in range(5):
-        await stack.remember(f"Anna has {number} cats", subjects=(str(number),))
-    assert await stack.indexing.due() < 5
+    monkeypatch.setattr(module, "BATCH", 3)
+    for number in range(7):
+        await stack.receive(f"message {number}")
+    told: list[int] = []
+    assert await stack.indexing.catch_up(told.append) == 7
+    assert told == [3, 3, 1]
+    assert await stack.index.count() == 7
 
 
-async def test_expired_and_superseded_facts_are_not_put_and_are_taken_out(
-    stack: Stack,
-) -> None:
+async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) -> None:
     old = await stack.remember("Mickael broke his shoulder")
     expired = await stack.remember("Mickael is ill", ttl="1d")
-    stack.clock.move(days=1)
-    new = await stack.remember("Mickael broke his shoulder on 10 January 2026")
+    gone = await stack.remember("Anna has a cat")
     await stack.indexing.catch_up()
-    assert await in_index(stack, old.id, expired.id, new.id) == {new.id}
-    assert await stack.indexing.due() == 0
+    stack.clock.move(days=1)
+    new = await stack.remember("Mickael broke his shoulder on 10 January 2026", replaces=old.id)
+    [cat] = [memory for memory in await stack.memories() if memory.id == gone.id]
+    await stack.forgetting.delete(cat, "anna")
+    await stack.forgetting.purge()
+    await stack.indexing.catch_up()
+    assert await in_index(stack, old.id, expired.id, gone.id, new.id) == {new.id}
 
 
 async def test_owners_of_a_fact_change_in_the_index_too(stack: Stack) -> None:
     await stack.remember("The office has moved to Lyon", "anna", "acme")
+    await stack.indexing.catch_up()
     await stack.remember("The office has moved to Lyon", "ben", "acme")
-    assert await stack.found("where is the office?", "ben") == {"The office has moved to Lyon"}
+    for _ in range(2):
+        assert await stack.found("where is the office?", "ben") == {"The office has moved to Lyon"}
+        await stack.indexing.catch_up()
 
 
 async def test_a_window_is_drawn_again_when_a_neighbour_arrives(stack: Stack) -> None:
@@ -148,12 +157,22 @@ async def test_a_window_shows_nothing_of_another_persons_private_messages(stack:
     assert await found_by_words(stack, "1234") == set()
 
 
-async def test_what_changed_while_it_was_put_is_put_again(
+async def test_a_summary_is_put_as_it_is_now(stack: Stack) -> None:
+    id = await stack.summarise("Anna paints her boat")
+    await stack.indexing.catch_up()
+    assert await found_by_words(stack, "boat") == {id}
+    await stack.summarise("Anna paints her fence")
+    await stack.indexing.catch_up()
+    assert (await found_by_words(stack, "boat"), await found_by_words(stack, "fence")) == (set(), {id})
+    await stack.summarise("  ")
+    await stack.indexing.catch_up()
+    assert await in_index(stack, id) == set()
+
+
+async def test_what_changes_while_it_is_put_is_followed_once_more(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stack.index.away = True
     decision = await stack.remember("The office has moved to Lyon", "anna")
-    stack.index.away = False
 
     async def ben_says_it_too() -> None:
         async with stack.database.write() as connection:
@@ -162,7 +181,6 @@ async def test_what_changed_while_it_was_put_is_put_again(
 
     around_the_next_put(stack, monkeypatch, after=ben_says_it_too)
     await stack.indexing.catch_up()
-    assert await stack.indexing.due() == 1
     await stack.indexing.catch_up()
     assert await stack.found("where is the office?", "ben") == {"The office has moved to Lyon"}
 
@@ -170,205 +188,198 @@ async def test_what_changed_while_it_was_put_is_put_again(
 async def test_what_is_deleted_while_it_is_put_leaves_no_point(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stack.index.away = True
     decision = await stack.remember("Anna has a cat")
-    stack.index.away = False
-    around_the_next_put(stack, monkeypatch, before=lambda: delete_the_memory(stack))
-    await stack.indexing.catch_up()
-    assert await in_index(stack, decision.id) == set()
-
-
-@pytest.mark.parametrize("part", ["index", "embedder"])
-async def test_what_comes_while_a_part_is_away_is_caught_up_when_it_is_back(stack: Stack, part: str) -> None:
-    await stack.indexing.catch_up()
-    getattr(stack, part).away = True
-    await stack.remember("Anna has a cat")
-    await stack.receive("I have a cat")
-    await stack.summarise("Anna told of her cat")
-    with pytest.raises((IndexUnavailable, EmbedderUnavailable)):
-        await stack.indexing.catch_up()
-    await stack.indexing.try_to_catch_up()
-    getattr(stack, part).away = False
-    assert await stack.found("cat") == {"Anna has a cat", "I have a cat", "Anna told of her cat"}
-    assert await stack.indexing.due() == 0
-
-
-async def test_what_an_earlier_process_left_is_found(
-    stack: Stack, build_stack: StackBuilder, bundled: BundledEmbedder
-) -> None:
-    stack.index.away = True
-    await stack.remember("Anna has a cat")
-    await stack.summarise("Anna told of her cat")
-    stack.index.away = False
-    later = await build_stack(stack.database, bundled, stack.index)
-    assert await later.found("cat") == {"Anna has a cat", "Anna told of her cat"}
-
-
-async def test_what_is_deleted_just_before_it_is_shown_leaves_no_point(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await stack.indexing.catch_up()
-    around_the_next_put(stack, monkeypatch, before=lambda: delete_the_memory(stack))
-    decision = await stack.remember("Anna has a cat")
-    assert await in_index(stack, decision.id) == {decision.id}
-    await stack.indexing.catch_up()
-    assert await in_index(stack, decision.id) == set()
-
-
-# Summaries of conversations.
-
-
-async def test_a_summary_is_put_as_it_is_now(stack: Stack) -> None:
-    id = await stack.summarise("Anna paints her boat")
-    assert await stack.indexing.due() == 1
-    assert await stack.indexing.catch_up() == 1
-    assert await found_by_words(stack, "boat") == {id}
-    await stack.summarise("Anna paints her fence")
-    assert await stack.indexing.catch_up() == 1
-    assert await found_by_words(stack, "boat") == set()
-    assert await found_by_words(stack, "fence") == {id}
-    assert await stack.indexing.due() == await stack.indexing.catch_up() == 0
-    await stack.summarise("  ")
-    assert await stack.indexing.catch_up() == 1
-    assert await in_index(stack, id) == set()
-
-
-async def test_a_summary_that_changes_while_it_is_put_is_put_again(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await stack.summarise("Anna paints her boat")
-    around_the_next_put(stack, monkeypatch, after=lambda: stack.summarise("Anna paints her fence"))
-    await stack.indexing.catch_up()
-    assert await stack.indexing.due() == 1
-    await stack.indexing.catch_up()
-    assert len(await found_by_words(stack, "fence")) == 1
-
-
-async def test_a_summary_that_is_deleted_while_it_is_put_leaves_no_point(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    id = await stack.summarise("Anna paints her boat")
 
     async def delete_it() -> None:
-        async with stack.database.write() as connection:
-            await connection.execute(sa.delete(active_conversations))
+        await stack.forgetting.delete(await stack.the_memory(), "anna")
 
     around_the_next_put(stack, monkeypatch, before=delete_it)
     await stack.indexing.catch_up()
-    assert await in_index(stack, id) == set()
+    await stack.indexing.catch_up()
+    assert await in_index(stack, decision.id) == set()
 
 
 async def test_many_catching_up_at_once_do_it_once(stack: Stack) -> None:
-    stack.index.away = True
     for number in range(5):
         await stack.remember(f"Anna has {number} cats", subjects=(str(number),))
-    stack.index.away = False
-    assert sorted(await asyncio.gather(*(stack.indexing.catch_up() for _ in range(4)))) == [0, 0, 0, 5]
+    await stack.indexing.stop()
+    await asyncio.gather(*(stack.indexing.catch_up() for _ in range(4)))
+    assert await stack.indexing.catch_up() == 0
 
 
-# An index that is gone, or made for another embedder.
+# A part that is away.
 
 
-async def fill(stack: Stack) -> None:
-    await stack.remember("Anna has a cat")
-    await stack.remember("Anna is ill", ttl="7d")
-    await stack.receive("I have a cat")
-    await stack.summarise("Anna told of her cat")
+@pytest.mark.parametrize("part", ["index", "embedder"])
+async def test_what_comes_while_a_part_is_away_is_found_and_followed_when_it_is_back(
+    stack: Stack, part: str
+) -> None:
     await stack.indexing.catch_up()
+    getattr(stack, part).away = True
+    await fill(stack)
+    with pytest.raises((IndexUnavailable, EmbedderUnavailable)):
+        await stack.indexing.catch_up()
+    await stack.indexing.try_to_catch_up()
+    assert await stack.found("cat") == CAT
+    assert stack.recall.without_index
+    getattr(stack, part).away = False
+    assert await stack.found("cat") >= CAT
+    assert stack.recall.without_index is None
+    assert await stack.indexing.due() == 0
 
 
-async def test_a_deleted_index_is_rebuilt_from_the_database(
+# An index that cannot follow is filled.
+
+
+async def test_a_new_index_and_one_that_was_emptied_are_filled_from_the_rows(
     database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
 ) -> None:
     stack = await build_stack(database, bundled)
     await fill(stack)
+    assert await stack.found("cat") >= CAT
     await stack.index.close()
     shutil.rmtree(tmp_path / "index")
     later = await build_stack(database, bundled)
     assert await later.indexing.due() == 4
-    assert await later.found("cat") >= {"Anna has a cat", "I have a cat", "Anna told of her cat"}
-    assert await later.index.count() == 4
-    assert await later.indexing.due() == 0
+    assert await later.found("cat") >= CAT
+    assert (await later.index.count(), await later.indexing.due()) == (4, 0)
+    await later.index.wipe()
+    told: list[int] = []
+    assert await later.indexing.catch_up(told.append) == sum(told) == 4
+    assert await later.indexing.catch_up(anew=True) == await later.index.count() == 4
 
 
-async def test_another_embedder_has_the_index_rebuilt(
-    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, words_embedder: WordsEmbedder
+async def test_an_index_that_is_behind_a_log_that_was_cut_is_filled(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stack = await build_stack(database, bundled)
     await fill(stack)
-    await stack.index.close()
-    later = await build_stack(database, words_embedder)
-    assert await later.indexing.due() == 4
-    assert await later.found("cat") >= {"Anna has a cat", "I have a cat", "Anna told of her cat"}
-    await later.index.close()
-    back = await build_stack(database, bundled)
-    assert await back.indexing.catch_up() == 4
-    await back.index.wipe()
-    assert await back.indexing.catch_up() == await back.index.count() == 4
-
-
-async def test_an_older_index_beside_a_newer_database_is_noticed_and_rebuilt(
-    stack: Stack, build_stack: StackBuilder, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def started() -> Stack:
-        one = await build_stack(stack.database, stack.embedder.real)
-        await one.indexing.begin()
-        return one
-
-    first = await started()
-    await first.remember("Anna has a cat")
-    await first.indexing.catch_up()
-    await first.index.close()
-    shutil.copytree(tmp_path / "index", tmp_path / "older")
-    second = await started()
-    await second.remember("Anna plays chess")
-    await second.indexing.catch_up()
-    assert (await second.indexing.compare()).fits
-    await second.index.close()
-    shutil.rmtree(tmp_path / "index")
-    shutil.move(tmp_path / "older", tmp_path / "index")
-    third = await started()
-    assert "does not fit the database (1 points for 2 rows" in caplog.text
-    assert await third.found("chess") == {"Anna plays chess"}
-    assert (await third.indexing.compare()).fits
-    await third.index.close()
-
-
-async def test_points_that_show_something_else_are_noticed_once_a_day_and_rebuilt(stack: Stack) -> None:
-    decision = await stack.remember("Anna has a cat")
+    monkeypatch.setattr(changes, "KEPT", 1)
     await stack.indexing.catch_up()
-    [memory] = await stack.memories()
-    [vector] = await stack.embedder.embed(["Ben has a dog"])
-    owners = frozenset({"user:ben"})
-    await stack.index.put(
-        [Point(str(decision.id), "memory", owners, "Ben has a dog", vector, memory.created_at)]
-    )
-    found = await stack.indexing.compare()
-    assert (found.fits, found.differing) == (False, 1)
-    await stack.indexing.check()
-    assert (await stack.indexing.compare()).fits
-    assert await stack.found("cat") == {"Anna has a cat"}
+    await stack.indexing.tidy()
+    assert await stack.indexing.catch_up() == 0, "it has followed"
+    await stack.index.advance(changes.START)
+    assert await stack.indexing.catch_up() == await stack.index.count() == 4
 
 
-async def test_what_waits_to_leave_the_index_is_no_misfit(stack: Stack) -> None:
-    await stack.remember("Anna has a cat")
-    await stack.indexing.catch_up()
-    stack.index.away = True
-    await delete_the_memory(stack)
-    stack.index.away = False
-    assert (await stack.indexing.compare()).fits
-
-
-async def test_a_long_rebuild_goes_on_in_the_background_while_searches_read_the_newest_rows(
+async def test_a_long_fill_goes_on_in_the_background_while_searches_read_the_newest_rows(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stack.remember("Anna has a cat")
-    monkeypatch.setattr(catching_up, "PATIENCE", 0)
+    monkeypatch.setattr(module, "PATIENCE", 0)
     await stack.index.wipe()
-    stack.indexing.begun = False  # as at a start
     assert await stack.found("cat") == {"Anna has a cat"}
-    assert stack.recall.without_index == catching_up.BUILDING
-    await stack.indexing.catch_up()
-    await stack.indexing.try_to_catch_up()
+    assert stack.recall.without_index == module.BUILDING
+    await stack.indexing.wake()
     assert await stack.found("cat") == {"Anna has a cat"}
     assert stack.recall.without_index is None
+
+
+async def test_more_changes_than_a_search_reads_are_found_among_the_newest_rows(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stack.indexing.catch_up()
+    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    await fill(stack)
+    await stack.indexing.stop()
+    assert await stack.found("cat") == CAT
+
+
+# Vectors beside the rows.
+
+
+class Counting:
+    """An embedder that notes what it embeds."""
+
+    def __init__(self, real: Any, name: str) -> None:
+        self.name, self.real, self.texts = name, real, list[str]()
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        self.texts += texts
+        return await self.real.embed(texts)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+async def embedders_stored(database: Database) -> dict[str, int]:
+    rows = await database.rows(select(vectors.c.embedder, func.count()).group_by(vectors.c.embedder))
+    return {row[0]: row[1] for row in rows}
+
+
+async def test_an_index_is_filled_from_the_stored_vectors_and_another_embedders_are_made_once(
+    database: Database, build_stack: StackBuilder, words_embedder: WordsEmbedder, tmp_path: Path
+) -> None:
+    one, two = Counting(words_embedder, "one"), Counting(words_embedder, "two")
+    stack = await build_stack(database, one)
+    await fill(stack)
+    await stack.indexing.catch_up()
+    assert one.texts.count("Anna has a cat") == 1, "the fact's vector was stored with it"
+    assert await embedders_stored(database) == {"one": 5}
+    one.texts.clear()
+    assert await stack.indexing.catch_up(anew=True) == 4
+    assert (await stack.index.count(), one.texts) == (4, [])
+    await stack.index.close()
+
+    later = await build_stack(database, two)
+    assert await later.found("cat") >= CAT
+    await later.indexing.catch_up()
+    assert await embedders_stored(database) == {"two": 5}, "those of the other are deleted"
+    assert two.texts.count("Anna has a cat") == 1
+    found = await later.index.search(
+        Question(ANNA.keys, later.clock.now, (await two.embed(["cat"]))[0], limit=9)
+    )
+    assert len(found.dense) == 4
+
+
+async def test_words_are_there_before_the_vectors_of_another_embedder(
+    database: Database, build_stack: StackBuilder, words_embedder: WordsEmbedder, tmp_path: Path
+) -> None:
+    stack = await build_stack(database, Counting(words_embedder, "one"))
+    await fill(stack)
+    stack.embedder.away = True
+    with pytest.raises(EmbedderUnavailable):
+        await stack.indexing.catch_up(anew=True)
+    assert len(await found_by_words(stack, "cat")) == 3
+    assert await stack.index.position() is None, "it is filled again"
+
+
+async def test_the_vectors_of_what_is_forgotten_go_with_it(
+    database: Database, build_stack: StackBuilder, words_embedder: WordsEmbedder
+) -> None:
+    stack = await build_stack(database, Counting(words_embedder, "one"))
+    await stack.remember("Anna has a cat")
+    await stack.forgetting.delete(await stack.the_memory(), "anna")
+    assert await embedders_stored(database) == {}
+
+
+# Several processes.
+
+
+async def test_three_processes_of_one_folder_find_at_once_what_another_wrote_or_forgot(
+    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
+) -> None:
+    indexes = [EmbeddedIndex(tmp_path / "index", bundled, database.number) for _ in range(3)]
+    processes = [await build_stack(database, bundled, index) for index in indexes]
+    for process in processes:
+        await process.found("anything")
+    assert [index.folder.name for index in indexes] == ["1", "2", "3"]
+    await each_finds_what_another_wrote(processes)
+
+
+async def each_finds_what_another_wrote(processes: Sequence[Stack]) -> None:
+    for number, writer in enumerate(processes):
+        fact = f"Anna has boat number {number}"
+        await writer.remember(fact, subjects=(str(number),))
+        await writer.receive(f"I painted barn {number}")
+        for reader in processes:
+            assert fact in await reader.found(f"boat {number}")
+            assert f"I painted barn {number}" in await reader.found(f"barn {number}")
+            assert reader.recall.without_index is None
+    for number, forgetter in enumerate(processes):
+        [boat] = [m for m in await forgetter.memories() if m.content.endswith(str(number))]
+        await forgetter.forgetting.delete(boat, "anna")
+        for reader in processes:
+            assert boat.content not in await reader.found(f"boat {number}")
+    for process in processes:
+        await process.indexing.catch_up()
+        assert await process.index.count() == 3

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from memory.sql.engine import Database
-from memory.sql.jobs import CLAIM, FORGET_OUTSIDE, MAX_ATTEMPTS, REMIND, UNINDEX, Job, JobQueue
+from memory.sql.jobs import CLAIM, FORGET_OUTSIDE, MAX_ATTEMPTS, REMIND, Job, JobQueue
 from memory.sql.tables import work
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack)
     assert (await claim(stack, stuck)).attempts == 1
 
 
-@pytest.mark.parametrize("kind", [FORGET_OUTSIDE, UNINDEX])
+@pytest.mark.parametrize("kind", [FORGET_OUTSIDE])
 async def test_what_was_forgotten_is_never_given_up(stack: Stack, kind: str) -> None:
     async with stack.database.write() as connection:
         id = await stack.queue.add(connection, kind, "anna", {}, stack.clock.now)

@@ -15,9 +15,8 @@ from memory.erasure import memory_removal
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.records import Memory
+from memory.sql.changes import ChangeLog
 from memory.sql.engine.errors import Overtaken
-from memory.sql.indexing import count_due
-from memory.sql.memory_rows import UNINDEXED_CANDIDATES
 from memory.sql.owner_links import link
 from memory.sql.tables import memories, memory_owners
 
@@ -181,27 +180,28 @@ async def test_holders_are_those_of_the_owners_who_have_the_very_words(stack: St
     }
 
 
-async def test_candidates_are_those_named_and_those_that_wait_for_the_index(stack: Stack) -> None:
-    async def candidates(*ids: str) -> set[str]:
+async def test_candidates_are_those_named_and_those_written_since_the_mark(stack: Stack) -> None:
+    log = ChangeLog(stack.database)
+
+    async def candidates(mark: str | None, *ids: str) -> set[str]:
         async with stack.database.write() as connection:
-            found = await stack.store.candidates(connection, ids, ["user:anna"], stack.clock.now)
+            found = await stack.store.candidates(connection, ids, ["user:anna"], stack.clock.now, mark)
         return {memory.content for memory in found}
 
-    indexed = await keep(stack, "indexed")
-    await stack.store.mark_indexed({indexed.id: 0}, "g1")
-    await keep(stack, "waiting")
+    named, other = await keep(stack, "named"), await keep(stack, "other")
+    mark = await log.mark()
+    await keep(stack, "new")
     foreign = await keep(stack, "ben's", "user:ben")
     expired = await keep(stack, "expired", expires_at=stack.clock.now)
     superseded = await keep(stack, "superseded")
     await give_way(stack, superseded, "user:anna")
-    assert await candidates() == {"waiting"}
-    assert await candidates(indexed.id, foreign.id, expired.id, superseded.id) == {"indexed", "waiting"}
-    for number in range(UNINDEXED_CANDIDATES):
-        await keep(stack, f"fact {number}", created_at=stack.clock.now + timedelta(seconds=1))
-    assert await candidates(indexed.id) == {
-        "indexed",
-        *(f"fact {number}" for number in range(UNINDEXED_CANDIDATES)),
-    }
+    assert await candidates(mark) == {"new"}
+    assert await candidates(mark, named.id, foreign.id, expired.id, superseded.id) == {"named", "new"}
+    assert await candidates(None, other.id) == {"other"}
+    async with stack.database.write() as connection:
+        await link(connection, foreign.id, ["user:anna"], content_key("ben's"))
+    assert await candidates(mark) == {"new", "ben's"}
+    assert await candidates(await log.mark()) == set()
 
 
 # Saying it again.
@@ -224,15 +224,15 @@ async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -
     assert await refreshed(expires_at=week) == (0.75, None)
 
 
-async def test_only_what_the_index_shows_makes_a_memory_due_again(stack: Stack) -> None:
+async def test_only_what_the_index_shows_is_written_in_the_log(stack: Stack) -> None:
     memory = await keep(stack, "a fact", expires_at=stack.clock.now + timedelta(days=7))
-    await stack.store.mark_indexed({memory.id: 0}, "g1")
+    await stack.logged()
     async with stack.database.write() as connection:
         await stack.store.refresh(connection, memory, importance=0.9)
-    assert await count_due(stack.database, "g1", memories) == 0
+    assert await stack.logged() == []
     async with stack.database.write() as connection:
         await stack.store.refresh(connection, memory, expires_at=None)
-    assert await count_due(stack.database, "g1", memories) == 1
+    assert await stack.logged() == [("memory", memory.id)]
 
 
 async def test_what_was_deleted_meanwhile_is_not_taken_for_refreshed(stack: Stack) -> None:
@@ -252,67 +252,24 @@ async def test_being_recalled_is_noted(stack: Stack) -> None:
     assert uses == {"a fact": (2, stack.clock.now), "another": (1, stack.clock.now)}
 
 
-# What the index is given.
+# What the index is told.
 
 
-async def test_every_change_that_shows_in_the_index_makes_a_memory_due(stack: Stack) -> None:
+async def test_every_change_that_shows_in_the_index_is_written_in_the_log(stack: Stack) -> None:
     memory = await keep(stack, "a fact")
-
-    async def due_again() -> bool:
-        due = await stack.store.unindexed("g1", 10)
-        await stack.store.mark_indexed({memory.id: revision for memory, revision in due}, "g1")
-        return [memory.id for memory, _ in due] == [memory.id]
-
-    assert await due_again()
-    assert not await due_again()
+    once = [("memory", memory.id)]
+    assert await stack.logged() == once
     await give_way(stack, memory, "user:anna")
-    assert await due_again()
+    assert await stack.logged() == once
     async with stack.database.write() as connection:
         await link(connection, memory.id, ["user:anna", "user:ben"], content_key("a fact"))
-    assert await due_again()
+    assert await stack.logged() == once
     async with stack.database.write() as connection:
         await memory_removal.unlink(connection, memory, "ben")
-    assert await due_again()
-    assert not await due_again()
-
-
-@pytest.mark.parametrize("generation", ["a", "z"])
-async def test_what_another_index_shows_is_due_for_this_one(stack: Stack, generation: str) -> None:
-    memory = await keep(stack, "a fact")
-    await stack.store.mark_indexed({memory.id: 0}, "m")
-    assert await count_due(stack.database, "m", memories) == 0
-    assert await count_due(stack.database, generation, memories) == 1
-    assert [found.id for found, _ in await stack.store.unindexed(generation, 10)] == [memory.id]
-
-
-async def test_what_changed_while_it_was_put_stays_due(stack: Stack) -> None:
-    memory = await keep(stack, "a fact")
-    [(_, revision)] = await stack.store.unindexed("g1", 10)
+    assert set(await stack.logged()) == set(once)
     async with stack.database.write() as connection:
-        await link(connection, memory.id, ["user:ben"], content_key("a fact"))
-    await stack.store.mark_indexed({memory.id: revision}, "g1")
-    [(found, _)] = await stack.store.unindexed("g1", 10)
-    assert found.owners == {"user:anna", "user:ben"}
-
-
-async def test_an_older_state_that_was_put_after_the_newer_one_is_put_right(stack: Stack) -> None:
-    """Of two replicas, one reads; the other changes the memory and indexes it; then the first one marks."""
-    memory = await keep(stack, "a fact")
-    [(_, old)] = await stack.store.unindexed("g1", 10)
-    async with stack.database.write() as connection:
-        await link(connection, memory.id, ["user:ben"], content_key("a fact"))
-    [(_, new)] = await stack.store.unindexed("g1", 10)
-    await stack.store.mark_indexed({memory.id: new}, "g1")
-    await stack.store.mark_indexed({memory.id: old}, "g1")
-    assert await count_due(stack.database, "g1", memories) == 1
-
-
-async def test_rows_that_are_gone_are_told(stack: Stack) -> None:
-    memory = await keep(stack, "a fact")
-    assert await stack.store.mark_indexed({memory.id: 0, "gone": 0}, "g1") == {"gone"}
-    assert await count_due(stack.database, "g1") == 0
-    assert await stack.store.missing([memory.id, "gone"]) == {"gone"}
-    assert await stack.store.missing([]) == set()
+        await memory_removal.delete_for_everybody(connection, [memory.id])
+    assert await stack.logged() == once
 
 
 # Taking away.
@@ -443,7 +400,6 @@ async def test_counts_tell_what_is_there_without_its_content(stack: Stack) -> No
     old = await keep(stack, "superseded")
     await give_way(stack, old, "user:anna")
     await keep(stack, "expired", expires_at=stack.clock.now)
-    active = await keep(stack, "active")
-    await stack.store.mark_indexed({active.id: 0}, "g1")
+    await keep(stack, "active")
     totals = await stack.store.totals(stack.clock.now)
-    assert totals == {"active": 1, "superseded": 1, "expired": 1, "unindexed": 2}
+    assert totals == {"active": 1, "superseded": 1, "expired": 1}

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from memory.audience import Audience, Place
 from memory.records import Message
 from memory.sql import message_rows
-from memory.sql.indexing import count_due
+from memory.sql.message_rows import index_neighbours_again
 from memory.sql.tables import conversations, messages, speakers, users
 
 if TYPE_CHECKING:
@@ -204,30 +204,26 @@ async def test_only_what_its_owner_heard_follows_a_line(stack: Stack) -> None:
 # What the index is given.
 
 
-async def test_what_the_index_lacks_is_due_until_it_is_marked(stack: Stack) -> None:
+async def test_a_message_is_written_in_the_log_and_its_neighbours_before_it_goes(stack: Stack) -> None:
+    ids = [await stack.receive(str(number)) for number in range(7)]
+    assert await stack.logged() == [("message", id) for id in ids]
+    [line] = await stack.transcript.lines([ids[3]])
+    async with stack.database.write() as connection:
+        await index_neighbours_again(connection, "dm:anna", "", [line.seq])
+    assert set(await stack.logged()) == {("message", id) for id in ids[1:6]}
+
+
+async def test_all_lines_are_read_from_the_newest_on(stack: Stack) -> None:
     ids = [await stack.receive(str(number)) for number in range(5)]
-    assert await count_due(stack.database, "g1", messages) == 5
-    due = await stack.transcript.unindexed("g1", 3)
-    assert [line.message.id for line in due] == ids[:3]
-    await stack.transcript.mark_indexed(ids[:3], "g1")
-    assert [line.message.id for line in await stack.transcript.unindexed("g1", 10)] == ids[3:]
-    assert await count_due(stack.database, "g1", messages) == 2
-
-
-@pytest.mark.parametrize("generation", ["a", "z"])
-async def test_what_another_index_held_is_due_after_what_none_holds(stack: Stack, generation: str) -> None:
-    ids = [await stack.receive(str(number)) for number in range(4)]
-    await stack.transcript.mark_indexed(ids[:2], "m")
-    assert await count_due(stack.database, generation, messages) == 4
-    due = await stack.transcript.unindexed(generation, 10)
-    assert [line.message.id for line in due] == ids[2:] + ids[:2]
-    assert [line.message.id for line in await stack.transcript.unindexed(generation, 3)] == ids[2:] + ids[:1]
+    first = await stack.transcript.lines_before(None, 3)
+    second = await stack.transcript.lines_before(first[-1].seq, 3)
+    assert [line.message.id for line in (*first, *second)] == ids[::-1]
 
 
 async def test_a_line_knows_whose_it_is(stack: Stack) -> None:
     await stack.receive("in private")
     await stack.receive("in a place", place="acme/general")
-    private, shared = await stack.transcript.unindexed("g1", 10)
+    shared, private = await stack.transcript.lines_before(None, 10)
     assert (private.user, shared.user) == ("anna", "anna")
     assert (private.owners, private.heard_by) == ({"user:anna"}, "user:anna")
     assert shared.owners == {"user:anna", "place:acme/general"}
@@ -238,7 +234,8 @@ async def test_around_lines_are_their_neighbours_neighbours_of_the_same_conversa
     for number in range(20):
         await stack.receive(str(number))
         await stack.receive(f"other {number}", place="acme")
-    lines = [line for line in await stack.transcript.unindexed("g1", 100) if line.message.text in ("8", "10")]
+    lines = await stack.transcript.lines_before(None, 100)
+    lines = [line for line in lines if line.message.text in ("8", "10")]
     [found] = await stack.transcript.around(lines)
     assert [line.message.text for line in found] == [str(number) for number in range(4, 15)]
 
@@ -247,7 +244,7 @@ async def test_around_a_line_nobody_elses_private_messages_are_found(stack: Stac
     for user in ("anna", "ben"):
         await stack.receive(f"a secret of {user}'s", user=user, conversation="session-1")
     await stack.receive("hello all", place="acme", conversation="session-1")
-    found = await stack.transcript.around(await stack.transcript.unindexed("g1", 100))
+    found = await stack.transcript.around(await stack.transcript.lines_before(None, 100))
     assert sorted([line.message.text for line in lines] for lines in found) == [
         ["a secret of anna's"],
         ["a secret of ben's"],
@@ -255,7 +252,7 @@ async def test_around_a_line_nobody_elses_private_messages_are_found(stack: Stac
     ]
 
 
-@pytest.mark.parametrize("statement", ["BY_IDS", "AROUND", "WAITING"])
+@pytest.mark.parametrize("statement", ["BY_IDS", "AROUND"])
 async def test_a_few_messages_are_not_looked_for_among_all_that_their_reader_may_read(
     stack: Stack, statement: str
 ) -> None:

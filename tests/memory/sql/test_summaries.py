@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
 
 from memory.audience import GLOBAL, PRIVATE, Audience, Place
-from memory.sql.indexing import count_due
 from memory.sql.summaries import ActiveConversation, owner_of
-from memory.sql.tables import active_conversations
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
@@ -31,18 +28,6 @@ async def update(
     stack: Stack, summary: str, after: int, covered: int, owner: str = "user:anna", conversation: str = "talk"
 ) -> bool:
     return await stack.store_summary(summary, after, covered, owner, conversation)
-
-
-async def indexed(stack: Stack) -> None:
-    due = await stack.conversations.unindexed("g1", 100)
-    await stack.conversations.mark_indexed({known.id: revision for known, revision in due}, "g1")
-
-
-async def due(stack: Stack, generation: str = "g1") -> list[str]:
-    """The summaries that wait to be indexed."""
-    found = sorted(known.summary for known, _ in await stack.conversations.unindexed(generation, 100))
-    assert await count_due(stack.database, generation, active_conversations) == len(found)
-    return found
 
 
 # Keeping.
@@ -145,7 +130,7 @@ async def test_what_a_conversation_is_for_can_be_said_before_its_first_message(s
 
 async def test_what_a_conversation_is_for_can_change_without_touching_its_summary(stack: Stack) -> None:
     await update(stack, "They paint the boat.", 0, 4)
-    await indexed(stack)
+    await stack.logged()
     before = await kept(stack)
     stack.clock.move(minutes=1)
     for mode in ("work", None):
@@ -157,7 +142,7 @@ async def test_what_a_conversation_is_for_can_change_without_touching_its_summar
             before.covered,
             before.updated_at,
         )
-    assert await due(stack) == []
+    assert await stack.logged() == []
 
 
 # What the summary does not cover yet.
@@ -336,36 +321,14 @@ async def newest(stack: Stack, limit: int, **given: object) -> list[str]:
 # What the index is given.
 
 
-async def test_a_summary_waits_until_it_is_marked(stack: Stack) -> None:
-    for name in ("one", "two", "three"):
-        await stack.summarise(name, conversation=name)
-    assert len(await stack.conversations.unindexed("g1", 2)) == 2
-    assert await due(stack) == ["one", "three", "two"]
-    await indexed(stack)
-    assert await due(stack) == []
-
-
 async def test_the_same_words_again_only_move_on_what_is_covered(stack: Stack) -> None:
     await update(stack, "They paint the boat.", 0, 4)
-    await indexed(stack)
+    await stack.logged()
     before = await kept(stack)
     stack.clock.move(minutes=1)
     assert await update(stack, "They paint the boat.", 4, 6)
     found = await kept(stack)
     assert (found.covered, found.updated_at) == (6, before.updated_at)
-    assert await due(stack) == []
+    assert await stack.logged() == []
     assert await update(stack, "They paint it blue.", 6, 8)
-    assert await due(stack) == ["They paint it blue."]
-
-
-async def test_what_changed_since_it_was_read_is_not_marked(stack: Stack) -> None:
-    await update(stack, "They paint the boat.", 0, 4)
-    [(known, revision)] = await stack.conversations.unindexed("g1", 10)
-    await update(stack, "They paint it blue.", 4, 6)
-    await stack.conversations.mark_indexed({known.id: revision}, "g1")
-    assert await due(stack) == ["They paint it blue."]
-
-
-async def test_marking_tells_which_rows_are_gone(stack: Stack) -> None:
-    here, gone = await stack.summarise("They paint the boat."), str(uuid4())
-    assert await stack.conversations.mark_indexed({here: 1, gone: 0}, "g1") == {gone}
+    assert [kind for kind, _ in await stack.logged()] == ["summary"]

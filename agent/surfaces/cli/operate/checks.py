@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from agent.errors import FAULTS
 from agent.services.home import lost_database
 from agent.surfaces.cli.session import Session, error_line
-from memory.errors import EmbedderUnavailable, IndexInUse, IndexUnavailable, MemoryFault, StoreUnavailable
+from memory.errors import EmbedderUnavailable, MemoryFault, StoreUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,20 +93,10 @@ async def _traces(pet: "Companion") -> list[Check]:
 
 
 async def _index(pet: "Companion", counts: dict[str, int]) -> str:
-    """Raises MemoryFault where the index does not fit the database."""
     health = pet.services.health
     points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "embedded"
-    if points and counts and not counts["memories"] + counts["messages"]:
-        raise IndexUnavailable(
-            f"{points} points, and the database is empty: if it is not new, put a copy of the right one back"
-        )
     counts["waiting for the index"] = waiting = await health.waiting_for_index()
-    if not (fit := await health.index_fits()).fits:
-        raise IndexUnavailable(f"{fit}; `hachi reindex` rebuilds it")
-    said = f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
-    if old := await health.obsolete():
-        said += f"; delete by hand, unless an older hachi uses them: {', '.join(old)}"
-    return said
+    return f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
 
 
 async def _work(pet: "Companion") -> str:
@@ -174,8 +164,6 @@ async def _check(name: str, look: Callable[[], Awaitable[Any]], told: Callable[[
     try:
         async with asyncio.timeout(CHECK_TIMEOUT):
             return Check(name, True, told(await look()))
-    except IndexInUse:
-        return Check(name, None, "another hachi process keeps it, and looks after it")
     except TimeoutError:
         return Check(name, False, f"no answer within {CHECK_TIMEOUT} s")
     except (*FAULTS, OSError) as error:

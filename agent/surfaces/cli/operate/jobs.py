@@ -52,10 +52,10 @@ async def retry(
 @with_companion
 async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
     """Delete a job. What it was to do is lost."""
-    from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX
+    from memory.sql.jobs import FORGET_OUTSIDE
 
     job = await pet.services.jobs.named(id, pet.clock())
-    if job.kind in (UNINDEX, FORGET_OUTSIDE):
+    if job.kind == FORGET_OUTSIDE:
         raise BadInput(f"{short(job.id)} finishes a deletion; run `hachi jobs retry {short(job.id)}` instead")
     if job.state == "running":
         raise BadInput(f"{short(job.id)} is running; drop it when it has ended")

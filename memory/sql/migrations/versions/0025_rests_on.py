@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0025"
-down_revision = "0023"
+down_revision = "0024"
 
 _rests_on = sa.table("rests_on", *map(sa.column, ("derived_id", "source_id", "how")))
 
@@ -31,8 +31,8 @@ def upgrade() -> None:
     _insert(_of_replies())
     _insert(_answers())
     _convert_forgotten()
-    summaries = _columns("active_conversations", "unsourced", "summary", "withheld", "indexed_under")
-    emptied = {"summary": "", "withheld": 1, "indexed_under": None}
+    summaries = _columns("active_conversations", "unsourced", "summary", "withheld")
+    emptied = {"summary": "", "withheld": 1}
     op.execute(sa.update(summaries).where(summaries.c.unsourced == 1).values(emptied))
     op.drop_column("active_conversations", "unsourced")
     for name in ("outdated_at", "sources", "ended"):

@@ -1,0 +1,181 @@
+"""Reads rows of the database as the index shows them: `Draft`s, points that lack their vectors.
+
+Facts that somebody has and that have not expired, messages that count as said, each with its window, written
+summaries, and the chunks of documents.
+"""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, Table, and_, exists, func, select
+
+from memory.audience import Audience
+from memory.index import CHUNKS, Kind, Point
+from memory.index.windows import LIMIT, Window, touched_windows, window_of
+from memory.records import Memory
+from memory.sql.engine import Database
+from memory.sql.memories import MemoryStore
+from memory.sql.memory_rows import is_active, unexpired
+from memory.sql.message_rows import Line, kept
+from memory.sql.messages import Transcript
+from memory.sql.summaries import ActiveConversation, ConversationSummaries
+from memory.sql.tables import active_conversations, memories, memory_owners, messages
+from memory.sql.tables import knowledge_chunks as chunks
+from memory.sql.tables import knowledge_documents as documents
+
+
+class Draft(NamedTuple):
+    point: Point
+    """Without vectors."""
+    text: str
+    """What its own vector is made of."""
+    window: str | None = None
+    """What the vector of its window is made of."""
+
+
+Ids = Mapping[Kind, Collection[str]]
+
+
+@dataclass(frozen=True)
+class Rows:
+    store: MemoryStore
+    transcript: Transcript
+    summaries: ConversationSummaries
+
+    @property
+    def database(self) -> Database:
+        return self.store.database
+
+    async def shown(self, ids: Ids, now: datetime) -> list[Draft]:
+        """Those of these rows that the index shows, and the neighbours whose windows they are part of."""
+        facts = await self._facts(memories.c.id.in_(ids["memory"]), now) if "memory" in ids else []
+        found = [*facts, *await self._summaries(ids.get("summary", ()))]
+        lines = await self.transcript.lines(ids["message"]) if "message" in ids else []
+        found += await self._messages(lines, neighbours=True)
+        return found + (await self._chunks(chunks.c.id.in_(ids["chunk"])) if "chunk" in ids else [])
+
+    async def readable(self, ids: Ids, owners: frozenset[str], now: datetime) -> list[Draft]:
+        """Those of these rows that the index shows to readers with these owner keys."""
+        facts = await self.store.by_ids(ids.get("memory", ()), Audience(owners), now)
+        lines = await self.transcript.lines(ids["message"]) if "message" in ids else []
+        found = [*map(_of_memory, facts.values()), *await self._summaries(ids.get("summary", ()))]
+        found += await self._messages([line for line in lines if not owners.isdisjoint(line.owners)])
+        found += await self._chunks(chunks.c.id.in_(ids["chunk"])) if "chunk" in ids else []
+        return [draft for draft in found if not owners.isdisjoint(draft.point.owners)]
+
+    async def newest(
+        self, kinds: frozenset[Kind], owners: frozenset[str], now: datetime, limit: int
+    ) -> list[Draft]:
+        """The newest rows of each of these kinds that readers with these owner keys may read, at most `limit`
+        of each."""
+        audience = Audience(owners)
+        if kinds == CHUNKS:
+            newest = _CHUNKS.order_by(documents.c.added_at.desc(), chunks.c.id).limit(limit)
+            return await self._chunks(documents.c.owner.in_(owners), newest)
+        found = [_of_memory(memory) for memory in await self.store.newest(audience, now, limit)]
+        found += [_of_summary(one) for one in await self.summaries.newest(audience, now, limit)]
+        return found + await self._messages(await self.transcript.newest_lines(audience, limit))
+
+    async def pages(self, now: datetime, size: int) -> AsyncIterator[list[Draft]]:
+        """Everything that an index shows, the newest messages first, so many rows at a time."""
+        seq: int | None = None
+        while lines := await self.transcript.lines_before(seq, size):
+            seq = lines[-1].seq
+            yield await self._messages(lines)
+        for table, read in (
+            (memories, lambda ids: self._facts(memories.c.id.in_(ids), now)),
+            (active_conversations, self._summaries),
+            (chunks, lambda ids: self._chunks(chunks.c.id.in_(ids))),
+        ):
+            last = ""
+            while ids := await self._ids_after(table, last, size):
+                last = ids[-1]
+                yield await read(ids)
+
+    async def count(self, now: datetime) -> int:
+        """How many points an index of all rows has."""
+        owned = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())
+        counts = [
+            select(func.count()).select_from(table).where(*shown).scalar_subquery()
+            for table, *shown in (
+                (memories, and_(owned, unexpired(now))),
+                (messages, kept()),
+                (active_conversations, active_conversations.c.summary != ""),
+                (chunks,),
+            )
+        ]
+        [row] = await self.database.rows(select(*counts))
+        return sum(row)
+
+    async def _ids_after(self, table: Table, last: str, limit: int) -> list[str]:
+        after = select(table.c.id).where(table.c.id > last).order_by(table.c.id).limit(limit)
+        return [row.id for row in await self.database.rows(after)]
+
+    async def _facts(self, which: ColumnElement[bool], now: datetime) -> list[Draft]:
+        found = await self.store.where(and_(which, unexpired(now)))
+        return [_of_memory(memory) for memory in found if memory.owners]
+
+    async def _summaries(self, ids: Collection[str]) -> list[Draft]:
+        found = await self.summaries.of_ids(ids) if ids else []
+        return [_of_summary(conversation) for conversation in found if conversation.summary]
+
+    async def _messages(self, lines: Sequence[Line], *, neighbours: bool = False) -> list[Draft]:
+        ids = {line.message.id for line in lines}
+        drafts: dict[str, Draft] = {}
+        for around in await self.transcript.around(lines) if lines else []:
+            talk = [line.message for line in around]
+            for at, message in enumerate(talk):
+                for near in touched_windows(talk, at) if neighbours else (at,):
+                    if message.id in ids and talk[near].id not in drafts and not talk[near].gone:
+                        drafts[talk[near].id] = _of_message(around[near], window_of(talk, near))
+        return list(drafts.values())
+
+    async def _chunks(self, which: ColumnElement[bool], query: Select[Any] | None = None) -> list[Draft]:
+        rows = await self.database.rows((_CHUNKS if query is None else query).where(which))
+        return [_of_chunk(row) for row in rows]
+
+
+_CHUNKS = select(
+    chunks.c.id, chunks.c.heading, chunks.c.text, documents.c.title, documents.c.owner, documents.c.added_at
+).join(documents, documents.c.id == chunks.c.document_id)
+
+
+def _of_memory(memory: Memory) -> Draft:
+    point = Point(
+        id=memory.id,
+        kind="memory",
+        owners=memory.owners,
+        text=memory.content,
+        dense=None,
+        created_at=memory.created_at,
+        expires_at=memory.expires_at,
+        subjects=memory.subjects,
+    )
+    return Draft(point, memory.content)
+
+
+def _of_summary(conversation: ActiveConversation) -> Draft:
+    owners, text = frozenset({conversation.owner}), conversation.summary
+    return Draft(Point(conversation.id, "summary", owners, text, None, conversation.updated_at), text)
+
+
+def _of_message(line: Line, window: Window) -> Draft:
+    message = line.message
+    point = Point(
+        id=message.id,
+        kind="message",
+        owners=line.owners,
+        text=message.text[:LIMIT],
+        dense=None,
+        created_at=message.sent_at,
+        window_text=window.words,
+    )
+    return Draft(point, message.text, window.meaning)
+
+
+def _of_chunk(row: Any) -> Draft:
+    # Separate lanes for the neighbours of a chunk and for the outline found less.
+    text = f"{row.title}\n{row.heading}\n{row.text}"
+    return Draft(Point(row.id, "chunk", frozenset({row.owner}), text, None, row.added_at), text)

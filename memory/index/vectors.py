@@ -1,0 +1,137 @@
+"""The vectors in SQL, beside the rows that they were made of: an index is filled without embedding again.
+
+A vector counts only while the digest of its text is that of the row's text now, so a row may change at any
+time. Whoever deletes a row, or its text, deletes its vectors (`memory.sql.changes`).
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.errors import EmbedderUnavailable
+from memory.index import Point
+from memory.index.embedders import Embedder
+from memory.index.rows import Draft
+from memory.sql.engine import Database
+from memory.sql.tables import vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = dict[tuple[str, str], NDArray[np.float32]]
+
+Texts = Mapping[tuple[str, str], str]
+"""What vectors are made of, by the row's id and the lane: ``dense`` or ``window_dense``."""
+AT_ONCE = 500
+QUICK = frozenset({"bundled"})
+"""Embedders that embed some ten thousand texts in a second and cost nothing: their vectors are made again
+where they are needed, and not stored."""
+
+
+def texts_of(drafts: Sequence[Draft]) -> dict[tuple[str, str], str]:
+    windows = {(draft.point.id, "window_dense"): draft.window for draft in drafts if draft.window is not None}
+    return {(draft.point.id, "dense"): draft.text for draft in drafts} | windows
+
+
+async def stored(database: Database, embedder: str, texts: Texts) -> "Vectors":
+    """The vectors of these texts that are known."""
+    import numpy as np
+
+    found: Vectors = {}
+    ids = sorted({id for id, _ in texts})
+    for at in range(0, len(ids), AT_ONCE):
+        for row in await database.rows(_STORED, {"embedder": embedder, "ids": ids[at : at + AT_ONCE]}):
+            text = texts.get((row.id, row.lane))
+            if text is not None and row.digest == _digest(text):
+                found[row.id, row.lane] = np.frombuffer(row.vector, dtype=np.float16).astype(np.float32)
+    return found
+
+
+async def store(connection: AsyncConnection, embedder: str, texts: Texts, made: Mapping[Any, Any]) -> None:
+    """In the caller's transaction, store the vectors that were `made` of these texts."""
+    import numpy as np
+
+    rows = [
+        {
+            "id": id,
+            "lane": lane,
+            "embedder": embedder,
+            "digest": _digest(texts[id, lane]),
+            "vector": np.asarray(vector, dtype=np.float16).tobytes(),
+        }
+        for (id, lane), vector in made.items()
+        if vector is not None and embedder not in QUICK
+    ]
+    if rows:
+        on_sqlite = connection.dialect.name == "sqlite"
+        await connection.execute(_STORE[on_sqlite], rows)
+
+
+async def points(
+    database: Database, embedder: Embedder, drafts: Sequence[Draft]
+) -> tuple[list[Point], Texts]:
+    """The points of these drafts, and the texts whose vectors they still lack."""
+    texts = texts_of(drafts)
+    known: dict[tuple[str, str], Any] = {}
+    if embedder.name not in QUICK:
+        known |= await stored(database, embedder.name, texts)
+    else:
+        with suppress(EmbedderUnavailable):
+            known |= zip(texts, await embedder.embed(list(texts.values())), strict=True)
+    return with_vectors(drafts, known), {key: texts[key] for key in texts if key not in known}
+
+
+async def make(database: Database, embedder: Embedder, texts: Texts) -> None:
+    """Embed these texts, and store the vectors. Raises EmbedderUnavailable."""
+    if texts:
+        made = dict(zip(texts, await embedder.embed(list(texts.values())), strict=True))
+        async with database.write() as connection:
+            await store(connection, embedder.name, texts, made)
+
+
+async def forget(database: Database, ids: Sequence[str]) -> None:
+    """Delete the vectors of these rows, if there are any."""
+    async with database.read() as connection:
+        left = list(await connection.scalars(select(vectors.c.id).where(vectors.c.id.in_(ids))))
+    if left:
+        async with database.write() as connection:
+            await connection.execute(delete(vectors).where(vectors.c.id.in_(left)))
+
+
+async def forget_others(database: Database, embedder: str) -> None:
+    """Delete the vectors of other embedders, once an index is complete."""
+    others = select(vectors.c.id).where(vectors.c.embedder != embedder).limit(1)
+    if await database.rows(others):
+        async with database.write() as connection:
+            await connection.execute(delete(vectors).where(vectors.c.embedder != embedder))
+
+
+def with_vectors(drafts: Sequence[Draft], known: "Mapping[tuple[str, str], Any]") -> list[Point]:
+    return [
+        replace(
+            point, dense=known.get((point.id, "dense")), window_dense=known.get((point.id, "window_dense"))
+        )
+        for point, _, _ in drafts
+    ]
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _upsert(insert: Any) -> Any:
+    changed = {name: insert.excluded[name] for name in ("digest", "vector")}
+    return insert.on_conflict_do_update(index_elements=list(vectors.primary_key), set_=changed)
+
+
+_STORED = select(vectors).where(
+    vectors.c.id.in_(bindparam("ids", expanding=True)), vectors.c.embedder == bindparam("embedder")
+)
+_STORE = {True: _upsert(sqlite.insert(vectors)), False: _upsert(postgresql.insert(vectors))}

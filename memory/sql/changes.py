@@ -1,0 +1,234 @@
+"""The log of changes: which rows an index is to show otherwise. Every index follows it at its own pace.
+
+A transaction that changes what an index shows writes the row's kind and id. An index has a `Position` in the
+log, and follows it by loading each row that comes after: it puts its point, or removes that of a row which is
+gone or which nobody may read.
+
+PostgreSQL gives numbers before the commit, so a later one may be seen first. Positions are therefore ordered
+by transaction, and an index follows only what every running transaction has passed. A search also reads the
+rest (`ChangeLog.after`).
+"""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Executable,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    not_,
+    or_,
+    select,
+    text,
+    true,
+    tuple_,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.types import UserDefinedType
+
+from memory.sql.engine import Database
+from memory.sql.tables import changes, index_positions, vectors
+
+KEPT = 50_000
+"""How many of the newest changes `cut` leaves. To follow more takes an index longer than to be filled."""
+LEASE = timedelta(seconds=30)
+"""How long one process makes an index on a server follow before another one may."""
+CUT = "cut"
+IDS_AT_ONCE = 500
+
+
+class Position(NamedTuple):
+    """A place in the log, and in the order of the log."""
+
+    tx: int
+    seq: int
+
+
+class Change(NamedTuple):
+    position: Position
+    kind: str
+    id: str
+
+
+START = Position(0, 0)
+
+
+async def changed(
+    connection: AsyncConnection, kind: str, ids: Collection[str], *, gone: bool = False
+) -> None:
+    """In the caller's transaction, tell every index that these rows have changed. Of rows that are `gone`, or
+    whose text is, the vectors go too."""
+    rows = [{"kind": kind, "id": id} for id in sorted(set(ids))]
+    if rows:
+        await connection.execute(_INSERT[connection.dialect.name == "sqlite"], rows)
+    for at in range(0, len(rows) if gone else 0, IDS_AT_ONCE):
+        these = [row["id"] for row in rows[at : at + IDS_AT_ONCE]]
+        await connection.execute(delete(vectors).where(vectors.c.id.in_(these)))
+
+
+class ChangeLog:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def after(self, position: Position, limit: int) -> list[Change]:
+        """The oldest changes after the position that are committed."""
+        return await self._read(_AFTER, position, limit)
+
+    async def passed(self, position: Position, limit: int) -> list[Change]:
+        """The oldest changes after the position before which no other can come any more."""
+        return await self._read(_AFTER if self._database.sqlite else _PASSED, position, limit)
+
+    async def _read(self, query: Any, position: Position, limit: int) -> list[Change]:
+        given = {"tx": position.tx, "seq": position.seq, "most": limit}
+        rows = await self._database.rows(query, given)
+        return [Change(Position(row.tx, row.seq), row.kind, row.id) for row in rows]
+
+    async def end(self) -> Position:
+        """The newest change before which no other can come any more. An index that is filled from rows that
+        are read after this has followed the log so far."""
+        done = true() if self._database.sqlite else changes.c.tx < _OLDEST_RUNNING
+        rows = await self._database.rows(_NEWEST.where(done).limit(1))
+        return Position(*rows[0]) if rows else START
+
+    async def leads_on_from(self, position: Position) -> bool:
+        """Whether the log holds all that comes after the position. False where it was cut since, and where it
+        ends before: then the index belongs to a newer database."""
+        cut = select(index_positions.c.tx, index_positions.c.seq).where(index_positions.c.name == CUT)
+        async with self._database.read() as connection:
+            newest = (await connection.execute(_NEWEST.limit(1))).first()
+            begins = (await connection.execute(cut)).first()
+        ends = Position(*newest) if newest else START
+        return Position(*(begins or START)) <= position <= ends
+
+    async def cut(self) -> None:
+        """Delete all but the newest changes. An index that has not followed the others is filled again."""
+        oldest = _NEWEST.offset(KEPT - 1).limit(1)
+        async with self._database.write() as connection:
+            if row := (await connection.execute(oldest)).first():
+                await connection.execute(delete(changes).where(tuple_(*_literals(row)) > _POSITION))
+                await _place(self._database, connection, CUT, Position(*row))
+
+    async def mark(self) -> str:
+        """What this moment is called for `since`."""
+        [[mark]] = await self._database.rows(_MARK[self._database.sqlite])
+        return str(mark)
+
+
+class Followed:
+    """How far an index on a server has followed the log, in one row that the processes share. Whoever holds
+    its lease may advance it."""
+
+    def __init__(self, database: Database, holder: str) -> None:
+        self._database = database
+        self._holder = holder
+
+    async def position(self, name: str) -> Position | None:
+        """None if the index is still to be filled."""
+        row = next(iter(await self._database.rows(_PLACE, {"name": name})), None)
+        return None if row is None or row.tx is None else Position(row.tx, row.seq)
+
+    async def lease(self, name: str, now: datetime) -> bool:
+        """Take the lease, or renew it. False while another process has it."""
+        row = self._database.insert(index_positions).values(name=name).on_conflict_do_nothing()
+        free = or_(
+            index_positions.c.holder.is_(None),
+            index_positions.c.holder == self._holder,
+            index_positions.c.until < now,
+        )
+        taken = update(index_positions).where(index_positions.c.name == name, free)
+        async with self._database.write() as connection:
+            await connection.execute(row)
+            done = await connection.execute(taken.values(holder=self._holder, until=now + LEASE))
+        return bool(done.rowcount)
+
+    async def advance(self, name: str, position: Position | None) -> bool:
+        """Note how far the index has followed; None: it is to be filled. False if the lease was lost."""
+        tx, seq = position or (None, None)
+        return await self._update(name, tx=tx, seq=seq)
+
+    async def release(self, name: str) -> None:
+        await self._update(name, holder=None, until=None)
+
+    async def _update(self, name: str, **values: Any) -> bool:
+        mine = (index_positions.c.name == name, index_positions.c.holder == self._holder)
+        async with self._database.write() as connection:
+            done = await connection.execute(update(index_positions).where(*mine).values(**values))
+        return bool(done.rowcount)
+
+    async def forget(self, name: str) -> None:
+        """The index is gone: whoever makes it anew fills it."""
+        async with self._database.write() as connection:
+            lost = update(index_positions).where(index_positions.c.name == name)
+            await connection.execute(lost.values(tx=None, seq=None))
+
+
+async def _place(database: Database, connection: AsyncConnection, name: str, position: Position) -> None:
+    values = {"tx": position.tx, "seq": position.seq}
+    row = database.insert(index_positions).values(name=name, **values)
+    await connection.execute(row.on_conflict_do_update(index_elements=[index_positions.c.name], set_=values))
+
+
+def since(on_sqlite: bool) -> ColumnElement[bool]:
+    """True for changes that were not committed at the moment that the parameter `mark` names."""
+    return _SINCE[on_sqlite]
+
+
+def _literals(row: Any) -> list[ColumnElement[int]]:
+    return [literal(value, BigInteger) for value in row]
+
+
+def _number(xid: Any) -> ColumnElement[int]:
+    return cast(cast(xid, Text), BigInteger)
+
+
+class _Snapshot(UserDefinedType[str]):
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "pg_snapshot"
+
+
+class _Xid(UserDefinedType[int]):
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "xid8"
+
+
+# Built once: building them takes longer than running them.
+_OLDEST_RUNNING = _number(func.pg_snapshot_xmin(func.pg_current_snapshot()))
+_INSERT = {
+    True: insert(changes).values(tx=0, kind=bindparam("kind"), id=bindparam("id")),
+    False: insert(changes).values(
+        tx=_number(func.pg_current_xact_id()), kind=bindparam("kind"), id=bindparam("id")
+    ),
+}
+_POSITION = tuple_(changes.c.tx, changes.c.seq)
+_GIVEN = tuple_(bindparam("tx", type_=BigInteger), bindparam("seq", type_=BigInteger))
+_ORDER = (changes.c.tx, changes.c.seq)
+_AFTER = select(changes).where(_POSITION > _GIVEN).order_by(*_ORDER).limit(bindparam("most"))
+_PASSED = _AFTER.where(changes.c.tx < _OLDEST_RUNNING)
+_NEWEST = select(*_ORDER).order_by(changes.c.tx.desc(), changes.c.seq.desc())
+_PLACE = select(index_positions).where(index_positions.c.name == bindparam("name"))
+_MARK: dict[bool, Executable] = {
+    True: select(func.coalesce(func.max(changes.c.seq), 0)),
+    False: text("SELECT pg_current_snapshot()::text"),
+}
+_BEGAN = cast(cast(bindparam("mark", type_=Text), Text), _Snapshot())
+_SINCE: dict[bool, ColumnElement[bool]] = {
+    True: changes.c.seq > cast(bindparam("mark", type_=Text), BigInteger),
+    False: and_(
+        changes.c.tx >= _number(func.pg_snapshot_xmin(_BEGAN)),
+        not_(func.pg_visible_in_snapshot(cast(cast(changes.c.tx, Text), _Xid()), _BEGAN)),
+    ),
+}

@@ -1,0 +1,81 @@
+"""Three processes on one PostgreSQL, each with an index of its own or all with one server."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from qdrant_server import QdrantServer
+
+from memory.index.embedded.index import EmbeddedIndex
+from memory.index.server import ServerIndex
+from memory.sql.engine import Database
+from tests.memory.index.test_sync import each_finds_what_another_wrote
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from memory.index.embedders.bundled import BundledEmbedder
+    from tests.memory.conftest import StackBuilder
+
+
+@pytest.fixture
+async def database_url(request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    server: Any = request.getfixturevalue("server")
+    yield await server.shared()
+    await server.empty_shared()
+
+
+async def test_three_with_an_index_each_find_at_once_what_another_wrote_or_forgot(
+    database_url: str, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
+) -> None:
+    databases = [await Database.open(database_url, tmp_path) for _ in range(3)]
+    processes = []
+    for number, database in enumerate(databases):
+        index = EmbeddedIndex(tmp_path / str(number), bundled, database.number)
+        processes.append(await build_stack(database, bundled, index))
+        await processes[-1].found("anything")
+    await each_finds_what_another_wrote(processes)
+    for process in processes:
+        await process.indexing.stop()
+        await process.index.close()
+        await process.database.close()
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+async def test_three_with_one_server_find_at_once_what_another_wrote_or_forgot(
+    database_url: str,
+    build_stack: StackBuilder,
+    bundled: BundledEmbedder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("memory.index.server.SEARCH_SECONDS", 30)  # the small server is slow
+    async with QdrantServer.running() as qdrant:
+        processes = []
+        for _ in range(3):
+            database = await Database.open(database_url, tmp_path)
+            index = ServerIndex.at(qdrant.url, None, bundled, database)
+            processes.append(await build_stack(database, bundled, index))
+            await processes[-1].found("anything")
+        await each_finds_what_another_wrote(processes)
+        assert len(qdrant.collections) == 1
+        monkeypatch.undo()
+
+        one = processes[0]
+        qdrant.empty()
+        assert await one.found("barn 1") >= {"I painted barn 1"}
+        await one.indexing.catch_up()
+        assert await one.index.count() == 3
+        qdrant.hang()
+        began = time.monotonic()
+        assert (await one.remember("Anna has a cat")).action == "add"
+        assert time.monotonic() - began < 2.5
+        assert await one.found("cat") >= {"Anna has a cat"}
+        qdrant.go_on()
+        for process in processes:
+            await process.indexing.stop()
+            await process.index.close()
+            await process.database.close()

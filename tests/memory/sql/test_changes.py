@@ -1,0 +1,128 @@
+"""The log of changes, on both databases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import insert, select
+
+from memory.sql import changes as module
+from memory.sql.changes import LEASE, START, ChangeLog, Followed, Position, changed
+from memory.sql.tables import vectors
+
+if TYPE_CHECKING:
+    from memory.sql.engine import Database
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+async def write(database: Database, *ids: str, gone: bool = False) -> None:
+    async with database.write() as connection:
+        await changed(connection, "memory", ids, gone=gone)
+
+
+async def ids_after(log: ChangeLog, position: Position = START, limit: int = 100) -> list[str]:
+    return [change.id for change in await log.after(position, limit)]
+
+
+async def passed(log: ChangeLog, position: Position = START) -> list[str]:
+    return [change.id for change in await log.passed(position, 100)]
+
+
+async def test_changes_are_read_in_their_order_from_any_position(database: Database) -> None:
+    log = ChangeLog(database)
+    assert (await log.end(), await ids_after(log)) == (START, [])
+    for id in "abc":
+        await write(database, id)
+    await write(database, "d", "e", "d")
+    found = await log.after(START, 100)
+    assert [(change.kind, change.id) for change in found] == [("memory", id) for id in "abcde"]
+    assert await passed(log) == list("abcde")
+    assert await ids_after(log, found[1].position, limit=2) == ["c", "d"]
+    assert await log.end() == found[-1].position
+
+
+async def test_an_index_skips_nothing_of_a_transaction_that_began_earlier_and_ends_later(
+    database: Database, several_connections: None
+) -> None:
+    if database.sqlite:
+        pytest.skip("SQLite has one writer")
+    log = ChangeLog(database)
+    async with database.engine.connect() as slow:
+        await changed(slow, "memory", ["slow"])  # has the lower number
+        await write(database, "quick")
+        assert await ids_after(log) == ["quick"], "a search finds it at once"
+        assert await passed(log) == [], "an index that followed it would never see the other"
+        assert await log.end() == START
+        mark = await log.mark()
+        await slow.commit()
+    assert await passed(log) == ["slow", "quick"]
+    async with database.read() as connection:
+        since = select(module.changes.c.id).where(module.since(False))
+        assert list(await connection.scalars(since, {"mark": mark})) == ["slow"]
+
+
+async def test_a_later_number_of_an_earlier_transaction_comes_in_its_order(
+    database: Database, several_connections: None
+) -> None:
+    if database.sqlite:
+        pytest.skip("SQLite has one writer")
+    log = ChangeLog(database)
+    async with database.engine.connect() as early, database.engine.connect() as late:
+        await changed(early, "memory", ["one"])
+        await changed(late, "memory", ["two"])
+        await changed(early, "memory", ["three"])
+        await early.commit()
+        followed = await log.passed(START, 100)
+        assert [change.id for change in followed] == ["one", "three"]
+        await late.commit()
+    assert await passed(log, followed[-1].position) == ["two"]
+
+
+async def test_an_index_that_is_behind_the_beginning_or_ahead_of_the_end_is_told(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "KEPT", 3)
+    log = ChangeLog(database)
+    assert await log.leads_on_from(START)
+    for id in "abcde":
+        await write(database, id)
+    *_, fourth, last = [change.position for change in await log.after(START, 9)]
+    assert await log.leads_on_from(START)
+    await log.cut()
+    await log.cut()
+    assert await ids_after(log) == ["c", "d", "e"]
+    assert not await log.leads_on_from(START)
+    assert await log.leads_on_from(fourth)
+    assert await log.leads_on_from(last)
+    assert not await log.leads_on_from(Position(last.tx, last.seq + 1)), "of a newer database"
+
+
+async def test_the_vectors_of_what_is_gone_go_in_the_same_transaction(database: Database) -> None:
+    ids = [str(uuid4()) for _ in range(3)]
+    row: dict[str, Any] = {"lane": "dense", "embedder": "one", "digest": b"", "vector": b""}
+    async with database.write() as connection:
+        await connection.execute(insert(vectors), [row | {"id": id} for id in ids])
+    await write(database, ids[0])
+    await write(database, ids[1], gone=True)
+    left = {found.id for found in await database.rows(select(vectors.c.id))}
+    assert left == {ids[0], ids[2]}
+
+
+async def test_whoever_holds_the_lease_advances(database: Database) -> None:
+    one, other = Followed(database, "one"), Followed(database, "other")
+    assert await one.position("here") is None
+    assert await one.lease("here", NOW)
+    assert not await other.lease("here", NOW + LEASE)
+    assert not await other.advance("here", Position(1, 2))
+    assert await one.advance("here", Position(1, 2))
+    assert await other.position("here") == Position(1, 2)
+    assert await other.lease("here", NOW + LEASE + timedelta(seconds=1))
+    assert not await one.advance("here", Position(1, 3))
+    await other.release("here")
+    assert await one.lease("here", NOW)
+    await one.forget("here")
+    assert await other.position("here") is None
