@@ -37,7 +37,11 @@ from memory.documents.store import DocumentStore
 from memory.index import Question
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
+from memory.index.sync import IndexSync
 from memory.sql.engine import Database
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
+from memory.sql.summaries import ConversationSummaries
 
 DEPTHS = (5, 10)
 EVERYBODY = Audience(frozenset({GLOBAL}))
@@ -81,8 +85,10 @@ async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder_nam
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         database = await Database.open(None, home)
-        index = EmbeddedIndex(home / "knowledge", embedder)
-        knowledge = DocumentLibrary(database, index, embedder, now, FusedReranker())
+        index = EmbeddedIndex(home / "index", embedder, database.number)
+        rows = (MemoryStore(database), Transcript(database), index, embedder, now)
+        sync = IndexSync(*rows, ConversationSummaries(database))
+        knowledge = DocumentLibrary(database, sync, embedder, now, FusedReranker())
         start = time.perf_counter()
         done = await ingest(knowledge, folder)
         took = time.perf_counter() - start
@@ -95,6 +101,7 @@ async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder_nam
             right = str((folder / line["file"]).absolute())
             for ranker, files in found.items():
                 halves[line.get("half", "all")][ranker].append([file == right for file in files])
+        await sync.stop()
         await index.close()
         await database.close()
     await embedder.close()

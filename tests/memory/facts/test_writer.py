@@ -858,7 +858,7 @@ async def main():
     url, importance = sys.argv[1], float(sys.argv[2])
     database = await Database.open(url, Path())
     store, embedder = MemoryStore(database), BundledEmbedder()
-    index = EmbeddedIndex(Path("/dev/null/index"), embedder)  # cannot be opened
+    index = EmbeddedIndex(Path("/dev/null/index"), embedder, database.number)  # cannot be opened
     indexing = IndexSync(store, Transcript(database), index, embedder, now, ConversationSummaries(database))
     similar = SimilarFacts(database, store, indexing.searching.search, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -19,12 +17,8 @@ from memory.search.recall import COLD_START
 from memory.sql.owner_links import link
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from memory.index.embedders.bundled import BundledEmbedder
     from memory.records import Memory
-    from memory.sql.engine import Database
-    from tests.memory.conftest import Stack, StackBuilder
+    from tests.memory.conftest import Stack
 
 
 async def everybody_knows(stack: Stack, content: str) -> None:
@@ -369,7 +363,6 @@ async def test_points_without_a_row_are_passed_over(stack: Stack) -> None:
     memory = await stack.the_memory()
     async with stack.database.write() as connection:
         await memory_removal.delete_for_everybody(connection, [memory.id])
-    assert await stack.index.present([memory.id]) == {memory.id}
     assert await stack.search("cat") == []
 
 
@@ -413,48 +406,6 @@ async def test_each_of_two_turns_at_once_knows_whether_its_own_search_read_the_i
     assert stack.recall.without_index is None
     other_searched.set()
     assert await turn == "the index is away"
-
-
-HOLDER = """
-import asyncio, sys
-from pathlib import Path
-from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.embedded.index import EmbeddedIndex
-
-async def main():
-    index = EmbeddedIndex(Path(sys.argv[1]), BundledEmbedder())
-    await index.refresh()
-    print("open", flush=True)
-    sys.stdin.read()
-    await index.close()
-
-asyncio.run(main())
-"""
-
-
-def holding(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "ignore", "-c", HOLDER, str(folder)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-async def test_beside_a_process_that_holds_the_index_one_can_list_search_store_and_delete(
-    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
-) -> None:
-    with holding(tmp_path / "index") as holder:
-        assert holder.stdout
-        assert holder.stdout.readline() == "open\n"
-        stack = await build_stack(database, bundled)
-        await stack.remember("Anna has a cat")
-        await stack.remember("Anna has a dog")
-        assert await stack.found("cat") == {"Anna has a cat"}
-        assert "in use by another hachi process" in str(stack.recall.without_index)
-        recent = await stack.recall.recent(Audience.of("anna"), 10)
-        assert {hit.content for hit in recent} == await stack.known() == {"Anna has a cat", "Anna has a dog"}
-        [cat] = [memory for memory in await stack.memories() if "cat" in memory.content]
-        await stack.forgetting.delete(cat, "anna")
-        assert await stack.known() == {"Anna has a dog"}
-        assert await stack.queue.counts() == (1, 0)
-        holder.communicate("done")
 
 
 async def test_a_question_about_nothing_known_brings_nothing(stack: Stack) -> None:
