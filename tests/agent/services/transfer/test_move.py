@@ -44,6 +44,7 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
     gone = await pet.remember("Ana swims", user="ana")
     await pet.delete_memory(str(gone.id), user="ana")
     await pet.components.figures.flush()
+    await pet.components.sync.stop()
     await pet.components.database.close()
     return home
 
