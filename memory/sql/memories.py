@@ -4,7 +4,7 @@ A memory's owners are its rows in `memory_owners`. Each owner's row is supersede
 and its text stay for history and undo. Without an active owner nobody can read the memory.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
