@@ -92,7 +92,7 @@ FAULTS = {
 
 @pytest.mark.parametrize(("step", "kind", "told"), FAULTS.values(), ids=FAULTS.keys())
 async def test_each_fault_says_what_to_do(pet_at, some_way, server, rows, caplog, step, kind, told):
-    pet = await pet_at(some_way, model_retries=0, model_timeout=1.0)
+    pet = await pet_at(some_way, model_retries=0, model_timeout=20.0)
     server.script(step)
     fault = await _fault(pet, some_way)
     assert isinstance(fault, kind)
