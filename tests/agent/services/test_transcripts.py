@@ -114,7 +114,7 @@ async def test_what_was_taken_over_is_the_history_of_the_next_turn(open_pet: Ope
     await pet.respond("hi", user="ana")
 
     said = [(item["role"], item["content"]) for item in model.calls[0].input]
-    assert said == [("user", "line 0"), ("assistant", "line 1"), ("user", "hi")]
+    assert said == [("user", "[Thu 01 May 2025 10:00 UTC] line 0"), ("assistant", "line 1"), ("user", "hi")]
 
 
 async def test_messages_of_a_place_belong_to_the_place(open_pet: OpenPet) -> None:
