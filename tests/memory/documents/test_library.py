@@ -1,5 +1,6 @@
 """Listing, finding and removing documents, and an index that follows SQL, on both databases."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -201,13 +202,18 @@ async def test_a_chunk_removed_while_it_is_indexed_does_not_stay_in_the_index(li
     other = library.opened()
     real = library.stack.index.put
 
+    removing: list[asyncio.Task[Any]] = []
+
     async def put(points: Any) -> None:
         library.stack.index.put = real
-        await other.remove(library.here("tea.md"), GLOBAL)
+        removing.append(asyncio.create_task(other.remove(library.here("tea.md"), GLOBAL)))
+        while await row_count(library):
+            await asyncio.sleep(0.01)
         await real(points)
 
     library.stack.index.put = put
     await library.add()
+    await asyncio.gather(*removing)
     await library.stack.indexing.catch_up()
     assert await library.stack.index.count() == 0
     assert await row_count(library) == 0
