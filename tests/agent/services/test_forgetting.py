@@ -147,6 +147,7 @@ async def test_what_is_forgotten_is_nowhere_and_nothing_else_is_lost(
         "active_conversations",
         "rests_on",
         "figures",
+        "changes",
     )
     before, said = await world.stored(*kept), await world.said()
     assert value in await world.readable()

@@ -1,6 +1,7 @@
 """Listing, finding and removing documents, and an index that follows SQL, on both databases."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -204,11 +205,16 @@ async def test_a_chunk_removed_while_it_is_indexed_does_not_stay_in_the_index(li
 
     removing: list[asyncio.Task[Any]] = []
 
+    async def gone() -> None:
+        for pause in iter(partial(asyncio.sleep, 0.01), None):
+            await pause
+            if not await row_count(library):
+                return
+
     async def put(points: Any) -> None:
         library.stack.index.put = real
         removing.append(asyncio.create_task(other.remove(library.here("tea.md"), GLOBAL)))
-        while await row_count(library):
-            await asyncio.sleep(0.01)
+        await asyncio.wait_for(gone(), 20)
         await real(points)
 
     library.stack.index.put = put
