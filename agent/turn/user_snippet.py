@@ -200,7 +200,8 @@ def _fitting_profile(profile: Profile, purse: Purse) -> Profile:
 
 
 def _fitting_summary(summary: str, purse: Purse) -> str | None:
-    kept = list(takewhile(lambda text: purse.take(f"> summary: {line(text, None)}"), summary.splitlines()))
+    told = filter(None, (line(text, None) for text in summary.splitlines()))
+    kept = takewhile(lambda text: purse.take(f"> summary: {text}"), told)
     return "\n".join(kept) or None
 
 
