@@ -189,8 +189,8 @@ class IndexSync:
         await self._index.optimise()
 
     async def _begin(self) -> None:
-        """Catch up in the background, and wait for that for a moment if it begins now."""
-        if self._task is None or self._task.done():
+        """Catch up in the background, and wait for that for a moment, unless it has been going on already."""
+        if not self._lock.locked():
             await asyncio.wait({self.wake(hurry=True)}, timeout=PATIENCE)
 
     async def _run(self) -> None:
