@@ -27,7 +27,9 @@ from scripted_model import AnsweringModel
 from agent import Companion, Settings
 from memory.audience import Audience, Place, owners_of, user_key
 from memory.errors import NotFound
+from prompts import read
 
+NO_LONGER = read("look_back_no_longer").partition("{{")[0].strip()
 PEOPLE, CHANNEL = ("anna", "ben", "cleo"), "acme/general"
 WORD = re.compile(r"Z[aiou][bdfgmnprtv]avok")
 WORD_BYTES = re.compile(WORD.pattern.encode())
@@ -111,9 +113,12 @@ class World:
         return self.pet.clock()
 
     def look_back(self, asked: str) -> dict[str, Any]:
-        """Summaries repeat all words that the prompt quotes, and the profile what the person said."""
+        """Summaries repeat all words that the prompt quotes and does not say to be over, and the profile what
+        the person said. What has passed, a model sees by the dates."""
         quoted = "\n".join(line for line in asked.splitlines() if line.startswith(">"))
-        words = " ".join(sorted(words_in(quoted)))
+        over = words_in(asked.partition(NO_LONGER)[2].partition("\n- ")[0])
+        over |= {fact.word for fact in self.facts.values() if fact.until and fact.until <= self.now}
+        words = " ".join(sorted(words_in(quoted) - over))
         found: dict[str, Any] = {"summary": f"They spoke of {words}."}
         if said := re.findall(rf"I planted a ({WORD.pattern})", asked.partition("## What was said")[2]):
             found["new_preferences"] = [{"key": "other_notes", "value": f"likes {said[-1]}"}]

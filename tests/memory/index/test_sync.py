@@ -253,6 +253,7 @@ async def test_an_index_that_is_behind_a_log_that_was_cut_is_filled(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(stack)
+    await stack.indexing.stop()
     monkeypatch.setattr(changes, "KEPT", 1)
     await stack.indexing.catch_up()
     await stack.indexing.tidy()

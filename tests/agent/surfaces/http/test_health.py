@@ -62,8 +62,10 @@ async def test_metrics_have_their_names_and_count_decisions_and_searches(serve: 
     assert set(await metrics(site)) >= WANTED
 
     rome = "Ana lives in Rome"
+    replaced: str | None = None
     for text in (rome, f"{rome} with Bo", f"{rome} with Bo", "Ana keeps ferrets"):
-        await site.pet.remember(text, user="ana", subjects=["ana"])
+        told = await site.pet.remember(text, user="ana", subjects=["ana"], replaces=replaced)
+        replaced = told.id if text == rome else None
         clock.advance(seconds=1)
     headers = await site.headers("ana")
     for query in ("ferrets", "ferrets"):

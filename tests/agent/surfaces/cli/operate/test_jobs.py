@@ -17,7 +17,7 @@ def stuck(hachi):
             " '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000', ?)",
             [
                 (GIVEN_UP, "store_memories", 8, 0, "the disk is full"),
-                (CRASHED, "unindex", 0, 2, "its process ended while it ran (2 times)"),
+                (CRASHED, "forget_outside", 0, 2, "its process ended while it ran (2 times)"),
             ],
         )
     return hachi
