@@ -113,6 +113,9 @@ class Message:
     """When its author had it forgotten. It keeps its position, its author and its time."""
     replaced_at: datetime | None = None
     """When another message took its place, in a conversation whose history the client keeps."""
+    follows: str | None = None
+    """The message that it follows, where a client went back to an earlier one; empty if it began the
+    conversation anew, None if it follows the one before it."""
 
     @property
     def gone(self) -> bool:

@@ -31,7 +31,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
 
 def message_json(message: Message) -> dict[str, Any]:
     """A forgotten message has no text, and `forgotten_at`."""
-    return asdict(message)
+    return {name: value for name, value in asdict(message).items() if name != "follows"}
 
 
 def forgotten_json(receipt: Forgotten) -> dict[str, Any]:

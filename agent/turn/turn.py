@@ -169,12 +169,13 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
         author=request.speaker,
         text=request.text,
         sent_at=request.sent_at,
+        follows=sent and sent.follows,
     )
-    lock = {user_key(request.user)} if sent and (sent.replaced or sent.back) else set()
+    lock = {user_key(request.user)} if sent and (sent.hidden or sent.back) else set()
     async with deps.database.write(lock=lock) as connection:
         now = deps.clock()
-        if sent and sent.replaced:
-            await replace_messages(connection, sent.replaced, request.user, now)
+        if sent and sent.hidden:
+            await replace_messages(connection, sent.hidden, request.user, now)
         if sent and sent.back:
             await bring_back(connection, sent.back, request.user, now)
         if sent is None or sent.question is None:
@@ -318,6 +319,7 @@ async def _store_reply(
         author="hachi",
         text=result.answer.message,
         sent_at=now,
+        follows=received.id if request.client and request.client.history is not None else None,
     )
     stored = await deps.transcript.append(
         connection,

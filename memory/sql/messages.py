@@ -19,7 +19,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    distinct,
     false,
     func,
     literal,
@@ -228,39 +227,18 @@ class Transcript:
         )
         return [to_message(row) for row in reversed(await self._database.rows(query))]
 
-    async def with_answers(
-        self, user: str, prefix: str, answers: Collection[str], questions: Collection[str]
-    ) -> str | None:
-        """The private conversation of the user that holds all of these answers, also replaced ones, and whose
-        id begins with `prefix`: the one with most of the questions, then with the least beside them, then the
-        newest. One with none of the questions must have nothing beside the answers and what they answer."""
-        mine = _own_unnamed(user, prefix)
-        holding = select(messages.c.conversation_id).where(mine, messages.c.text == max(answers, key=len))
-        answered = and_(messages.c.role == "assistant", messages.c.text.in_(answers))
-        asked = and_(messages.c.role == "user", messages.c.text.in_(questions))
-        same = func.count(distinct(case((asked, messages.c.text))))
-        query = (
-            select(messages.c.conversation_id)
-            .where(mine, messages.c.conversation_id.in_(holding))
-            .group_by(messages.c.conversation_id)
-            .having(func.count(distinct(case((answered, messages.c.text)))) == len(answers))
-            .having(or_(same > 0, func.count() <= 2 * len(answers)))
-            .order_by(same.desc(), func.count(), func.max(messages.c.seq).desc())
-        )
-        return next((row.conversation_id for row in await self._database.rows(query.limit(1))), None)
-
-    async def unanswered(self, user: str, prefix: str, text: str, since: datetime) -> str | None:
-        """The newest private conversation of the user that holds this question, sent at `since` or later, and
-        no answer, and whose id begins with `prefix`."""
-        other = messages.alias()
-        there = select(other.c.seq).where(other.c.conversation_id == messages.c.conversation_id)
-        query = (
-            select(messages.c.conversation_id)
-            .where(_own_unnamed(user, prefix), messages.c.text == text, messages.c.sent_at >= since)
-            .where(~there.where(other.c.role == "assistant").exists())
-            .order_by(messages.c.seq.desc())
-        )
-        return next((row.conversation_id for row in await self._database.rows(query.limit(1))), None)
+    async def talks_with(self, user: str, prefix: str, text: str, limit: int) -> list[list[Message]]:
+        """The private conversations of the user that hold a message with this text, also a replaced one, and
+        whose ids begin with `prefix`. The newest is first, each is as `branches` has it; `limit` messages in
+        all."""
+        begins = messages.c.conversation_id.startswith(prefix, autoescape=True)
+        mine = and_(messages.c.user_id == user, messages.c.place == "", begins, has_text())
+        holding = select(messages.c.conversation_id).where(mine, messages.c.text == text)
+        query = select(*MESSAGE).where(mine, messages.c.conversation_id.in_(holding))
+        talks: dict[str, list[Message]] = {}
+        for row in await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit)):
+            talks.setdefault(row.conversation_id, []).append(to_message(row))
+        return [talk[::-1] for talk in talks.values()]
 
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
         """The messages this audience may read, newest first, including forgotten ones, which have no text.
@@ -469,12 +447,6 @@ def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
     there = there.with_for_update(read=True, key_share=True, of=messages)
     insert: sqlite.Insert | postgresql.Insert = (sqlite if on_sqlite else postgresql).insert(messages)
     return insert.from_select(list(row), there).on_conflict_do_nothing().returning(*_WRITTEN)
-
-
-def _own_unnamed(user: str, prefix: str) -> ColumnElement[bool]:
-    """A message of a private conversation of the user whose id begins with `prefix`."""
-    begins = messages.c.conversation_id.startswith(prefix, autoescape=True)
-    return and_(messages.c.user_id == user, messages.c.place == "", begins, has_text())
 
 
 def _part(query: Select[Any], limit: int) -> Select[Any]:

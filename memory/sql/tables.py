@@ -94,6 +94,7 @@ messages = Table(
         JSON(none_as_null=True),
         comment="calls of a client's tools and their results, while it is not answered",
     ),
+    Column("follows", _id, comment="the message that it follows, where a client went back to an earlier one"),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_place", "place", "seq"),

@@ -1,16 +1,16 @@
 """A conversation whose history the client keeps, and sends whole with each message.
 
-What the client sends is the conversation. It is laid beside the transcript from its first message that is
-stored, and compared by position. A message that both have is not stored again. What the client has no longer
-after it, because it was edited or answered anew, is replaced there; what it leaves out before that stays.
-Messages that only the client has, such as examples, are shown to the model and not stored.
+What the client sends is the conversation. It is aligned with the transcript at its first message that is
+stored, and compared by position from there. A message that both have is not stored again. What the client no
+longer has, because it was edited or answered anew, is hidden; an older branch that comes back is shown again.
+What the client leaves out before the first stored message stays. Messages that only the client has, such as
+examples, are shown to the model and not stored.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
 
 from agent.types import TurnRequest
 from agent.types.client import ClientTurn, Item, Said
@@ -20,13 +20,14 @@ from memory.sql.messages import Transcript
 from memory.text import storable
 
 MOST = 1_000
-"""Messages of a transcript that are compared, the newest."""
-NEWEST = 100
-"""Messages of an unnamed history, the newest, that tell which conversation it is."""
+"""The newest messages that are compared, of a transcript and of what a client sends."""
 AGAIN = timedelta(hours=1)
 """A first message without an answer that is sent again within this time is the same one."""
 UNNAMED = "chat:~"
 """How the ids of conversations begin that the client does not name."""
+ROOT = -1
+"""The position that the first message of a conversation follows."""
+EXCHANGE = ("user", "assistant")
 
 Key = tuple[str, str]
 """The role and the text of a message; two that share them are the same."""
@@ -37,27 +38,27 @@ class Compared:
     """A client's history beside the transcript."""
 
     history: tuple[Item, ...] | None = ()
-    """The client's, with the ids of those messages that the transcript has; None where that has it alone."""
+    """The client's, with the ids of the messages that are stored; None where the transcript has it."""
     question: str | None = None
-    """The id of the question, if the transcript has it."""
-    replaced: frozenset[str] = frozenset()
-    """Messages that the client has replaced."""
+    """The id of the question, if it is stored."""
+    follows: str | None = None
+    """The stored message that the question follows; empty if it begins the conversation."""
+    hidden: frozenset[str] = frozenset()
+    """Messages that the client no longer has."""
     back: frozenset[str] = frozenset()
-    """Replaced messages that the client has again."""
+    """Hidden messages that the client has again."""
 
 
 async def with_conversation(transcript: Transcript, request: TurnRequest, now: datetime) -> TurnRequest:
-    """Return the request with the conversation that a client's unnamed history belongs to: one with the same
-    answers so far, or else a new one."""
+    """Return the request with the conversation that a client's unnamed history continues, or a new one."""
     client, user = request.client, request.user
     if client is None or client.history is None or user is None or request.conversation:
         return request
-    sent = [_key(one) for one in _sent(replace(client, after=()), request.text)[-NEWEST:]]
-    answers, questions = ({text for role, text in sent if role == who} for who in ("assistant", "user"))
-    if answers:
-        found = await transcript.with_answers(user, UNNAMED, answers, questions)
-    else:
-        found = await transcript.unanswered(user, UNNAMED, sent[0][1], now - AGAIN)
+    sent = [_key(one) for one in _sent(replace(client, after=()), request.text)]
+    answers = [text for role, text in sent if role == "assistant"]
+    told = answers[-1] if answers else sent[-1][1]
+    talks = await transcript.talks_with(user, UNNAMED, told, MOST)
+    found = _continued([talk for talk in talks if answers or _waits(talk, now - AGAIN)], sent)
     return replace(request, conversation=found or f"{UNNAMED}{new_id()}:{user}")
 
 
@@ -72,103 +73,153 @@ async def compare(transcript: Transcript, request: TurnRequest) -> Compared | No
         return Compared(None, await transcript.waiting(request.conversation_id, user, request.text))
     stored = await transcript.branches(request.conversation_id, user, MOST)
     pairs = pairs_of(stored, [_key(one) for one in _sent(client, request.text)])
-    here = set(pairs.values())
-    unsent = range(min(here, default=0), len(stored))
-    ids = {at: stored[match].id for at, match in pairs.items()}
-    messages = (one for one in client.history if isinstance(one, Said))
-    named = {id(one): replace(one, id=ids.get(at, "")) for at, one in enumerate(messages)}
+    before = [one for one in client.history if isinstance(one, Said)]
+    ids = {id(one): stored[pairs[at]].id for at, one in enumerate(before) if at in pairs}
+    history = [replace(one, id=ids[id(one)]) if id(one) in ids else one for one in client.history]
+    return replace(compared(stored, pairs, asked=len(before)), history=tuple(history))
+
+
+def compared(stored: Sequence[Message], pairs: Mapping[int, int], asked: int) -> Compared:
+    """Return what follows from the `pairs_of` two lists; `asked` is where the client's has the question."""
+    before = [here for at, here in pairs.items() if at < asked]
     return Compared(
-        tuple(named.get(id(one), one) for one in client.history),
-        question=ids.get(len(named)),
-        replaced=frozenset(stored[at].id for at in unsent if at not in here and not stored[at].gone),
-        back=frozenset(stored[at].id for at in here if stored[at].gone),
+        question=stored[pairs[asked]].id if asked in pairs else None,
+        follows=stored[before[-1]].id if before else "",
+        hidden=frozenset(stored[at].id for at in _left(stored, pairs)),
+        back=frozenset(stored[at].id for at in pairs.values() if stored[at].gone),
     )
 
 
 def pairs_of(stored: Sequence[Message], sent: Sequence[Key]) -> dict[int, int]:
     """Return the positions in `sent` whose messages are stored, each with its position in `stored`."""
-    branches = _Branches(stored, sent)
-    start = next((at for at, key in enumerate(sent) if key in branches.known), None)
-    if start is None:
-        return {}
-    here = branches.aligned(start)
-    pairs = {start: here}
-    before = branches.before(here)
-    if start and before is not None and branches.same(before, start - 1):
-        pairs[start - 1] = before
-    for at in range(start + 1, len(sent)):
-        if (found := branches.after(here, at)) is not None:
-            pairs[at] = here = found
-    return pairs
+    skipped = max(0, len(sent) - MOST)
+    return {skipped + at: here for at, here in _Branches(stored, sent[skipped:]).pairs()}
 
 
 class _Branches:
-    """The stored messages of a conversation beside the sent ones: those that are current, and those that were
-    replaced. What was replaced at one moment is the end of one older branch."""
+    """The stored messages of a conversation, current and hidden ones, beside the sent ones. Each follows
+    another, so they are a tree, and what a client has is a path in it."""
 
     def __init__(self, stored: Sequence[Message], sent: Sequence[Key]) -> None:
-        self._stored = [_key(one) for one in stored]
-        self._sent = sent
-        self.known = set(self._stored)
-        self._current = [at for at, one in enumerate(stored) if not one.gone]
-        self._older: dict[datetime | None, list[int]] = {}
-        for at, one in enumerate(stored):
-            if one.gone:
-                self._older.setdefault(one.replaced_at, []).append(at)
-        lines = [self._current, *self._older.values()]
-        self._next = {one: other for line in lines for one, other in pairwise(line)}
-        self._before = {other: one for one, other in self._next.items()}
-        self._heads = {self._stored[line[0]]: line[0] for line in lines[1:]}
-        self._headed = {self._stored[line[1]]: line[0] for line in lines[1:] if line[1:]}
-        self._letters = {key: chr(at) for at, key in enumerate(dict.fromkeys((*self._stored, *sent)))}
-        self._current_text = self._text(self._current)
+        self._stored, self._sent = stored, sent
+        self._keys = [_key(one) for one in stored]
+        self._next: dict[int, list[int]] = defaultdict(list)
+        for at, before in enumerate(_before(stored)):
+            self._next[before].append(at)
+        self._exchanges: dict[tuple[Key, Key], list[int]] = defaultdict(list)
+        for at in self._current(range(len(stored))):
+            for answer in self._current(self._next[at]):
+                self._exchanges[self._keys[at], self._keys[answer]].append(at)
 
-    def before(self, here: int) -> int | None:
-        """Return the stored message before this one on its branch."""
-        return self._before.get(here)
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Yield the positions in `sent` and `stored` of the messages that both have."""
+        start = self._start()
+        if start is None:
+            return
+        first, here = start
+        yield first, here
+        for at in range(first + 1, len(self._sent)):
+            found = self._follow(here, at)
+            if found is not None:
+                here = found
+                yield at, here
 
-    def aligned(self, start: int) -> int:
-        """Return the stored message where the sent ones from `start` on are: where most of them follow each
-        other, at the end if that is so there, or else at the beginning."""
-        run = "".join(self._letters[key] for key in self._sent[start : start + MOST])
-        older = [at for line in self._older.values() for at in line]
-        found = [(_shared(run, text := self._text(line)), text, line) for line in (self._current, older)]
-        shared, text, line = max(found, key=lambda one: len(one[0]))
-        last = text.endswith(shared) or not text.startswith(shared)
-        return line[text.rfind(shared) if last else 0]
-
-    def after(self, here: int, at: int) -> int | None:
-        """Return the stored message behind `here` that the sent one is: the next one on its branch or on the
-        current one, the first of an older branch, or one further on that has the same answer."""
-        following = self._sent[at + 1] if at + 1 < len(self._sent) else None
-        further = bisect_right(self._current, here)
-        heads = self._heads.get(self._sent[at]), self._headed.get(following) if following else None
-        for one in (self._next.get(here), *self._current[further : further + 1], *heads):
-            if one is not None and one > here and self.same(one, at):
-                return one
-        if following and (self._sent[at][0], following[0]) == ("user", "assistant"):
-            exchange = self._letters[self._sent[at]] + self._letters[following]
-            found = self._current_text.find(exchange, further)
-            return self._current[found] if found >= 0 else None
+    def _start(self) -> tuple[int, int] | None:
+        """Return the first sent message that is stored, and where: there where most of what is sent follows;
+        at the end of the conversation or else at its beginning, where several are alike."""
+        known, starts = set(self._keys), set(self._next[ROOT])
+        for at, key in enumerate(self._sent):
+            if not known.intersection((key, *self._answer(at))):
+                continue
+            runs = {one: self._run(one, at) for one in range(len(self._stored)) if self._same(one, at)}
+            if runs:
+                ends = {one: not self._next[last] for one, (_, last) in runs.items()}
+                return at, max(runs, key=lambda one: (runs[one][0], ends[one], one in starts, one))
         return None
 
-    def same(self, one: int, at: int) -> bool:
+    def _run(self, here: int, at: int) -> tuple[int, int]:
+        """Return how many sent messages in a row are stored from here on, and the last of them."""
+        first, found = at, self._child(here, at + 1)
+        while found is not None:
+            here, at = found, at + 1
+            found = self._child(here, at + 1)
+        return at + 1 - first, here
+
+    def _follow(self, here: int, at: int) -> int | None:
+        """Return the stored message after `here` that the sent one is: the next one on any branch, or an
+        exchange further on that the client still has, where one before it was deleted."""
+        if (found := self._child(here, at)) is not None:
+            return found
+        exchanges = (self._exchanges.get((self._sent[at], answer), ()) for answer in self._answer(at))
+        return next((one for found in exchanges for one in found if one > here), None)
+
+    def _child(self, here: int, at: int) -> int | None:
+        alike = [one for one in self._next[here] if at < len(self._sent) and self._same(one, at)]
+        return max(alike, key=lambda one: self._likeness(one, at), default=None)
+
+    def _likeness(self, one: int, at: int) -> tuple[bool, ...]:
+        return self._answered(one, at), self._keys[one] == self._sent[at], not self._stored[one].gone
+
+    def _same(self, one: int, at: int) -> bool:
         """Return whether a stored message is the sent one. A question whose answer is unchanged may have
         other words: the client put it into a template, or took it out of one."""
-        if self._stored[one] == self._sent[at]:
-            return True
-        asked = self._stored[one][0] == self._sent[at][0] == "user" and one in self._next
-        answer = self._stored[self._next[one]] if asked else None
-        return answer is not None and answer[0] == "assistant" and self._sent[at + 1 : at + 2] == [answer]
+        return self._keys[one] == self._sent[at] or self._answered(one, at)
 
-    def _text(self, line: Sequence[int]) -> str:
-        """Return one letter for each message: text is searched faster than a list."""
-        return "".join(self._letters[self._stored[at]] for at in line)
+    def _answered(self, one: int, at: int) -> bool:
+        """Return whether both are questions with the same answer."""
+        answers = self._answer(at) if self._keys[one][0] == "user" else []
+        return bool(answers) and any(self._keys[next] == answers[0] for next in self._next[one])
+
+    def _answer(self, at: int) -> list[Key]:
+        """Return the answer to a sent question, if it has one."""
+        return [key for key in self._sent[at + 1 : at + 2] if (self._sent[at][0], key[0]) == EXCHANGE]
+
+    def _current(self, some: Iterable[int]) -> list[int]:
+        return [at for at in some if not self._stored[at].gone]
 
 
-def _shared(run: str, text: str) -> str:
-    """Return the longest beginning of the run that stands in the text."""
-    return run[: bisect_left(range(1, len(run) + 1), True, key=lambda length: run[:length] not in text)]
+def _before(stored: Sequence[Message]) -> list[int]:
+    """Return for each stored message the position of the one that it follows."""
+    positions = {one.id: at for at, one in enumerate(stored)} | {"": ROOT}
+    found: list[int] = []
+    current = ROOT
+    for at, one in enumerate(stored):
+        if one.follows is None:
+            found.append(at - 1 if one.gone else current)
+        else:
+            found.append(positions.get(one.follows, current))
+        current = current if one.gone else at
+    return found
+
+
+def _left(stored: Sequence[Message], pairs: Mapping[int, int]) -> Iterator[int]:
+    """Yield the current messages that are not the client's, and not before the first that is."""
+    before, here = _before(stored), min(pairs.values(), default=ROOT)
+    path = set(pairs.values())
+    while here != ROOT:
+        here = before[here]
+        path.add(here)
+    return (at for at, one in enumerate(stored) if not one.gone and at not in path)
+
+
+def _continued(talks: Iterable[Sequence[Message]], sent: Sequence[Key]) -> str | None:
+    """Return the conversation that the sent one continues: the newest in which nothing follows what was sent
+    up to the question. Or else the one that was sent word for word up to there, if it is the only one: it is
+    edited."""
+    edited = []
+    for talk in talks:
+        pairs = pairs_of(talk, sent)
+        last = max((at for at, (role, _) in enumerate(sent) if role == "assistant"), default=len(sent) - 1)
+        if last in pairs and not any(_left(talk, pairs)):
+            return talk[0].conversation_id
+        if all(at in pairs and _key(talk[pairs[at]]) == sent[at] for at in range(last + 1)):
+            edited.append(talk[0].conversation_id)
+    return edited[0] if len(edited) == 1 else None
+
+
+def _waits(talk: Sequence[Message], since: datetime) -> bool:
+    """Return whether nothing has been answered, and the last question is not older."""
+    return talk[-1].sent_at >= since and all(one.role == "user" for one in talk)
 
 
 def _sent(client: ClientTurn, text: str) -> list[Said]:

@@ -31,6 +31,8 @@ def upgrade() -> None:
     _insert(_of_replies())
     _insert(_answers())
     _convert_forgotten()
+    comment = "the message that it follows, where a client went back to an earlier one"
+    op.add_column("messages", sa.Column("follows", sa.String(36), comment=comment))
     summaries = _columns("active_conversations", "unsourced", "summary", "withheld")
     emptied = {"summary": "", "withheld": 1}
     op.execute(sa.update(summaries).where(summaries.c.unsourced == 1).values(emptied))

@@ -2,22 +2,26 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scripted_server import Asked, Call, Fail, Say, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import ModelError
 from agent.settings import Budget
-from agent.turn.client.history import Key, pairs_of
+from agent.turn.client.history import Key, compared, pairs_of
 from agent.types.client import Called, ClientTool, ClientTurn, Item, Returned, Said
 from memory.records import Message
 
 Rows = Callable[..., list[dict[str, Any]]]
 
 PERU = [Said("user", "Name a country"), Said("assistant", "Peru")]
+EVER = datetime(2026, 1, 1, tzinfo=UTC)
 REPLACED = "its message was replaced"
 
 
@@ -348,18 +352,25 @@ async def test_what_was_replaced_stays_replaced_in_an_export(
 
 
 def transcript(*told: str, clock: Any) -> list[Message]:
-    """Messages: an answer begins with a capital letter, and `@1` was replaced at the first moment."""
-    found = []
+    """Messages: an answer begins with a capital letter, `x@` is hidden, `x<A1` follows A1, `x<` nothing."""
+    found: list[Message] = []
+    ids: dict[str, str] = {"": ""}
     for at, one in enumerate(told):
-        text, _, moment = one.partition("@")
-        role = "assistant" if text[0].isupper() else "user"
-        replaced_at = clock() + timedelta(hours=int(moment)) if moment else None
-        found.append(Message(str(at), "c", role, "ana", text, clock(), replaced_at=replaced_at))  # type: ignore[arg-type]
+        text, *follows = one.rstrip("@").split("<")
+        hidden = clock() if one.endswith("@") else None
+        role, before = role_of(text), ids[follows[0]] if follows else None
+        message = Message(str(at), "c", role, "ana", text, clock(), replaced_at=hidden, follows=before)  # type: ignore[arg-type]
+        found.append(message)
+        ids[text] = message.id
     return found
 
 
+def role_of(text: str) -> str:
+    return "assistant" if text[0].isupper() else "user"
+
+
 def list_of(*told: str) -> list[Key]:
-    return [("assistant" if text[0].isupper() else "user", text) for text in told]
+    return [(role_of(text), text) for text in told]
 
 
 @pytest.mark.parametrize(
@@ -378,12 +389,16 @@ def list_of(*told: str) -> list[Key]:
         ("q1 A1 q2 A2 q3 A3", "q1 A1 q3", "0 1 -"),  # an edit, whatever was asked later
         ("q1 A1 q2 A2", "q1 Edited q2 A2 q3", "0 - 2 3 -"),
         ("q1 A1 q2 A2", "x X q1 A1 q2 A2 q3", "- - 0 1 2 3 -"),  # an example
-        ("q1 A1 q2@1 A2@1 x X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),  # an older branch
-        ("q1 A1 q2@1 A2@1 x@2 X@2 y Y", "q1 A1 x X q3", "0 1 4 5 -"),
-        ("q1 A1 wrapped@1 A2@1 x X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
-        ("q1@1 A1@1 x X", "q1 A1 q2", "0 1 -"),
-        ("q1 A1 q2 A2 x@1 X@1 ok@1 Sure@1", "q1 A1 q2 A2 ok", "0 1 2 3 -"),  # the `ok` to X
-        ("q1 A1@1 A2", "q1 A1 q2", "0 1 -"),
+        ("q1 A1 q2 A2", "q1 A1 forgotten Gone q2 A2 q3", "0 1 - - 2 3 -"),
+        ("q1 A1 q2@ A2@ x<A1 X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),  # an older branch
+        ("q1 A1 q2@ A2@ x<A1@ X@ y<A1 Y", "q1 A1 x X q3", "0 1 4 5 -"),
+        ("q1 A1 q2 A2 x<A1@ X@ q3<A2 A3", "q1 A1 x X q4", "0 1 4 5 -"),  # left twice
+        ("q1 A1 wrapped@ A2@ x<A1 X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
+        ("q1@ A1@ x< X", "q1 A1 q2", "0 1 -"),
+        ("q1 A1 q2 A2 x<A1@ X@ ok@ Sure@", "q1 A1 q2 A2 ok", "0 1 2 3 -"),  # the `ok` to X
+        ("q1 A1 ok Sure x<A1@ X@ ok@ Sure@", "q1 A1 x X ok Sure q2", "0 1 4 5 6 7 -"),
+        ("q1 A1@ A2<q1", "q1 A1 q2", "0 1 -"),
+        ("q1 A1@ q2@ A3@ A2<q1", "q1 A2 q2", "0 4 -"),
         ("q1 A1", "x X y", "- - -"),
     ],
 )
@@ -395,7 +410,7 @@ def test_a_clients_list_is_laid_beside_the_transcript_by_position(
 
 
 @pytest.mark.parametrize("sent", [["ok"], ["ok", "Sure"], ["ok", "Sure", "x"], ["x"]])
-@pytest.mark.parametrize("stored", [["ok"], ["ok", "Sure"], ["ok@1", "Sure@1", "ok", "Sure"]])
+@pytest.mark.parametrize("stored", [["ok"], ["ok", "Sure"], ["ok@", "Sure@", "ok", "Sure"]])
 def test_long_lists_of_the_same_words_are_compared_at_once(
     clock: Any, stored: list[str], sent: list[str]
 ) -> None:
@@ -403,3 +418,61 @@ def test_long_lists_of_the_same_words_are_compared_at_once(
     began = time.process_time()
     pairs_of(ours, list_of(*(sent * 10_000)[:10_000]))
     assert time.process_time() - began < 1
+
+
+class Chat:
+    """A client with a tree of messages, of which it sends one path, and the transcript that follows it."""
+
+    def __init__(self) -> None:
+        self.stored: list[Message] = []
+        self.path: list[str] = []
+        self.paths: list[list[str]] = [[]]
+
+    def ask(self, question: str, reply: str, *, wrapped: str = "", trimmed: int = 0) -> None:
+        """Ask after the path; the client has the question without its template from then on."""
+        sent = list_of(*self.path[trimmed:], wrapped + question)
+        found = compared(self.stored, pairs_of(self.stored, sent), len(sent) - 1)
+        hide = {one.id for one in self.stored if one.id in found.hidden}
+        self.stored = [self._with(one, one.id in hide, one.id in found.back) for one in self.stored]
+        asked = found.question or self._store(wrapped + question, found.follows)
+        self._store(reply, asked)
+        self.path = [*self.path, question, reply]
+        self.paths.append(self.path)
+
+    @staticmethod
+    def _with(one: Message, hide: bool, back: bool) -> Message:
+        return replace(one, replaced_at=EVER if hide else None if back else one.replaced_at)
+
+    def _store(self, text: str, follows: str | None) -> str:
+        id = str(len(self.stored))
+        self.stored.append(Message(id, "c", role_of(text), "ana", text, EVER, follows=follows))  # type: ignore[arg-type]
+        return id
+
+    def current(self) -> list[str]:
+        return [one.text.removeprefix("t:") for one in self.stored if not one.gone]
+
+
+steps = st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.integers(0, 9)), min_size=1, max_size=12)
+
+
+@given(steps)
+def test_what_holds_is_the_path_that_the_client_is_on(told: list[tuple[int, bool, int]]) -> None:
+    chat = Chat()
+    for at, (branch, wrapped, trimmed) in enumerate(told):
+        chat.path = chat.paths[branch % len(chat.paths)]
+        goes_on = chat.path == chat.current()
+        cut = 2 * (trimmed % max(1, len(chat.path) // 2)) if goes_on else 0
+        chat.ask(f"q{at}", f"A{at}", wrapped="t:" * wrapped, trimmed=cut)
+        assert chat.current() == chat.path
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["ok", "no"]), st.sampled_from(["Sure", "Hm"]))))
+def test_a_path_of_repeated_words_is_followed_too(told: list[tuple[int, str, str]]) -> None:
+    chat = Chat()
+    chat.ask("hello", "Hello")
+    for branch, question, reply in told:
+        chat.path = chat.paths[1 + branch % (len(chat.paths) - 1)]
+        if [*chat.path, question, reply] in chat.paths:
+            continue  # by its words alone nobody can tell it from the one before
+        chat.ask(question, reply)
+        assert chat.current() == chat.path
