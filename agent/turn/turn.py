@@ -169,7 +169,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
         author=request.speaker,
         text=request.text,
         sent_at=request.sent_at,
-        follows=sent and sent.follows,
+        follows=sent.follows if sent else None,
     )
     lock = {user_key(request.user)} if sent and (sent.hidden or sent.back) else set()
     async with deps.database.write(lock=lock) as connection:

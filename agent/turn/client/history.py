@@ -73,10 +73,14 @@ async def compare(transcript: Transcript, request: TurnRequest) -> Compared | No
         return Compared(None, await transcript.waiting(request.conversation_id, user, request.text))
     stored = await transcript.branches(request.conversation_id, user, MOST)
     pairs = pairs_of(stored, [_key(one) for one in _sent(client, request.text)])
-    before = [one for one in client.history if isinstance(one, Said)]
-    ids = {id(one): stored[pairs[at]].id for at, one in enumerate(before) if at in pairs}
-    history = [replace(one, id=ids[id(one)]) if id(one) in ids else one for one in client.history]
-    return replace(compared(stored, pairs, asked=len(before)), history=tuple(history))
+    history: list[Item] = []
+    asked = 0
+    for one in client.history:
+        if isinstance(one, Said):
+            one = replace(one, id=stored[pairs[asked]].id if asked in pairs else "")
+            asked += 1
+        history.append(one)
+    return replace(compared(stored, pairs, asked), history=tuple(history))
 
 
 def compared(stored: Sequence[Message], pairs: Mapping[int, int], asked: int) -> Compared:
