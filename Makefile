@@ -103,7 +103,7 @@ bench: $(VENV)/.installed-dev
 bench-waits: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/waits.py $(ARGS)
 
-# Minutes, and some 6 GB of disk: search, remember and purge at 1,000 to 1,000,000 memories.
+# Minutes: search, remember and purge at 1,000 to 100,000 memories.
 bench-scale: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/scale.py $(ARGS)
 
