@@ -419,7 +419,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
 
 def _context_services(c: Components, reminds: Callable[[str], bool]) -> "ContextServices":
     from agent.turn.context import ContextServices
-    from agent.turn.prompt import Budgets
+    from agent.turn.prompt import budgets_of
 
     settings = c.settings
     return ContextServices(
@@ -430,14 +430,7 @@ def _context_services(c: Components, reminds: Callable[[str], bool]) -> "Context
         facts=c.store,
         tasks=c.tasks,
         documents=c.documents,
-        budgets=Budgets(
-            settings.context_budget,
-            settings.summary_budget,
-            settings.history_budget,
-            settings.knowledge_budget,
-            facts=settings.prompt_facts,
-            model_calls=settings.max_turns,
-        ),
+        budgets=budgets_of(settings),
         history_messages=settings.history_messages,
         documents_first=settings.knowledge_first,
         persona=read_persona(settings.persona),

@@ -16,7 +16,7 @@ async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, A
     form = RequestedSchema(name, schema) if schema and chosen.structured == "schema" else None
     agent = Agent[None](name=name, model_settings=chosen.settings, output_type=form)
     config = RunConfig(model=chosen.model, tracing_disabled=True)
-    with recorded_call(chosen.name, None, question, [], chosen.settings) as call:
+    with recorded_call(chosen.name, None, question, [], chosen.settings, form) as call:
         result = await Runner.run(agent, question, max_turns=1, run_config=config)
         call.answered(result.new_items and result.raw_responses[-1].output, result.context_wrapper.usage)
     return str(result.final_output)

@@ -1,10 +1,7 @@
-"""Replays a recorded turn on today's code and a copy of memory, with the recorded clock, ids and model
-outputs. Also generates tests from traces.
+"""Replays a recorded turn from its trace alone, and makes tests of traces.
 
-    replay.py       replay a trace and compare the two
-    sandbox.py      copy the data that the turn could read
-    recorded.py     what is repeated: clock, model outputs, the person's context, tool results
-    fixture.py      everything to replay a turn anywhere, as JSON
-    pytest_file.py  generate a pytest file from a trace
-    testing.py      functions that those files import
+cassette.py     what the trace answers in place of the real parts: the context, the model, the tools
+replay.py       run today's code with those parts, and compare
+testing.py      the same for a trace in a file, and what came of it
+pytest_file.py  write such a file and a test of it
 """

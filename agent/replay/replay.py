@@ -1,44 +1,42 @@
-"""Replays a turn in a temporary companion, with today's code, prompts, tools and memory, and lists the
-differences."""
+"""Replays a turn: today's prompts, tools' descriptions, settings and code, with the recorded parts."""
 
-import tempfile
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 from agents.models.interface import Model
-from pydantic import TypeAdapter
 
 from agent.companion import Companion
-from agent.errors import FAULTS, BadInput
+from agent.errors import BadInput
 from agent.models.choose import ChosenModel
-from agent.replay.recorded import RecordedModel, RecordedProfiles, ReplayClock, recorded_tools
-from agent.replay.sandbox import copy_memories, recorded_context
+from agent.replay.cassette import RecordedModel, context_of, recorded_tools
 from agent.settings import Settings
 from agent.tracing.compare import Difference, differences
-from agent.tracing.trace import TURN, Trace, read_data
-from agent.turn.turn import TurnDependencies, take_turn
-from agent.types import TurnRequest
-from agent.types.client import ClientTurn
+from agent.tracing.serialization import Serializer, read_trace
+from agent.tracing.setup import made_by, redaction_of
+from agent.tracing.trace import TURN, Trace
+from agent.turn.context import BuiltContext
+from agent.turn.loop import run_agent
+from agent.turn.persona import read_persona
+from agent.turn.prompt import budgets_of, build_messages_for_model
 from memory.audience import Place
+from memory.process.spans import Recording, Span, recording
+from tools.context import TurnContext
+from tools.registry import TOOLS, Tool
 
-Fill = Callable[[Companion], Awaitable[None]]
-"""Copies the stored memory into an empty companion."""
+READING = frozenset({"search_memories", "get_recent_memories", "search_knowledge"})
+"""The tools that only read: today's memory is asked with these alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    tools: Literal["live", "recorded"] = "live"
-    """Whether today's tools run on the copied memory, or repeat the recorded results."""
+    memory: Literal["recorded", "today"] = "recorded"
+    """Whether the tools repeat what they found, or look into today's memory."""
     fork: int | None = None
     """The call, counted from 1, from which on `live` is asked. Earlier calls repeat the recorded outputs."""
     live: Model | None = None
-    persona: str | None = None
-    """None selects the persona of the settings."""
+    """None selects the model of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Replayed:
     before: Trace
     after: Trace
     differences: tuple[Difference, ...]
-    """In the order of events; later differences may follow from the first."""
+    """What changed, by its name, then what went otherwise in order; later ones may follow from the first."""
     options: ReplayOptions
 
     @property
@@ -55,96 +53,85 @@ class Replayed:
 
 
 async def replay(pet: Companion, trace: Trace, options: ReplayOptions | None = None) -> Replayed:
-    """Run the turn again on a copy of today's memory, without anything said from that turn on. Writes nothing
-    to `pet` and asks no model before a fork. Raises BadInput if the turn cannot be replayed."""
+    """Run the turn again. Writes nothing, and asks no model before a fork. Raises BadInput if the turn cannot
+    be replayed."""
     options = options or ReplayOptions()
-    check_replayable(trace)
-    calls = trace.summary.calls
+    built, calls = context_of(trace), trace.summary.calls
     if options.fork is not None and not 1 <= options.fork <= max(1, calls):
         raise BadInput(f"{trace.summary.short} has {calls} calls; fork at one of them")
+    tools = recorded_tools(TOOLS, trace, READING if options.memory == "today" else ())
+    prompt = replace(
+        built.prompt, persona=read_persona(pet.settings.persona), budgets=budgets_of(pet.settings)
+    )
+    turn = _tool_context(trace, built, pet if options.memory == "today" else None)
     chosen = pet.components.models.choose()
     try:
-        after = await run_turn(trace, pet.settings, chosen, partial(copy_memories, pet, trace), options)
+        live = None if options.fork is None else options.live or chosen.model
+        model = replace(chosen, model=RecordedModel(trace, options.fork, live))
+        after = await run_turn(trace, replace(built, prompt=prompt), pet.settings, model, tools, turn)
     finally:
         await chosen.close()
     return Replayed(trace, after, tuple(differences(trace, after)), options)
 
 
-_CLIENT: TypeAdapter[ClientTurn | None] = TypeAdapter(ClientTurn | None)
-
-
-def check_replayable(trace: Trace) -> None:
-    """Raise BadInput with the reason if the trace cannot be replayed."""
-    short = trace.summary.short
-    if trace.summary.kind != TURN:
-        raise BadInput(f"{short} is a background job; replay the turn that it belongs to")
-    if trace.summary.status in ("running", "killed"):
-        raise BadInput(f"{short} has not ended, so there is nothing to compare with")
-    if not read_data(trace.root, "incoming", "text"):
-        why = "the user was anonymous" if trace.summary.user is None else "HACHI_TRACE_CONTENT was none"
-        raise BadInput(f"{short} cannot be replayed: what was said was not recorded ({why})")
-
-
 async def run_turn(
-    trace: Trace, settings: Settings, chosen: ChosenModel, fill: Fill, options: ReplayOptions
+    trace: Trace,
+    built: BuiltContext,
+    settings: Settings,
+    chosen: ChosenModel,
+    tools: Sequence[Tool],
+    turn: TurnContext | None = None,
 ) -> Trace:
-    """Return the trace of the new run, even if it fails. `chosen` is the live model, which is called only
-    from a fork on."""
-    clock = ReplayClock(trace.summary.started_at)
-    model = RecordedModel(trace, clock, options.fork, options.live or chosen.model)
-    with tempfile.TemporaryDirectory(prefix="hachi-replay-", ignore_cleanup_errors=True) as folder:
-        sandboxed = sandbox_settings(settings, folder)
-        async with Companion.open(sandboxed, clock=clock, model=model, upkeep=False) as sandbox:
-            await fill(sandbox)
-            runtime = await sandbox.runtime()
-            await runtime.worker.stop()  # background jobs must not change what the turn sees
-            name = trace.summary.model if options.fork is None else chosen.name
-            deps = replace(runtime.turn, model=replace(chosen, name=name, model=model))
-            with suppress(*FAULTS):  # the trace already has them
-                await take_turn(_as_recorded(deps, trace, options), _request(trace), trace_id=trace.id)
-            await deps.recorder.flush()
-            return await sandbox.traces.get(trace.id, clock())
+    """Return the trace of the new run, from the prompt to the answer, even if it fails. Streams if the
+    recorded turn did. Nothing of the answer is stored."""
+    root = Span(TURN, data={"incoming": trace.root.data["incoming"]})
+    recorded = Recording(trace.id, root)
+    streamed = any("first" in call.data for call in trace.spans("call"))
+    client = built.prompt.client
+
+    async def run() -> None:
+        with recording(recorded):
+            result = await run_agent(
+                chosen,
+                settings,
+                build_messages_for_model(built.prompt),
+                turn or _tool_context(trace, built),
+                (lambda _: None) if streamed else None,
+                tools,
+                client,
+            )
+            root.data["reply"] = {"message": result.answer.message, "calls": result.calls}
+
+    running = asyncio.create_task(run())  # a task of its own, since a recorded turn may have been cancelled
+    try:
+        await asyncio.wait([running])
+    finally:
+        running.cancel()
+    if not running.cancelled():
+        running.exception()  # the trace has it
+    about = replace(trace.summary, model=chosen.name)
+    redaction, surface = redaction_of(settings), trace.summary.surface
+    serializer = Serializer("redacted", redaction, made_by(settings), surface, trace.summary.process)
+    return replace(read_trace(*serializer.serialize(recorded, about)), made_by=serializer.made_by)
 
 
-def sandbox_settings(settings: Settings, folder: str) -> Settings:
-    """Return settings that use only this folder and no model besides the turn's own."""
-    apart = {"home": Path(folder), "database_url": None, "qdrant_url": None, "traces_url": None}
-    return settings.model_copy(update={**apart, "traces": True, "look_back": "off", "judge": False})
-
-
-def _as_recorded(deps: TurnDependencies, trace: Trace, options: ReplayOptions) -> TurnDependencies:
-    context = recorded_context(trace)
-    known: dict[str, Any] = context.get("known") or {}
-    persona = deps.context.persona if options.persona is None else options.persona
-    profiles = RecordedProfiles(known, deps.database)
-    return replace(
-        deps,
-        context=replace(
-            deps.context,
-            profiles=profiles,
-            persona=persona,
-            reminds=lambda _: bool(context.get("reminders")),
-        ),
-        tools=recorded_tools(deps.tools, trace) if options.tools == "recorded" else deps.tools,
-    )
-
-
-def _saw_own_message(trace: Trace) -> bool:
-    """Return whether searches found the turn's own message, as happens in a process that has just started."""
-    candidates = (one for span in trace.spans("search") for one in span.data.get("candidates", ()))
-    return any(one["id"] == trace.summary.message_id for one in candidates)
-
-
-def _request(trace: Trace) -> TurnRequest:
-    given = trace.root.data["incoming"]
-    texts = {
-        name: given[name] for name in ("text", "conversation", "author", "instructions") if name in given
-    }
-    return TurnRequest(
-        **texts,
+def _tool_context(trace: Trace, built: BuiltContext, pet: Companion | None = None) -> TurnContext:
+    """Return the context for tools: with today's memory, or for recorded tools, which use none."""
+    parts = pet.components if pet else None
+    nothing: Any = None
+    return TurnContext(
         user=trace.summary.user,
-        sent_at=datetime.fromisoformat(given["sent_at"]),
         place=Place.of_key(trace.summary.place),
-        earlier=tuple((role, text) for role, text in given.get("earlier") or ()),
-        client=_CLIENT.validate_python(given.get("client")),
+        text=built.prompt.text,
+        message_id=trace.summary.message_id,
+        shown=built.shown,
+        clock=pet.clock if pet else lambda: built.prompt.now,
+        recall=parts.recall if parts else nothing,
+        writer=nothing,
+        accept=nothing,
+        accept_task=nothing,
+        tasks=parts.tasks if parts else nothing,
+        knowledge=parts.documents if parts else nothing,
+        knowledge_characters=built.prompt.budgets.knowledge.characters,
+        zone=built.prompt.known.zone,
     )

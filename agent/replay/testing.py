@@ -1,4 +1,4 @@
-"""For tests made of traces: replay the turn of a fixture, and look at what came of it.
+"""For tests made of traces: replay the turn of a file, and look at what came of it.
 
 turn = take_again(Path(__file__).with_name("trace_8f3a1b2c.json"))
 assert turn.called == ["search_memories"]
@@ -7,17 +7,24 @@ assert turn.called == ["search_memories"]
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from agent.models.choose import choose_model
-from agent.replay.fixture import Fixture
-from agent.replay.replay import ReplayOptions, run_turn
+from agent.replay.cassette import RecordedModel, context_of, recorded_tools
+from agent.replay.replay import run_turn
+from agent.settings import Settings
 from agent.tracing.compare import sections
-from agent.tracing.trace import Trace, read_data, scored_ids
-from memory.audience import Place
+from agent.tracing.trace import Summary, Trace, read_data, span_from, span_json
 from memory.process.spans import Span
+from tools.registry import TOOLS
+
+VERSION = 2
+"""Of the form of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +35,7 @@ class Called:
     arguments: Mapping[str, Any]
     ok: bool
     result: Mapping[str, Any]
-    """The result that the model received."""
-
-    @classmethod
-    def of(cls, span: Span) -> "Called":
-        arguments, result = (_object(span.data.get(name)) for name in ("arguments", "result"))
-        return cls(span.name, arguments, span.data.get("ok") is True, result)
+    """The result as the next request held it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +54,22 @@ class TurnAgain:
 
     @property
     def tools(self) -> list[Called]:
-        return [Called.of(span) for span in self.trace.spans("tool")]
+        return [self._called(span) for span in self.trace.spans("tool")]
 
     @property
     def called(self) -> list[str]:
         """The names of the tools, in order."""
-        return [tool.name for tool in self.tools]
-
-    @property
-    def found(self) -> list[str]:
-        """The texts that the searches returned, best first."""
-        candidates = [one for span in self.trace.spans("search") for one in span.data.get("candidates", ())]
-        texts = {one["id"]: one["content"] for one in candidates if "content" in one}
-        found = [id for span in self.trace.spans("search") for id, _ in scored_ids(span)]
-        return [texts[id] for id in dict.fromkeys(found) if id in texts]
-
-    @property
-    def audience(self) -> set[str]:
-        """The owners whose memories were searched: ``user:U``, ``place:P``, ``global``."""
-        searches = self.trace.spans("search", "documents")
-        return {key for span in searches for key in span.data.get("audience", ())}
-
-    @property
-    def place(self) -> str:
-        """The place of the answer: ``dm``, or the names of the place joined by ``/``."""
-        return str(Place.of_key(self.trace.summary.place))
-
-    @property
-    def decided(self) -> list[tuple[str, str]]:
-        """The decisions about new memories: (action, content)."""
-        decisions = [d for span in self.trace.spans("decision") for d in span.data.get("decisions", ())]
-        return [(decision["action"], decision["content"]) for decision in decisions]
+        return [span.name for span in self.trace.spans("tool")]
 
     @property
     def to_remember(self) -> list[str]:
         """The memories that the answer itself asked to store."""
-        answers = [span.data.get("answer") or {} for span in self.trace.spans("answer")]
-        return [memory["content"] for answer in answers for memory in answer.get("memories", ())]
+        return [memory["content"] for memory in self._answer("memories")]
+
+    @property
+    def to_forget(self) -> list[str]:
+        """What the answer asked to forget."""
+        return self._answer("forget")
 
     @property
     def prompt(self) -> dict[str, str]:
@@ -96,20 +77,59 @@ class TurnAgain:
         call = next(self.trace.spans("call"), None)
         return sections(self.trace, (call and read_data(call, "request", "system")) or "")
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Hashes of what is the same in every turn: the persona, the rules, and what is said of the tools."""
+        fixed = {name: text for name, text in self.prompt.items() if name in ("persona", "rules")}
+        fixed["tools"] = json.dumps(self.trace.made_by["tools"], sort_keys=True)
+        return {name: sha256(text.encode()).hexdigest()[:12] for name, text in fixed.items()}
 
-def take_again(fixture: Path | Fixture) -> TurnAgain:
-    """Replay a fixture with today's code and prompts, without network or key. Raises ValueError for another
-    file."""
-    whole = Fixture.from_json(fixture.read_text(encoding="utf-8")) if isinstance(fixture, Path) else fixture
-    return asyncio.run(taken_again(whole))
+    def _answer(self, part: str) -> list[Any]:
+        return [one for span in self.trace.spans("answer") for one in read_data(span, "answer", part) or ()]
+
+    def _called(self, span: Span) -> Called:
+        id, result = span.data.get("call_id"), span.data.get("result")
+        for call in self.trace.spans("call"):
+            for item in read_data(call, "request", "input") or ():
+                if item.get("type") == "function_call_output" and item.get("call_id") == id:
+                    result = item.get("output")
+        arguments, ok = _object(span.data.get("arguments")), span.data.get("ok") is True
+        return Called(span.name, arguments, ok, _object(result))
 
 
-async def taken_again(fixture: Fixture) -> TurnAgain:
-    """Replay a fixture as `take_again` does, inside a running event loop."""
-    settings = fixture.open_settings()
-    chosen = replace(choose_model(settings), structured=fixture.settings.get("structured") or "none")
-    options = ReplayOptions(persona=fixture.persona)
-    return TurnAgain(await run_turn(fixture.trace, settings, chosen, fixture.fill, options))
+def take_again(file: Path) -> TurnAgain:
+    """Replay a turn with today's code and prompts and the recorded settings, without network or key. Raises
+    ValueError for another file."""
+    return asyncio.run(taken_again(read_trace_file(file.read_text(encoding="utf-8"))))
+
+
+async def taken_again(trace: Trace) -> TurnAgain:
+    """Replay a turn as `take_again` does, inside a running event loop."""
+    recorded = dict(trace.made_by.get("settings") or {})
+    no_server = dict.fromkeys(("openai_api_key", "openai_base_url", "provider", "upkeep_model"))
+    settings = Settings.load(**{**recorded, **no_server})
+    model = RecordedModel(trace)
+    form = recorded.get("structured") or "none"
+    chosen = replace(choose_model(settings), name=trace.summary.model, model=model, structured=form)
+    tools = recorded_tools(TOOLS, trace)
+    return TurnAgain(await run_turn(trace, context_of(trace), settings, chosen, tools))
+
+
+def trace_file(trace: Trace) -> str:
+    """Return a trace as the text of a file."""
+    whole = {"version": VERSION, "summary": asdict(replace(trace.summary, process=""))}
+    whole |= {"made_by": trace.made_by, "root": span_json(trace.root)}
+    return json.dumps(whole, indent=1, default=lambda value: value.isoformat()) + "\n"
+
+
+def read_trace_file(text: str) -> Trace:
+    """Parse the text of `trace_file`. Raises ValueError if it is none."""
+    try:
+        whole = json.loads(text)
+        summary = TypeAdapter(Summary).validate_python(whole["summary"])
+        return Trace(summary, span_from(whole["root"]), whole["made_by"], redacted=True)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"this is no file of a trace, or one of another Hachi ({error!r})") from error
 
 
 def _object(text: Any) -> Mapping[str, Any]:

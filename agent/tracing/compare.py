@@ -1,4 +1,4 @@
-"""Compares two traces and lists their differences in the order of events."""
+"""Compares two traces: first what they were made by, by name, then what happened, in order."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,23 +13,52 @@ from memory.process.spans import Span
 @dataclass(frozen=True, slots=True)
 class Difference:
     where: str
-    """``call 2, system message, person``, ``search_memories, result``, ``reply`` …"""
+    """``assistant.md``, ``max_turns``, ``call 2, system message, person``, ``search_memories, result`` …"""
     what: str
-    """``differs``, ``is new``, ``is gone`` …"""
+    """``changed``, ``5 → 3``, ``differs``, ``is new``, ``is gone`` …"""
     before: str
     after: str
 
 
 def differences(before: Trace, after: Trace) -> list[Difference]:
-    """Return the differences; empty if only times and trace ids differ. A request comes before its output,
-    and a tool's result after its call."""
-    return list(_differences(before, after))
+    """Return the differences; empty if only times and ids differ. Prompts, tools, settings and the model that
+    changed come first, then what went otherwise: a request before its output, a result after its call.
+    Versions are named only if something went otherwise and nothing else is named."""
+    causes, events = list(_causes(before, after)), list(_events(before, after))
+    if events and not causes:
+        causes = list(_changed(before, after, "versions", "{}"))
+    return [*causes, *events]
 
 
-def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
+def _causes(before: Trace, after: Trace) -> Iterator[Difference]:
+    yield from _changed(before, after, "prompts", "{}.md", of_text=True)
+    tools, new = (trace.made_by.get("tools") or {} for trace in (before, after))
+    for name in [name for name in tools if name in new]:
+        for part, what in {"description": "description", "parameters": "arguments"}.items():
+            old = tools[name].get(part)
+            yield from _texts(f"the {what} of {name}", old, new[name].get(part), "changed")
+    yield from _texts("the tools", ", ".join(tools), ", ".join(new) if tools else "")
+    yield from _changed(before, after, "settings", "{}")
+    models = before.summary.model, after.summary.model
+    if models[0] != models[1]:
+        yield Difference("the model", f"{models[0]} → {models[1]}", *models)
+
+
+def _changed(
+    before: Trace, after: Trace, part: str, where: str, *, of_text: bool = False
+) -> Iterator[Difference]:
+    """Yield what differs in this part of `made_by`, as far as both traces hold it."""
+    old, new = (trace.made_by.get(part) or {} for trace in (before, after))
+    for name in [name for name in old if name in new and old[name] != new[name]]:
+        values = _as_text(old[name]) or "none", _as_text(new[name]) or "none"
+        yield Difference(where.format(name), "changed" if of_text else " → ".join(values), *values)
+
+
+def _events(before: Trace, after: Trace) -> Iterator[Difference]:
     yield from _data("what was said", before.root, after.root, "incoming", "text")
-    calls = 0
-    for one, other in zip_longest(steps(before), steps(after)):
+    calls, cut_off = 0, was_cut_off(before)
+    ours, theirs = steps(before), steps(after)
+    for one, other in zip_longest(ours, theirs[: len(ours)] if cut_off else theirs):
         is_call = (one or other).kind == "call"
         calls += is_call
         where = f"call {calls}" if is_call else f"after call {calls}"
@@ -42,10 +71,19 @@ def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
             for part in ("arguments", "result"):
                 yield from _data(f"{one.name}, {part}", one, other, part)
         else:
-            for part in ("message", "memories"):
+            for part in ("message", "memories", "forget"):
                 yield from _data(f"answer, {part}", one, other, "answer", part)
-    yield from _data("reply", before.root, after.root, "reply", "message")
-    yield from _texts("error", before.root.error, after.root.error)
+    if all("reply" in trace.root.data for trace in (before, after)):
+        yield from _data("reply", before.root, after.root, "reply", "message")
+    elif not cut_off and not (
+        ours and ours[-1].kind == "answer"
+    ):  # what fails after the answer is storing it
+        yield from _texts("error", before.root.error, after.root.error)
+
+
+def was_cut_off(trace: Trace) -> bool:
+    """Return whether the turn was cancelled, so that it may have ended anywhere."""
+    return (trace.root.error or "").startswith("CancelledError")
 
 
 def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Difference]:
@@ -78,12 +116,10 @@ def _call(where: str, one: Span, other: Span, before: Trace, after: Trace) -> It
             yield from _texts(f"{where}, system message, {name}", parts.get(name), others.get(name))
     tools, others_tools = (request.get("tools", ()) for request in (ours, theirs))
     yield from _texts(f"{where}, tools", ", ".join(tools), ", ".join(others_tools))
-    for name in (name for name in tools if name in others_tools):
-        schemas = (trace.made_by.get("tools", {}).get(name) for trace in (before, after))
-        yield from _texts(f"{where}, tools, schema of {name}", *schemas)
     for place, (item, new) in enumerate(zip_longest(_items(ours), _items(theirs)), 1):
         yield from _texts(f"{where}, message {place}", _without_id(item), _without_id(new))
-    yield from _texts(f"{where}, settings", ours.get("settings"), theirs.get("settings"))
+    for part in ("settings", "response_format"):
+        yield from _texts(f"{where}, {part}", ours.get(part), theirs.get(part))
     outputs = ([_without_id(item) for item in span.data.get("output", ())] for span in (one, other))
     yield from _texts(f"{where}, what it wrote", *outputs)
     yield from _texts(f"{where}, error", one.error, other.error)
@@ -105,10 +141,10 @@ def sections(trace: Trace, system: str) -> dict[str, str]:
     return found | ({"last call" if found else "whole": rest} if rest else {})
 
 
-def _texts(where: str, old: Any, new: Any) -> Iterator[Difference]:
+def _texts(where: str, old: Any, new: Any, differs: str = "differs") -> Iterator[Difference]:
     before, after = _as_text(old), _as_text(new)
     if before != after:
-        what = "is new" if not before else "is gone" if not after else "differs"
+        what = "is new" if not before else "is gone" if not after else differs
         yield Difference(where, what, before, after)
 
 

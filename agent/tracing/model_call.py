@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
-from agents import ModelSettings
+from agents import AgentOutputSchemaBase, ModelSettings
 
 from memory.process.spans import Span, span
 
@@ -35,9 +35,15 @@ class Call:
 
 @contextmanager
 def recorded_call(
-    model: str, system: str | None, input: Any, tools: Sequence[Any], settings: ModelSettings
+    model: str,
+    system: str | None,
+    input: Any,
+    tools: Sequence[Any],
+    settings: ModelSettings,
+    schema: AgentOutputSchemaBase | None = None,
 ) -> Iterator[Call]:
-    """Record a call around the block. Exceptions are recorded and re-raised."""
+    """Record a call around the block; `schema` is what the provider is asked to enforce. Exceptions are
+    recorded and re-raised."""
     given = {name: value for name, value in vars(settings).items() if value is not None}
     given.pop("retry", None)  # retries are the runner's, not the model's
     request = {
@@ -45,6 +51,12 @@ def recorded_call(
         "input": list(input) if isinstance(input, list) else input,
         "tools": [tool.name for tool in tools],
         "settings": given,
+        "response_format": schema
+        and {
+            "name": schema.name(),
+            "strict": schema.is_strict_json_schema(),
+            "schema": schema.json_schema(),
+        },
     }
     with span("call", model, nesting=False, request=request) as recorded:
         yield Call(recorded)

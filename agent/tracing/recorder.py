@@ -120,10 +120,10 @@ class Recorder:
         self._breaker = breaker or Breaker("traces database", clock, failures=1)
 
     @contextmanager
-    def turn(self, incoming: TurnRequest, model: str, id: str | None = None) -> Iterator[TraceRecording]:
+    def turn(self, incoming: TurnRequest, model: str) -> Iterator[TraceRecording]:
         """Record a turn. Its exceptions are recorded and re-raised; a ModelError gets the trace's id."""
         about = Summary(
-            id=id or f"trace_{uuid4().hex}",
+            id=f"trace_{uuid4().hex}",
             kind=TURN,
             started_at=self._clock(),
             user=incoming.user,
@@ -132,7 +132,7 @@ class Recorder:
             model=model,
             said=incoming.text,
         )
-        given = ("text", "author", "conversation", "sent_at", "instructions", "earlier", "client")
+        given = ("text", "author", "conversation", "sent_at")
         with self._recorded(about, incoming={name: getattr(incoming, name) for name in given}) as recorded:
             try:
                 yield recorded

@@ -33,9 +33,10 @@ LARGE = 1_000_000
 WITHOUT_CONTENT = frozenset({"usage", "ok", "well_formed", "tries", "limit", "found", "first", "sections"})
 """The data of a span that is stored when content is not."""
 MADE_BY_KEY = "maker"
+DELTAS = ("system", "input")
 AS_BEFORE = "as_before"
 """In a stored request: how many characters of the system message, and how many items, repeat the previous
-request."""
+request. Its other parts are left out if they are those of the previous request."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,9 @@ class _Tree:
             repeated[0], added["system"] = len(old_system), system[len(old_system) :]
         if isinstance(items, list) and isinstance(old_items, list) and items[: len(old_items)] == old_items:
             repeated[1], added["input"] = len(old_items), items[len(old_items) :]
+        added = {
+            name: value for name, value in added.items() if name in DELTAS or value != before.get(name, ...)
+        }
         return added | {AS_BEFORE: repeated} if any(repeated) else added
 
 
@@ -188,7 +192,7 @@ def _restore(root: Span) -> None:
                 request["system"] = before["system"] + request["system"]
             if count:
                 request["input"] = before["input"][:count] + request["input"]
-            before = request
+            before = span.data["request"] = before | request
 
 
 def _plain_data(value: Any) -> Any:
@@ -207,8 +211,9 @@ def _json(value: Any) -> bytes:
 
 
 def _cut(text: str) -> str:
-    more = len(text) - MAX_TEXT
-    return f"{text[:MAX_TEXT]} … ({more:,} more characters)" if more > 0 else text
+    """Cut a text to `MAX_TEXT` with what says so, so that it is not cut again."""
+    kept = MAX_TEXT - 40
+    return f"{text[:kept]} … ({len(text) - kept:,} more characters)" if len(text) > MAX_TEXT else text
 
 
 def _plain(value: Any) -> Any:

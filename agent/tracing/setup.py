@@ -1,6 +1,7 @@
 """Opens the recorder that the settings ask for."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -9,11 +10,13 @@ from importlib.resources import files
 from typing import Any
 
 from agent.errors import SettingsError
+from agent.models.providers import structured_of
 from agent.settings import Settings
 from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
+from agent.turn.persona import read_persona
 from memory.process.breaker import Breaker
 from memory.process.identity import this_process
 from memory.text import storable
@@ -30,7 +33,7 @@ def open_recorder(
 ) -> Recorder:
     """Return the recorder. Raises SettingsError if a collector is set and its library is not installed."""
     redaction = redaction_of(settings)
-    serializer = Serializer(settings.trace_content, redaction, made_by(), surface, this_process())
+    serializer = Serializer(settings.trace_content, redaction, made_by(settings), surface, this_process())
     listeners = _listeners(settings, breakers["collector"])
     return Recorder(
         traces, serializer, clock, listeners, on=settings.traces, breaker=breakers["traces database"]
@@ -54,12 +57,35 @@ def redaction_of(settings: Settings) -> Redaction:
     return Redaction(patterns, secrets=settings.trace_content != "full", values=values)
 
 
+REACH_A_TURN = (
+    *("mode", "memory", "max_turns", "history_messages", "history_budget", "context_budget", "prompt_facts"),
+    *("summary_budget", "summary_reread", "knowledge_budget", "knowledge_first", "reranker", "embedder"),
+    *("importance_floor", "half_life_days", "judge", "look_back", "upkeep_model", "images", "api"),
+)
+"""The settings that change what a turn or the work after it does, beside the model, the persona and the form
+of the answer."""
+
+
+def made_by(settings: Settings) -> dict[str, Any]:
+    """Return everything that could change how a turn goes: versions, prompts, tools and settings. Prompts
+    are hashes of their texts."""
+    chosen = settings.model_dump(mode="json", include=set(REACH_A_TURN))
+    prompts = dict(_code()["prompts"])
+    with suppress(SettingsError):  # whoever needs the persona is told
+        if persona := read_persona(settings.persona):
+            prompts["persona"] = _hash(persona)
+    return _code() | {"prompts": prompts, "settings": chosen | {"structured": structured_of(settings)}}
+
+
 @cache
-def made_by() -> dict[str, Any]:
-    """Return everything that could change how a turn ends: versions, prompts, tools."""
+def _code() -> dict[str, Any]:
     names = sorted(file.name[:-3] for file in files("prompts").iterdir() if file.name.endswith(".md"))
     return {
         "versions": {name: version(name) for name in ("hachi", "openai-agents", "openai", "qdrant-edge-py")},
-        "prompts": {name: sha256(storable(read(name)).encode()).hexdigest()[:12] for name in names},
+        "prompts": {name: _hash(read(name)) for name in names},
         "tools": {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in TOOLS},
     }
+
+
+def _hash(text: str) -> str:
+    return sha256(storable(text).encode()).hexdigest()[:12]

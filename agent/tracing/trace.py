@@ -68,7 +68,7 @@ class Trace:
     summary: Summary
     root: Span
     made_by: Mapping[str, Any]
-    """By name: `versions`; the hashes of `prompts`; the descriptions and parameters of `tools`."""
+    """By name: `versions`, hashes of `prompts`, descriptions and parameters of `tools`, `settings`."""
     redacted: bool
     """Whether something was redacted before the trace was written."""
 

@@ -7,6 +7,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from agent.turn.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
@@ -62,20 +66,30 @@ class BuiltContext:
     begins: bool = False
     """Whether a conversation begins with this message."""
 
+    def to_trace(self) -> dict[str, Any]:
+        """Return it as JSON values, without the client's history, of which the prompt holds what is used."""
+        client = replace(self.prompt.client, history=None)
+        kept: dict[str, Any] = _as_data().dump_python(
+            replace(self, prompt=replace(self.prompt, client=client)), mode="json"
+        )
+        return kept
+
+    @classmethod
+    def from_trace(cls, data: Any) -> "BuiltContext":
+        """Return the context of `to_trace`. Raises pydantic.ValidationError for anything else."""
+        return _as_data().validate_python(data)
+
+
+@cache
+def _as_data() -> TypeAdapter[BuiltContext]:
+    return TypeAdapter(BuiltContext)
+
 
 async def build_context(services: ContextServices, received: ReceivedMessage) -> BuiltContext:
     with span("scene") as here:  # the name in stored traces
         built = await _build(services, received)
         if here:
-            prompt = built.prompt
-            here.data["scene"] = {
-                "now": prompt.now,
-                "known": prompt.known,
-                "summary": prompt.summary,
-                "knowledge": prompt.knowledge,
-                "reminders": prompt.reminders,
-                "history": _ids(prompt.history),
-            }
+            here.data["context"] = built
     return built
 
 

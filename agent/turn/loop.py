@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,7 +37,7 @@ from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
 from memory.process.spans import note, span, traceback_of
 from prompts import render
 from tools.context import TurnContext
-from tools.found import cut, moment
+from tools.found import Entry, cut
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
 TOOL_SECONDS = 30.0
@@ -264,17 +264,26 @@ async def _read(raw: str, turn: _Turn, form: AnswerForm | None) -> Answer:
 def _quoted(turn: _Turn) -> str:
     """Return a reply that quotes what the tools found; empty if that is nothing. The quotes that share most
     words with the message come first. For a model that still calls tools on its last call."""
-    found = [
-        (f"{moment(hit.created_at, turn.context.zone)}{f', {hit.author}' if hit.author else ''}", hit.content)
-        for hit in turn.context.recalled
-        if hit.author != "hachi"
-    ]
-    for call in turn.called:
-        if call.name == "search_knowledge" and call.ok:
-            found += [(chunk["source"], chunk["text"]) for chunk in json.loads(call.result)["chunks"]]
+    results = [json.loads(call.result) for call in turn.called if call.ok]
+    found = [(chunk["source"], chunk["text"]) for result in results for chunk in result.get("chunks", ())]
+    for result in results:
+        for entry in (*result.get("memories", ()), *result.get("newest", ())):
+            found += _quotes(entry)
     found.sort(key=lambda one: share_found(turn.context.text, one[1]), reverse=True)
     lines = [f"- {where}: “{cut(text, LONGEST_QUOTE)}”" for where, text in found[:MOST_QUOTED]]
     return "\n".join(["This is what I found:", *lines]) if lines else ""
+
+
+def _quotes(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Yield when and by whom each thing of an entry was told, and its words, without Hachi's own."""
+    if isinstance(entry, dict):
+        yield ", ".join(entry[name] for name in ("at", "told_by") if name in entry), entry["content"]
+        return
+    at, *lines = entry
+    for line in lines:
+        author, _, text = line.partition(": ")
+        if text and author != "hachi" and not author.startswith("~"):
+            yield f"{at}, {author}", text
 
 
 def searches_used(turn: TurnContext, answer: Answer) -> int:
@@ -302,7 +311,7 @@ def _function_tool(tool: Tool) -> FunctionTool:
                 late = f"{tool.name} did not end within {TOOL_SECONDS:g} s; go on without it"
                 result = ToolResult({"error": late}, ok=False)
                 note(traceback=traceback_of(error))
-            note(ok=result.ok, result=result.text)
+            note(ok=result.ok, result=result.text, rows=[hit.id for hit in context.context.context.recalled])
         context.context.called.append(ToolCall(tool.name, _arguments(written), result.ok, result.text))
         return result.text
 

@@ -95,7 +95,10 @@ class ModelRun(Model):
         **rest: Any,
     ) -> ModelResponse:
         system, tools, model_settings = self._prepare(system_instructions, tools, model_settings)
-        with recorded_call(self._chosen.name, system, input, tools, model_settings) as call, _readable():
+        with (
+            recorded_call(self._chosen.name, system, input, tools, model_settings, self._schema) as call,
+            _readable(),
+        ):
             response = await self._chosen.model.get_response(
                 system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
             )
@@ -121,7 +124,10 @@ class ModelRun(Model):
         done: list[Any] = []
         begun = whole = False
         try:
-            with recorded_call(self._chosen.name, system, input, tools, model_settings) as call, _readable():
+            with (
+                recorded_call(self._chosen.name, system, input, tools, model_settings, self._schema) as call,
+                _readable(),
+            ):
                 async for event in events:
                     if isinstance(event, ResponseOutputItemDoneEvent):
                         done.append(

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from agent.settings import Budget
+from agent.settings import Budget, Settings
 from agent.turn.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.user_snippet import (
     LONGEST_NAME,
@@ -66,6 +66,17 @@ class Budgets:
     """The most facts about the person."""
     model_calls: int = 5
     """Model calls in a turn; the prompt says the number."""
+
+
+def budgets_of(settings: Settings) -> Budgets:
+    return Budgets(
+        settings.context_budget,
+        settings.summary_budget,
+        settings.history_budget,
+        settings.knowledge_budget,
+        facts=settings.prompt_facts,
+        model_calls=settings.max_turns,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,13 +98,12 @@ async def take_turn(
     on_text: OnText | None = None,
     *,
     settle: bool = False,
-    trace_id: str | None = None,
 ) -> Reply:
     """Answer the request. `on_text` receives the reply's text as the model generates it.
 
     With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; a
-    consolidation does not hold the reply up. A replay passes the `trace_id` of the recorded turn. Raises
-    BadInput, ModelError, or MemoryFault if the database cannot be reached.
+    consolidation does not hold the reply up. Raises BadInput, ModelError, or MemoryFault if the database
+    cannot be reached.
     """
     began = deps.clock()
     if request.client:
@@ -112,7 +111,7 @@ async def take_turn(
         check_size(request.client, request.text)
     if deps.settings.memory:
         request = await with_conversation(deps.transcript, request, began)
-    with deps.recorder.turn(request, deps.model.name, trace_id) as trace, request_of(request.user):
+    with deps.recorder.turn(request, deps.model.name) as trace, request_of(request.user):
         received = await receive(deps, request)
         trace.heard(received.id)
         built = await build_context(deps.context, received)

@@ -90,7 +90,7 @@ async def as_test(request: Request, id: str) -> Response:
     name = await field_of(request, "file")
     lock: asyncio.Lock = request.app.state.test_lock
     async with lock:
-        files = await make_test(request.app.state.pet, trace)
+        files = await make_test(trace)
     if name:
         return _download(files, name)
     return page(request, "test.html", trace=trace, summary=trace.summary, files=files)

@@ -51,12 +51,12 @@ def _other_node(span: Span, _hits: int) -> Node:
 
 def _context_node(span: Span, _hits: int) -> Node:
     """Return the node of the lookups before the first model call."""
-    scene = read_data(span, "scene") or {}
-    known = scene.get("known") or {}
+    prompt = read_data(span, "context", "prompt") or {}
+    known = prompt.get("known") or {}
     listed = {"fact": known.get("long_term_facts"), "open task": known.get("open_tasks")}
-    listed["message"] = scene.get("history")
+    listed["message"] = prompt.get("history")
     parts = [count(len(items), name) for name, items in listed.items() if items]
-    parts += [name for name in ("summary", "knowledge") if scene.get(name)]
+    parts += [name for name in ("summary", "knowledge") if prompt.get(name)]
     return Node(joined(f"scene: {', '.join(parts)}".removesuffix(": "), took(span)), "faint")
 
 

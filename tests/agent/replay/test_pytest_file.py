@@ -7,19 +7,22 @@ from pathlib import Path
 import pytest
 from scripted_server import Call, answer
 
-from agent.replay.fixture import MAX_ROWS, Fixture
-from agent.replay.pytest_file import make_test, telling_words
-from agent.replay.testing import take_again
+import prompts
+from agent.replay.pytest_file import make_test
+from agent.replay.testing import read_trace_file, take_again
+from agent.tracing import setup
 from agent.tracing.trace import Trace
-from memory.search import recall
+from agent.turn import loop, prompt
+from tools.memories import search_memories
+from tools.registry import ToolResult
 
 
 @pytest.fixture
-def made(pet, tmp_path):
-    """`await made(trace)`: the test's file, with its fixture beside it."""
+def made(tmp_path):
+    """`await made(trace)`: the test's file, with its trace beside it."""
 
     async def make(trace: Trace) -> Path:
-        files = await make_test(pet, trace)
+        files = await make_test(trace)
         for name, text in files.items():
             (tmp_path / name).write_text(text, encoding="utf-8")
         [test] = [name for name in files if name.endswith(".py")]
@@ -35,42 +38,60 @@ async def passes(test: Path) -> None:
             await asyncio.to_thread(function)
 
 
-async def test_it_passes_anywhere_and_fails_when_behaviour_changes(pet, recorded, made, monkeypatch):
+async def test_it_passes_anywhere(pet, recorded, made):
     test = await made(await recorded())
-
     text = test.read_text()
     assert "def test_who_do_i_love() -> None:" in text
+    assert "assert list(turn.prompt) == ['persona', 'rules', 'person', 'setting']" in text
+    assert "assert 'Ana loves her dog Rex' in turn.prompt['person']" in text
     assert "assert turn.called == ['search_memories', 'remember']" in text
     assert "assert turn.tools[0].arguments == {'query': 'whom Ana loves'}" in text
-    assert "assert turn.tools[0].ok" in text
-    assert "assert turn.audience == {'global', 'user:ana'}" in text
-    assert "Ana asks whom she loves" in text
-    assert "assert turn.place == 'dm'" in text
-    assert "assert 'Rex' in turn.reply" in text
-    assert "You love your dog Rex." not in text, "the wording is the model's own affair"
+    assert "assert turn.tools[1].ok is True" in text
+    assert "'content': 'Ana asks whom she loves'" in text
+    assert "assert turn.error is None" in text
+    assert "assert turn.reply == 'You love your dog Rex.'" in text
     await pet.erase(user="ana")
     await passes(test)
 
-    monkeypatch.setattr(recall, "rank", lambda *args, **more: [])
+
+def _edited(name: str) -> str:
+    return prompts.read(name) if name != "assistant" else prompts.read(name) + "\nMiaow."
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        (search_memories, "__doc__", "Look it up."),
+        (prompt, "read", lambda name: "Arr, you are a pirate." if name == "persona" else prompts.read(name)),
+        (
+            prompt,
+            "render",
+            lambda name, **parts: "Nobody." if name == "person" else prompts.render(name, **parts),
+        ),
+        (loop, "parse_answer", lambda raw: loop.Answer(raw)),
+        (ToolResult, "text", "{}"),
+    ],
+    ids=["description", "persona", "facts", "reading", "result"],
+)
+async def test_it_fails_when_behaviour_changes(recorded, made, monkeypatch, place, name, value):
+    test = await made(await recorded())
+    monkeypatch.setattr(place, name, value)
+    setup._code.cache_clear()
     with pytest.raises(AssertionError):
         await passes(test)
+    monkeypatch.undo()
+    setup._code.cache_clear()
 
 
-async def test_it_asks_for_the_words_that_were_found_and_holds_no_secret(pet, recorded):
+async def test_it_holds_no_secret(recorded):
     key = "sk-abcdefghijklmnopqrstuvwxyz"
-    await recorded(answer("Keep it safe."), said=f"my key is {key}")
-    search = Call("search_memories", {"query": "dentist"})
-    trace = await recorded(search, answer("Oh, it is Leo, as ever."), said="who is my dentist?")
-    files = await make_test(pet, trace)
+    files = await make_test(await recorded(answer("Keep it safe."), said=f"my key is {key}"))
     assert not any(key in text for text in files.values())
-    [fixture] = [text for name, text in files.items() if name.endswith(".json")]
-    turn = await asyncio.to_thread(take_again, Fixture.from_json(fixture))
-    assert telling_words(turn)[0] == "Leo"
 
 
 async def test_a_turn_that_failed_is_held_to_its_failure(pet, failing, made):
     test = await made(await failing(pet))
-    assert "assert (turn.error or '').startswith('ModelRejected')" in test.read_text()
+    assert "assert turn.error == 'ModelRejected: http" in test.read_text()
     await passes(test)
 
 
@@ -88,38 +109,22 @@ async def test_whatever_was_said_it_is_python_that_passes(said, recorded, made):
     await passes(await made(trace))
 
 
-async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(pet, recorded, made):
-    said = [
-        {"author": "ana", "text": f"line {n}", "sent_at": "2026-01-01T00:00:00Z"} for n in range(MAX_ROWS)
-    ]
-    await pet.import_messages(said, user="ana")
-    trace = await recorded()
-    test = await made(trace)
-    [path] = test.parent.glob("trace_*.json")
-    fixture = Fixture.from_json(path.read_text())
-    assert len(fixture.rows["messages"]) < MAX_ROWS
-    assert {row["content"] for row in fixture.rows["memories"]} >= {"Ana loves her dog Rex"}
-    await passes(test)
-
-
 async def test_a_persona_of_ones_own_comes_along(pet_at, first_way, server, tmp_path, made):
     (tmp_path / "persona.md").write_text("You are a parrot called Polly.")
     pet = await pet_at(first_way, persona=tmp_path / "persona.md")
     server.script(answer("Polly!"))
     reply = await pet.respond("who are you?", user="ana")
     await pet.settle()
-    trace = await pet.traces.get(reply.trace_id, pet.clock())
-    files = await make_test(pet, trace)
+    test = await made(await pet.traces.get(reply.trace_id, pet.clock()))
     (tmp_path / "persona.md").unlink()
 
-    [fixture] = [text for name, text in files.items() if name.endswith(".json")]
-    turn = await asyncio.to_thread(take_again, Fixture.from_json(fixture))
+    turn = await asyncio.to_thread(take_again, next(test.parent.glob("*.json")))
 
     assert turn.prompt["persona"] == "You are a parrot called Polly."
     assert turn.reply == "Polly!"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"summary": 3}', "null"])
-def test_what_is_no_fixture_is_refused(text):
-    with pytest.raises(ValueError, match=r"no fixture|Expecting value"):
-        Fixture.from_json(text)
+def test_what_is_no_trace_is_refused(text):
+    with pytest.raises(ValueError, match=r"no file of a trace|Expecting value"):
+        read_trace_file(text)

@@ -40,7 +40,7 @@ def where(before: Trace, after: Trace) -> list[str]:
     ("before", "after", "first"),
     [
         (trace(call()), trace(call(said="bye")), "call 1, message 1"),
-        (trace(call()), trace(call(), schema="b"), "call 1, tools, schema of remember"),
+        (trace(call()), trace(call(), schema="b"), "the arguments of remember"),
         (trace(call()), trace(call(request={"tools": []})), "call 1, tools"),
         (trace(call()), trace(call(request={"settings": {"temperature": 1}})), "call 1, settings"),
         (trace(call()), trace(call(output="ho")), "call 1, what it wrote"),

@@ -33,29 +33,29 @@ async def replay(
     newest: Annotated[
         int | None, typer.Option("--newest", min=1, metavar="N", help="The newest N turns instead.")
     ] = None,
-    tools: Annotated[
-        Literal["live", "recorded"],
-        typer.Option("--tools", help="Today's, on a copy; or what they answered then."),
-    ] = "live",
-    from_call: Annotated[
-        int | None,
-        typer.Option("--from", min=1, metavar="N", help="Ask a model from call N on. Needs --model live."),
-    ] = None,
+    memory: Annotated[
+        Literal["recorded", "today"],
+        typer.Option("--memory", help="What the tools found then, or what they find today."),
+    ] = "recorded",
     model: Annotated[
         Literal["recorded", "live"],
         typer.Option("--model", help="The recorded outputs, or the model of the settings."),
     ] = "recorded",
+    from_call: Annotated[
+        int | None,
+        typer.Option("--from", min=1, metavar="N", help="Ask a live model from call N on, 1 by default."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every difference, and each text whole.")] = False,
 ) -> Output:
-    """Replay turns with the recorded model outputs and today's tools.
+    """Replay turns from their traces with today's prompts, settings and code.
 
-    Nothing real is written. Shows the first difference. Exit 0 if nothing differs, 3 if something does.
+    Nothing is written. Shows the first difference. Exit 0 if nothing differs, 3 if something does.
     """
     require(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
-    require((model == "live") == (from_call is not None), "--from N and --model live go together")
+    require(model == "live" or from_call is None, "--from N needs --model live")
     from agent.replay.replay import ReplayOptions, replay
 
-    options = ReplayOptions(tools=tools, fork=from_call)
+    options = ReplayOptions(memory=memory, fork=(from_call or 1) if model == "live" else None)
     traces = await _traces(pet, ids or [], newest)
     with progress_bar() as bar:
         replayed = [await replay(pet, trace, options) for trace in bar.track(traces, description="replaying")]
@@ -76,7 +76,7 @@ async def to_test(
     """Make a pytest file of a turn, and its fixture. It passes now, and fails if the turn goes otherwise."""
     from agent.replay.pytest_file import make_test
 
-    files = await make_test(pet, await pet.traces.get(id, pet.clock()))
+    files = await make_test(await pet.traces.get(id, pet.clock()))
     for path in _write(files, into, force=force):
         print(path)
     say("it holds what was said and remembered; look through the fixture before you share it")
@@ -109,7 +109,7 @@ def _as_json(replayed: "Replayed") -> dict[str, Any]:
     return {
         "id": replayed.before.id,
         "same": replayed.same,
-        "tools": replayed.options.tools,
+        "memory": replayed.options.memory,
         "forked_at": replayed.options.fork,
         "differences": [asdict(difference) for difference in replayed.differences],
         "root": span_json(replayed.after.root),

@@ -20,9 +20,9 @@ def test_unchanged_turns_are_the_same(talked):
     assert ran.out.startswith("same ")
     assert talked("traces", "replay", "--newest", "5").out.splitlines()[-1] == "2 replayed: 2 same, 0 changed"
     [same] = talked("traces", "replay", "last", "--json").json
-    assert (same["same"], same["differences"], same["tools"]) == (True, [], "live")
-    [repeated] = talked("traces", "replay", "last", "--tools", "recorded", "--json").json
-    assert (repeated["same"], repeated["tools"]) == (True, "recorded")
+    assert (same["same"], same["differences"], same["memory"]) == (True, [], "recorded")
+    [today] = talked("traces", "replay", "last", "--memory", "today", "--json").json
+    assert today["memory"] == "today"
     fork = talked("traces", "replay", "last", "--from", "2", "--model", "live")
     assert (fork.code, fork.out[:5]) == (0, "same "), "the stand-in says the same again"
 
@@ -34,7 +34,7 @@ def test_a_test_goes_where_it_is_told_and_overwrites_nothing(talked, tmp_path, m
     assert [name.rpartition(".")[2] for name in names] == ["py", "json"]
     assert [line.rpartition("/")[2] for line in ran.out.splitlines()] == names
     assert ran.err.endswith("run it with pytest, which does not come with Hachi: pip install pytest\n")
-    assert json.loads((tmp_path / "checks" / names[1]).read_text())["version"] == 1
+    assert json.loads((tmp_path / "checks" / names[1]).read_text())["version"] == 2
     again = talked("traces", "to-test", "last", "--into", "checks")
     assert (again.code, "--force writes over it" in again.complaint) == (1, True)
     assert talked("traces", "to-test", "last", "--into", "checks", "--force").code == 0
@@ -43,17 +43,21 @@ def test_a_test_goes_where_it_is_told_and_overwrites_nothing(talked, tmp_path, m
     assert len(list((tmp_path / "tests").glob("test_trace_*.py"))) == 1
 
 
-def test_a_corrected_memory_is_the_first_difference(talked):
+def test_what_changed_is_named(talked, monkeypatch):
     """Runs last: it changes the memory."""
+    monkeypatch.setenv("HACHI_MAX_TURNS", "3")
+    ran = talked("traces", "replay", "last")
+    assert (ran.code, ran.out.splitlines()[1]) == (3, "first difference: max_turns 5 → 3")
+    assert "@@" in talked("traces", "replay", "last", "--full").out
+    monkeypatch.undo()
     [memory] = talked("memories", "list", "--json").json
     talked("memories", "update", memory["id"], "I broke my wrist on January 10")
-    ran = talked("traces", "replay", "last")
-    assert ran.code == 3
-    assert "CHANGED" in ran.out
+    assert talked("traces", "replay", "last").code == 0
+    ran = talked("traces", "replay", "last", "--memory", "today")
+    assert (ran.code, "CHANGED" in ran.out) == (3, True)
     # The turn calls both tools at once; whichever is done first shows the memory, the other leaves it out.
     assert re.search(
         "^first difference: (search|get_recent)_memories, result differs$", ran.out, re.MULTILINE
     )
     assert re.search('^- +"content": "I broke my shoulder on January 10"', ran.out, re.MULTILINE)
     assert re.search('^[+] +"content": "I broke my wrist on January 10"', ran.out, re.MULTILINE)
-    assert "@@" in talked("traces", "replay", "last", "--full").out

@@ -1,0 +1,135 @@
+"""The parts of a recorded turn that answer in place of the real ones: context, model and tools."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents import ModelResponse, Usage
+from agents.models.interface import Model
+from agents.testing import ModelStep, ScriptedModel
+from openai.types.responses import ResponseOutputItem
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from agent import errors
+from agent.errors import BadInput, HachiError, ModelUnavailable
+from agent.models.failures import KnownFailure
+from agent.tracing.compare import steps, was_cut_off
+from agent.tracing.trace import TURN, Trace, read_data, usage_of
+from agent.turn.context import BuiltContext
+from memory.process.spans import Span
+from tools.context import TurnContext
+from tools.registry import Tool, ToolResult
+
+_ITEMS: TypeAdapter[list[Any]] = TypeAdapter(list[ResponseOutputItem])
+
+
+def context_of(trace: Trace) -> BuiltContext:
+    """Return what `build_context` returned in the turn. Raises BadInput with the reason if the trace is not
+    one of a turn that can be replayed."""
+    summary = trace.summary
+    if summary.kind != TURN:
+        raise BadInput(f"{summary.short} is a background job; replay the turn that it belongs to")
+    if summary.status in ("running", "killed"):
+        raise BadInput(f"{summary.short} has not ended, so there is nothing to compare with")
+    if not read_data(trace.root, "incoming", "text"):
+        why = "the user was anonymous" if summary.user is None else "HACHI_TRACE_CONTENT was none"
+        raise BadInput(f"{summary.short} cannot be replayed: what was said was not recorded ({why})")
+    built = next((span.data.get("context") for span in trace.spans("scene")), None)
+    try:
+        return BuiltContext.from_trace(built)
+    except ValidationError as error:
+        why = "it ended before its context was built, or an older Hachi recorded it"
+        raise BadInput(f"{summary.short} cannot be replayed: {why}") from error
+
+
+class RecordedModel(Model):
+    """Answers with the recorded outputs and errors in their order. From call `fork` on, counted from 1, it
+    asks `live`."""
+
+    def __init__(self, trace: Trace, fork: int | None = None, live: Model | None = None) -> None:
+        calls = [step for step in steps(trace) if step.kind == "call"]
+        self._live = live
+        self._recorded = ScriptedModel([_step(call, trace) for call in calls[: fork and fork - 1]])
+        if live is None:
+            self._recorded.enqueue(_no_more(trace, len(calls) + 1))
+
+    def _next(self) -> Model:
+        return self._live if self._live and not self._recorded.remaining_steps else self._recorded
+
+    async def get_response(self, *args: Any, **request: Any) -> ModelResponse:
+        return await self._next().get_response(*args, **request)
+
+    async def stream_response(self, *args: Any, **request: Any) -> AsyncIterator[Any]:
+        async for event in self._next().stream_response(*args, **request):
+            yield event
+
+
+def _step(call: Span, trace: Trace) -> ModelStep:
+    if call.error is not None:
+        return _failing(call.error, trace.root.error or "")
+    counted = usage_of([call])
+    usage = Usage(requests=1, input_tokens=counted.input, output_tokens=counted.output)
+    return ModelStep(output=output_of(call), usage=usage)
+
+
+def _no_more(trace: Trace, number: int) -> ModelStep:
+    if was_cut_off(trace):
+        return ModelStep.respond(_cancelled)
+    return _failing(f"NotRecorded: call {number} is not in the trace: the recorded turn made fewer", "")
+
+
+def _failing(error: str, turn_error: str) -> ModelStep:
+    """Return a step that raises an exception with the recorded name and text, which the turn reports as it
+    reported the recorded one."""
+    name, _, text = error.partition(": ")
+    if name.startswith(asyncio.CancelledError.__name__):
+        return ModelStep.respond(_cancelled)
+    kind, _, meaning = turn_error.partition(": ")
+    reported = getattr(errors, kind, None)
+    known = isinstance(reported, type) and issubclass(reported, HachiError)
+    raised: KnownFailure = type(name, (KnownFailure,), {})(text)
+    raised.error = reported(meaning) if known else ModelUnavailable(meaning or text)
+    return ModelStep.raise_error(raised)
+
+
+def _cancelled(_: Any) -> Any:
+    raise asyncio.CancelledError
+
+
+def output_of(call: Span) -> list[Any]:
+    """Return the recorded output as items of the Agents SDK, with the fields that a server left out."""
+    items = list(call.data.get("output", ()))
+    for place, item in enumerate(items):
+        if item.get("type") == "message":
+            usual = {"id": f"message_{place}", "role": "assistant", "status": "completed"}
+            parts = [{"annotations": [], **part} for part in item.get("content", ())]
+            items[place] = usual | item | {"content": parts}
+    return _ITEMS.validate_python(items)
+
+
+def recorded_tools(tools: Sequence[Tool], trace: Trace, live: Collection[str] = ()) -> Sequence[Tool]:
+    """Return the tools with today's descriptions and the recorded results; those named in `live` run."""
+    spans = list(trace.spans("tool"))
+    return [
+        tool
+        if tool.name in live
+        else RecordedTool(tool.function, iter([s for s in spans if s.name == tool.name]))
+        for tool in tools
+    ]
+
+
+@dataclass(frozen=True)
+class RecordedTool(Tool):
+    """Answers each call with the result of the recorded call in its place, if the arguments are the same."""
+
+    calls: Iterator[Span] = field(default_factory=lambda: iter(()))
+
+    async def call(self, turn: TurnContext, written: str) -> ToolResult:
+        call = next(self.calls, None)
+        if call is None or call.data.get("arguments", "") != written:
+            return ToolResult({"error": f"nothing is recorded of {self.name} with these arguments"}, ok=False)
+        if "result" not in call.data:
+            raise asyncio.CancelledError
+        return ToolResult(from_json(call.data["result"]), bool(call.data.get("ok")))
