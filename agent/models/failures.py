@@ -5,7 +5,7 @@ from urllib.parse import urlsplit, urlunsplit
 import openai
 from agents.exceptions import AgentsException, ModelTimeoutError
 
-from agent.errors import ModelError, ModelRejected, ModelUnavailable
+from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.providers import api_of, base_url_of
 from agent.settings import Settings
 from memory.process.breaker import ABOUT_THE_REQUEST
@@ -23,10 +23,10 @@ REFUSED = {
 class KnownFailure(AgentsException):
     """A failure whose ModelError is already known, as in a replay."""
 
-    error: ModelError
+    error: ModelError | BadInput
 
 
-def model_error(error: Exception, settings: Settings) -> ModelError | None:
+def model_error(error: Exception, settings: Settings) -> ModelError | BadInput | None:
     """Return the ModelError that says what to do about a failed run; None if the model is not to blame."""
     if isinstance(error, KnownFailure):
         return error.error

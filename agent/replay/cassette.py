@@ -12,8 +12,7 @@ from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from agent import errors
-from agent.errors import BadInput, HachiError, ModelUnavailable
+from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.failures import KnownFailure
 from agent.tracing.compare import steps, was_cut_off
 from agent.tracing.trace import TURN, Trace, read_data, usage_of
@@ -22,6 +21,7 @@ from memory.process.spans import Span
 from tools.context import TurnContext
 from tools.registry import Tool, ToolResult
 
+REPORTED = {kind.__name__: kind for kind in (ModelUnavailable, ModelRejected, ModelError, BadInput)}
 _ITEMS: TypeAdapter[list[Any]] = TypeAdapter(list[ResponseOutputItem])
 
 
@@ -87,10 +87,9 @@ def _failing(error: str, turn_error: str) -> ModelStep:
     if name.startswith(asyncio.CancelledError.__name__):
         return ModelStep.respond(_cancelled)
     kind, _, meaning = turn_error.partition(": ")
-    reported = getattr(errors, kind, None)
-    known = isinstance(reported, type) and issubclass(reported, HachiError)
+    reported = REPORTED.get(kind)
     raised: KnownFailure = type(name, (KnownFailure,), {})(text)
-    raised.error = reported(meaning) if known else ModelUnavailable(meaning or text)
+    raised.error = reported(meaning) if reported else ModelUnavailable(meaning or text)
     return ModelStep.raise_error(raised)
 
 

@@ -50,7 +50,7 @@ def _changed(
     """Yield what differs in this part of `made_by`, as far as both traces hold it."""
     old, new = (trace.made_by.get(part) or {} for trace in (before, after))
     for name in [name for name in old if name in new and old[name] != new[name]]:
-        values = _as_text(old[name]) or "none", _as_text(new[name]) or "none"
+        values = ["unset" if one is None else _as_text(one) or str(one) for one in (old[name], new[name])]
         yield Difference(where.format(name), "changed" if of_text else " → ".join(values), *values)
 
 
@@ -120,8 +120,8 @@ def _call(where: str, one: Span, other: Span, before: Trace, after: Trace) -> It
         yield from _texts(f"{where}, message {place}", _without_id(item), _without_id(new))
     for part in ("settings", "response_format"):
         yield from _texts(f"{where}, {part}", ours.get(part), theirs.get(part))
-    outputs = ([_without_id(item) for item in span.data.get("output", ())] for span in (one, other))
-    yield from _texts(f"{where}, what it wrote", *outputs)
+    wrote, writes = ([_without_id(item) for item in span.data.get("output", ())] for span in (one, other))
+    yield from _texts(f"{where}, what it wrote", wrote, writes)
     yield from _texts(f"{where}, error", one.error, other.error)
 
 

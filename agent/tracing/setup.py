@@ -10,13 +10,11 @@ from importlib.resources import files
 from typing import Any
 
 from agent.errors import SettingsError
-from agent.models.providers import structured_of
 from agent.settings import Settings
 from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
-from agent.turn.persona import read_persona
 from memory.process.breaker import Breaker
 from memory.process.identity import this_process
 from memory.text import storable
@@ -61,20 +59,20 @@ REACH_A_TURN = (
     *("mode", "memory", "max_turns", "history_messages", "history_budget", "context_budget", "prompt_facts"),
     *("summary_budget", "summary_reread", "knowledge_budget", "knowledge_first", "reranker", "embedder"),
     *("importance_floor", "half_life_days", "judge", "look_back", "upkeep_model", "images", "api"),
+    *("structured", "provider"),
 )
-"""The settings that change what a turn or the work after it does, beside the model, the persona and the form
-of the answer."""
+"""The settings that change what a turn or the work after it does, beside the model and the persona."""
 
 
 def made_by(settings: Settings) -> dict[str, Any]:
     """Return everything that could change how a turn goes: versions, prompts, tools and settings. Prompts
     are hashes of their texts."""
-    chosen = settings.model_dump(mode="json", include=set(REACH_A_TURN))
     prompts = dict(_code()["prompts"])
-    with suppress(SettingsError):  # whoever needs the persona is told
-        if persona := read_persona(settings.persona):
-            prompts["persona"] = _hash(persona)
-    return _code() | {"prompts": prompts, "settings": chosen | {"structured": structured_of(settings)}}
+    if settings.persona is not None:
+        with suppress(OSError, RuntimeError, ValueError):  # whoever needs the persona is told
+            prompts["persona"] = _hash(settings.persona.expanduser().read_text(encoding="utf-8-sig"))
+    chosen = settings.model_dump(mode="json", include=set(REACH_A_TURN))
+    return _code() | {"prompts": prompts, "settings": chosen}
 
 
 @cache

@@ -264,11 +264,11 @@ async def _read(raw: str, turn: _Turn, form: AnswerForm | None) -> Answer:
 def _quoted(turn: _Turn) -> str:
     """Return a reply that quotes what the tools found; empty if that is nothing. The quotes that share most
     words with the message come first. For a model that still calls tools on its last call."""
-    results = [json.loads(call.result) for call in turn.called if call.ok]
-    found = [(chunk["source"], chunk["text"]) for result in results for chunk in result.get("chunks", ())]
-    for result in results:
+    found: list[tuple[str, str]] = []
+    for result in [json.loads(call.result) for call in turn.called if call.ok]:
         for entry in (*result.get("memories", ()), *result.get("newest", ())):
             found += _quotes(entry)
+        found += [(chunk["source"], chunk["text"]) for chunk in result.get("chunks", ())]
     found.sort(key=lambda one: share_found(turn.context.text, one[1]), reverse=True)
     lines = [f"- {where}: “{cut(text, LONGEST_QUOTE)}”" for where, text in found[:MOST_QUOTED]]
     return "\n".join(["This is what I found:", *lines]) if lines else ""

@@ -96,7 +96,7 @@ async def test_a_changed_prompt_tool_setting_or_model_is_named_first(
     setup._code.cache_clear()
     for change, name in (
         ({"max_turns": 3}, ("max_turns", "5 → 3")),
-        ({"structured": "schema"}, ("structured", "none → schema")),
+        ({"structured": "schema"}, ("structured", "unset → schema")),
         ({"importance_floor": 0.5}, ("importance_floor", "0.3 → 0.5")),
         ({"model": "huge"}, ("the model", "tiny → huge")),
     ):
