@@ -16,7 +16,7 @@ from agent.background.slice import KNOWN_FACTS, ConversationSlice
 from agent.background.updates import ExtractionResult, FactRuling
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
-from agent.models.json_repair import object_with
+from agent.models.json_objects import object_with
 from agent.settings import Budget
 from agent.turn.budget import Purse, lines_that_fit
 from agent.turn.user_snippet import (

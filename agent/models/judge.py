@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.models.ask import ask
 from agent.models.choose import ChosenModel
-from agent.models.json_repair import object_with
+from agent.models.json_objects import object_with
 from memory.facts.similar import Doubt
 from memory.text import one_line
 from prompts import render

@@ -1,24 +1,24 @@
-"""Removes what models write around an answer: thoughts, chat tokens, leaked tool calls, fences."""
+"""Removes what models write around an answer: thoughts, channels, role tokens, leaked tool calls, fences."""
 
 import re
 
-EDGES = " \t\r\n\f\v\u200b\u2060\ufeff"
+from agent.turn.output.memories import trimmed
 
-_THOUGHT_NAMES = (
+_THOUGHT = (
     r"(?:(?:seed:)?think|thinking|thoughts?|reasoning(?:_content)?|reflection|scratchpad|analysis|commentary)"
 )
 _FINAL = r"<\|channel\|>\s*final[^<{]{0,40}(?:<\|constrain\|>\s*\w{0,20}\s*)?<\|message\|>"
 THOUGHT_OPENS = re.compile(
-    rf"[<◁]({_THOUGHT_NAMES})[>▷]|\[THINK\]|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
+    rf"[<◁]({_THOUGHT})[>▷]|\[THINK\]|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
 )
-THOUGHT_CLOSES = re.compile(rf"[<◁]/{_THOUGHT_NAMES}[>▷]|\[/THINK\]|{_FINAL}", re.IGNORECASE)
+THOUGHT_CLOSES = re.compile(rf"[<◁]/{_THOUGHT}[>▷]|\[/THINK\]|{_FINAL}", re.IGNORECASE)
 # After a brace, a closing tag counts at the end of a passage, not where a sentence mentions it.
 _ENDS_PASSAGE = re.compile(
     rf"(?:(?<=\n)|(?<=\n )|(?<=\}}))(?:{THOUGHT_CLOSES.pattern})"
     rf"|(?:{THOUGHT_CLOSES.pattern})[ \t]*(?:[\n{{`]|\Z)",
     re.IGNORECASE,
 )
-_THOUGHT_AFTER = re.compile(rf"(?<=[}}`])\s*<({_THOUGHT_NAMES})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT_AFTER = re.compile(rf"(?<=[}}`])\s*<({_THOUGHT})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _STEPS = re.compile(r"\A(?:Question|Thought|Action):.*^Final Answer:", re.DOTALL | re.MULTILINE)
 _FINAL_CHANNEL = re.compile(rf"(?s:{_FINAL}|\A(?:assistant)?analysis(?=[A-Z]).{{0,20000}}?assistantfinal)")
 _LAST_ANSWER = re.compile(r"(?m:^|\|message\|>)[ \t]*(?:```\w*\s{0,9})?\{\s{0,99}[\"']message[\"']\s{0,9}:")
@@ -32,33 +32,54 @@ TURN_ENDS = re.compile(
     r"<\|(?:im_end|im_start|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|start_header_id|start|return|call"
     r"|user|assistant)\|>|<(?:end|start)_of_turn>|</s>|\[/?INST\]"
 )
-_NEXT_SPEAKER = r"^[#>*_ \t]{0,6}(?i:user|human|utilisateur|instruction)[*_ \t]{0,4}:"
-NEXT_TURN = re.compile(rf"{TURN_ENDS.pattern}|{_NEXT_SPEAKER}", re.MULTILINE)
+NEXT_TURN = re.compile(
+    rf"{TURN_ENDS.pattern}|^[#>*_ \t]{{0,6}}(?i:user|human|instruction)[*_ \t]{{0,4}}:", re.MULTILINE
+)
 """Where another speaker's turn begins."""
 
-_LEAKED_CALLS = re.compile(
+_LEAKED = re.compile(
     r"<(tool_calls?|function_calls?|function|invoke)(?=[>= ]).*?(?:</\1>|\Z)"
     r"|<[|｜]tool[▁_]calls?(?:[▁_]section)?[▁_]begin[|｜]>.*?(?:<[|｜]tool[▁_]calls(?:[▁_]section)?[▁_]end[|｜]>|\Z)"
-    r"|```tool_(?:code|call)\b.*?(?:```|\Z)",
+    r"|```tool_(?:code|call)\b.*?(?:```|\Z)"
+    r"|</?(?:tool_calls?|function_calls?|function|response|answer|output|json|final|message|memories)>|\[TOOL_CALLS\]"
+    r"|<[|｜][a-z_▁]{1,40}[|｜]>|</s>",
     re.DOTALL,
-)
-_LEFT_TAGS = re.compile(
-    r"</?(?:tool_calls?|function_calls?|function|response|answer|output|json|final)>|\[TOOL_CALLS\]"
-    r"|<[|｜][a-z_▁]{1,40}[|｜]>|</s>"
 )
 _LEFT_AFTER = re.compile(r"\A[\s\]},]*+(?:```[\w+-]*)?")
 _LEFT_BEFORE = re.compile(
-    r"(?:```[\w+-]*)?\s*(?:[\"'*#_]{0,4}\b(?:message|memories)[\"'*_]{0,4}\s*[:：][*_]{0,2})?\s*(?:```[\w+-]*)?[\s\[{]*\Z",
+    r"(?:```[\w+-]*)?\s*(?:[\"'*#_]{0,4}\b(?:message|answer|memories)[\"'*_]{0,4}\s*[:=][*_]{0,2})?"
+    r"\s*(?:```[\w+-]*)?[\s\[{]*\Z",
     re.IGNORECASE,
 )
-_ANNOUNCES = re.compile(
-    r"\bjson\b|requested format|here(?: is|'s|’s) (?:my|the) (?:answer|response|reply|output)", re.I
+_LABELLED = re.compile(
+    r"[#>*_ ]{0,6}message[*_ ]{0,4}(?:[:=][*_]{0,2}|\n)\s*[|>]?\s*(.*?)"
+    r"(?:[\s>-]*^[#>*_ ]{0,6}(?:new )?memor(?:y|ies)[*_ ]*(?:to \w+)?[*_ ]*(?:[:=\n].*)?)?\Z",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
+_BEGUN = re.compile(r"""(?:```\w*)?[\s\[\\"']*\{\s*\\*["']\w*\\*["']?[\s:\\"'\[{]*\Z""")
+"""An object of which not even the first value was written."""
+ABOUT_FORM = re.compile(
+    r"\bjson\b|requested format|here(?: is|'s|’s) (?:my|the) (?:answer|response|reply|output)|\bthe user\b",
+    re.I,
+)
+"""Says that an answer in some format follows, or thinks about what to say."""
 
 
-def trimmed(text: str) -> str:
-    """Return the text without leading and trailing blank or invisible characters."""
-    return text.strip(EDGES)
+def cleaned(text: str) -> str:
+    """Return the answer of this turn, without thoughts, whether the model wrote both tags, one or none."""
+    text = _THOUGHT_AFTER.sub("", _STEPS.sub("", trimmed(first_turn(text))))
+    while opened := THOUGHT_OPENS.match(text := trimmed(text)):
+        closed = THOUGHT_CLOSES.search(text, opened.end())
+        if closed is None:
+            return _trailing_answer(text)
+        text = text[closed.end() :]
+    brace, last = text.find("{"), None
+    for closed in THOUGHT_CLOSES.finditer(text):
+        if not -1 < brace < closed.start() or _ENDS_PASSAGE.match(text, closed.start()):
+            last = closed
+    if last is None:
+        return text
+    return trimmed(text[last.end() :]) or trimmed(text[: last.start()])
 
 
 def first_turn(text: str) -> str:
@@ -75,28 +96,11 @@ def first_turn(text: str) -> str:
         return text
     brace = text.find("{")
     for token in TURN_ENDS.finditer(text):
-        before = text[max(0, token.start() - 40) : token.start()].rstrip(EDGES)
+        before = trimmed(text[max(0, token.start() - 40) : token.start()])
         inside_text = -1 < brace < token.start() and before[-1:] not in ("}", "]", "`", ")", ">")
         if before and not inside_text and token[0] != "</s>":
             return text[: token.start()]
     return text
-
-
-def without_thoughts(text: str) -> str:
-    """Return the text after the model's thoughts, whether it wrote both tags, one or none."""
-    text = _THOUGHT_AFTER.sub("", _STEPS.sub("", text))
-    while opened := THOUGHT_OPENS.match(text := text.lstrip(EDGES)):
-        closed = THOUGHT_CLOSES.search(text, opened.end())
-        if closed is None:
-            return _trailing_answer(text)
-        text = text[closed.end() :]
-    brace, last = text.find("{"), None
-    for closed in THOUGHT_CLOSES.finditer(text):
-        if not -1 < brace < closed.start() or _ENDS_PASSAGE.match(text, closed.start()):
-            last = closed
-    if last is None:
-        return text
-    return text[last.end() :] if trimmed(text[last.end() :]) else text[: last.start()]
 
 
 def _trailing_answer(text: str) -> str:
@@ -107,8 +111,8 @@ def _trailing_answer(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return the sentences of a text from which the objects were removed."""
-    return trimmed(_LEFT_TAGS.sub("", _LEAKED_CALLS.sub("", text)))
+    """Return the sentences of a text from which the objects were removed, without leaked calls."""
+    return trimmed(_LEAKED.sub("", text))
 
 
 def unfenced(text: str) -> str:
@@ -118,6 +122,11 @@ def unfenced(text: str) -> str:
     return trimmed(text[:-60] + _LEFT_BEFORE.sub("", text[-60:]))
 
 
-def announces(text: str) -> bool:
-    """Return whether the text only says that an answer in some format follows or precedes."""
-    return len(text) < 200 and _ANNOUNCES.search(text) is not None
+def unlabelled(text: str) -> str:
+    """Return the message of an answer in labelled lines, without its label and the memories below it."""
+    return trimmed(labelled[1]) if (labelled := _LABELLED.match(text)) else text
+
+
+def without_begun(text: str) -> str:
+    """Return the text without an object at its end that has only begun."""
+    return trimmed(text[:-80] + _BEGUN.sub("", text[-80:]))
