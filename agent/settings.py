@@ -135,15 +135,17 @@ class Settings(BaseSettings):
     """With neither this nor a base URL, the offline stand-in answers."""
     openai_base_url: str | None = _conventional("OPENAI_BASE_URL", "openai_base_url")
     """Any OpenAI-compatible server: Ollama, vLLM, LM Studio, Mistral …"""
-    provider: Literal["openai", "mistral", "ollama", "vllm", "lmstudio", "openrouter"] | None = None
+    provider: Literal["openai", "mistral", "ollama", "vllm", "llamacpp", "lmstudio", "openrouter"] | None = (
+        None
+    )
     """What kind of server it is: its usual base URL, and the fields it takes. Unset, the base URL tells."""
     model: str | None = None
     """The model's name; unset is `gpt-5-mini` at OpenAI. A server of your own needs one."""
     api: Literal["responses", "chat"] | None = None
     """Which API the server speaks; unset is the provider's: `responses` at OpenAI and `chat` elsewhere."""
     structured: Literal["schema", "object", "none"] | None = None
-    """How the reply's JSON is asked for: by json_schema, as a JSON object, or by the prompt alone, for
-    servers where tools and json_schema do not go together. Unset is `schema` at OpenAI, `none` elsewhere."""
+    """How the reply's JSON is asked for: by json_schema with every call, as a JSON object, or by the prompt
+    alone. Unset is the provider's: a schema where one is enforced, beside tools at OpenAI only."""
     images: bool | None = None
     """Whether the model can see, so that pictures a client sends are shown to it. Unset: OpenAI's can."""
     model_timeout: Annotated[float, Field(gt=0)] = 60.0

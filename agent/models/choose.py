@@ -15,7 +15,7 @@ from agent.errors import SettingsError
 from agent.models.failures import WORTH_RETRYING, server_fault
 from agent.models.guarded import GuardedModel
 from agent.models.offline import OfflineModel
-from agent.models.providers import api_of, base_url_of, provider_of, structured_of
+from agent.models.providers import api_of, base_url_of, provider_of, schema_beside_tools, structured_of
 from agent.settings import Settings
 from memory.process.breaker import Breaker
 
@@ -31,6 +31,8 @@ class ChosenModel:
     """`schema`, `object` or `none`; see `Settings.structured`."""
     settings: ModelSettings
     breaker: Breaker
+    schema_beside_tools: bool = False
+    """Whether a schema goes with calls that offer tools, too."""
     client: openai.AsyncOpenAI | None = None
 
     async def close(self) -> None:
@@ -92,7 +94,9 @@ def choose_model(
     guarded = GuardedModel(
         model, breaker, lambda error: server_fault(error, settings), settings.model_timeout
     )
-    return ChosenModel(name, guarded, structured_of(settings), calls, breaker, client)
+    return ChosenModel(
+        name, guarded, structured_of(settings), calls, breaker, schema_beside_tools(settings), client
+    )
 
 
 def _retries(settings: Settings, breaker: Breaker) -> ModelRetrySettings:

@@ -1,12 +1,18 @@
-"""What servers of models expect of a request, as their documentation had it on 22 November 2026.
+"""What servers of models expect of a request, as their documentation and trackers had it on 24 November 2026.
 
-OpenAI      platform.openai.com/docs/api-reference
-Mistral     docs.mistral.ai/api: answers 422 to a field it does not know, as `store` and
+OpenAI      platform.openai.com/docs/api-reference: a JSON schema binds the answer and leaves tool calls alone
+Mistral     docs.mistral.ai/api: enforces a schema; answers 422 to a field it does not know, as `store` and
             `stream_options.include_usage` (github.com/openai/openai-agents-python/issues/442)
-Ollama      docs.ollama.com/api/openai-compatibility: lists the fields it takes, and ignores a key
-vLLM        docs.vllm.ai, "OpenAI-Compatible Server": ignores fields it does not know
-LM Studio   lmstudio.ai/docs/developer/openai-compat: refuses `json_object`, takes a JSON schema
+Ollama      docs.ollama.com/api/openai-compatibility: lists the fields it takes, and ignores a key. Enforces
+            a schema, also beside tools, and then calls none (ollama/ollama/issues/13750, January 2026)
+vLLM        docs.vllm.ai, "OpenAI-Compatible Server": ignores fields it does not know. Enforces a schema,
+            and then calls no tools (vllm-project/vllm/issues/39929, April 2026)
+llama.cpp   github.com/ggml-org/llama.cpp, tools/server: enforces a schema with most chat templates; beside
+            tools, one of the two gives way (issues/11847, February 2025)
+LM Studio   lmstudio.ai/docs/developer/openai-compat: refuses `json_object`, enforces a JSON schema
 OpenRouter  openrouter.ai/docs/api-reference/overview: structured output depends on the model
+
+So a schema goes to all but OpenAI only with calls that offer no tools: the last of a turn, and upkeep.
 """
 
 from dataclasses import dataclass
@@ -25,6 +31,9 @@ class Provider:
     """Where it is, unless OPENAI_BASE_URL says otherwise; None for OpenAI."""
     api: Literal["responses", "chat"] = "chat"
     structured: Literal["schema", "object", "none"] = "none"
+    """What makes it write JSON; a schema where it enforces one."""
+    calls_tools_under_schema: bool = False
+    """Whether it still calls tools where a request has a schema too."""
     stores: bool = False
     """Whether a chat completion may say `store`. The Responses API has that field everywhere."""
     counts_streams: bool = True
@@ -34,11 +43,16 @@ class Provider:
 
 PROVIDERS = MappingProxyType(
     {
-        "openai": Provider(None, "responses", "schema", stores=True, needs_key=True),
-        "mistral": Provider("https://api.mistral.ai/v1", counts_streams=False, needs_key=True),
-        "ollama": Provider("http://127.0.0.1:11434/v1"),
-        "vllm": Provider("http://127.0.0.1:8000/v1"),
-        "lmstudio": Provider("http://127.0.0.1:1234/v1"),
+        "openai": Provider(
+            None, "responses", "schema", calls_tools_under_schema=True, stores=True, needs_key=True
+        ),
+        "mistral": Provider(
+            "https://api.mistral.ai/v1", structured="schema", counts_streams=False, needs_key=True
+        ),
+        "ollama": Provider("http://127.0.0.1:11434/v1", structured="schema"),
+        "vllm": Provider("http://127.0.0.1:8000/v1", structured="schema"),
+        "llamacpp": Provider("http://127.0.0.1:8080/v1", structured="schema"),
+        "lmstudio": Provider("http://127.0.0.1:1234/v1", structured="schema"),
         "openrouter": Provider("https://openrouter.ai/api/v1", needs_key=True),
     }
 )
@@ -75,3 +89,8 @@ def sees_images(settings: Settings) -> bool:
 
 def structured_of(settings: Settings) -> Literal["schema", "object", "none"]:
     return settings.structured or provider_of(settings).structured
+
+
+def schema_beside_tools(settings: Settings) -> bool:
+    """Return whether a schema may go with a call that offers tools; whoever sets `schema` says so."""
+    return settings.structured == "schema" or provider_of(settings).calls_tools_under_schema

@@ -1,7 +1,7 @@
 """The model calls of one turn, between the SDK's runner and the chosen model.
 
 Counts the answered calls, removes the tools from the last one and instructs it to answer, requests the
-answer's schema if the server supports it, and gives each tool call a unique id.
+answer's schema where the server enforces it, and gives each tool call a unique id.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -100,7 +100,7 @@ class ModelRun(Model):
             _readable(),
         ):
             response = await self._chosen.model.get_response(
-                system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
+                system, input, model_settings, tools, self._schema(tools), handoffs, tracing, **rest
             )
             call.answered(response.output, response.usage)
         response.output = self._settle(response.output, response.usage)
@@ -119,7 +119,7 @@ class ModelRun(Model):
     ) -> AsyncIterator[Any]:
         system, tools, model_settings = self._prepare(system_instructions, tools, model_settings)
         events = self._chosen.model.stream_response(
-            system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
+            system, input, model_settings, tools, self._schema(tools), handoffs, tracing, **rest
         )
         done: list[Any] = []
         begun = whole = False
@@ -165,13 +165,11 @@ class ModelRun(Model):
     @property
     def enforced(self) -> bool:
         """Whether the model's server lets it write nothing but the form that a client wants."""
-        return self._chosen.structured == "schema" and bool(
-            self.form and self.form.schema and self.form.strict
-        )
+        schema = self._chosen.structured == "schema" and (self._chosen.schema_beside_tools or self._last)
+        return schema and bool(self.form and self.form.schema and self.form.strict)
 
-    @property
-    def _schema(self) -> AgentOutputSchemaBase | None:
-        if self._chosen.structured != "schema":
+    def _schema(self, tools: list[Any]) -> AgentOutputSchemaBase | None:
+        if self._chosen.structured != "schema" or (tools and not self._chosen.schema_beside_tools):
             return None
         if self.form is None:
             return ANSWER_SCHEMA

@@ -15,7 +15,8 @@ DOCUMENTED = {
     "mistral": COMMON | JSON | {"random_seed", "parallel_tool_calls", "safe_prompt", "metadata"},
     "ollama": COMMON | JSON | COUNTED | {"seed", "reasoning_effort"},
     "vllm": COMMON | JSON | COUNTED | {"seed", "parallel_tool_calls", "store"},
-    "lmstudio": COMMON | COUNTED | {"seed", "logit_bias"},
+    "llamacpp": COMMON | JSON | COUNTED | {"seed", "parallel_tool_calls"},
+    "lmstudio": COMMON | JSON | COUNTED | {"seed", "logit_bias"},
     "openrouter": COMMON | JSON | COUNTED | {"seed", "parallel_tool_calls", "usage"},
     "openai": {"model", "input", "instructions", "include", "tools", "stream", "store", "text"},
 }
@@ -37,6 +38,20 @@ async def test_a_turn_sends_each_provider_only_what_it_takes(open_pet, server, n
     assert [asked.path for asked in server.asked] == [
         "/v1/responses" if name == "openai" else "/v1/chat/completions"
     ] * 2
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_a_schema_goes_with_the_calls_whose_tools_it_does_not_suppress(open_pet, server, name):
+    pet: Companion = await open_pet(
+        provider=name, openai_base_url=server.url, openai_api_key="sk-1", model="tiny", max_turns=2
+    )
+    server.script(Call("search_memories", {"query": "tea"}), answer("Green tea."))
+
+    await pet.respond("which tea?", user="ana")
+
+    with_tools, last = [(asked.form or {}).get("type") for asked in server.asked]
+    assert with_tools == ("json_schema" if name == "openai" else None)
+    assert last == (None if name == "openrouter" else "json_schema")
 
 
 @pytest.mark.parametrize(
@@ -73,6 +88,7 @@ def test_openai_and_every_server_of_responses_is_asked_to_store_nothing(api):
         ("https://api.mistral.ai/v1/", "mistral"),
         ("http://localhost:11434/v1", "ollama"),
         ("http://127.0.0.1:8000/v1", "vllm"),
+        ("http://127.0.0.1:8080/v1", "llamacpp"),
         ("http://127.0.0.1:1234/v1", "lmstudio"),
         ("https://openrouter.ai/api/v1", "openrouter"),
     ],
