@@ -35,7 +35,7 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
-from agent.turn.output.forget_requests import ForgetRequests
+from agent.turn.forget_requests import ForgetRequests
 from agent.turn.persona import read_persona
 from memory.documents.library import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits

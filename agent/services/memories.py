@@ -19,7 +19,7 @@ from agent.services.arguments import (
     user_named,
 )
 from agent.services.erasure import ErasureService
-from agent.turn.output.forget_requests import ForgetRequests
+from agent.turn.forget_requests import ForgetRequests
 from memory.audience import PRIVATE, Place, user_key
 from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting

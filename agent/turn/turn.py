@@ -27,6 +27,7 @@ from agent.tracing.recorder import Recorder
 from agent.turn.client.history import compare, with_conversation
 from agent.turn.client.wishes import check, check_size
 from agent.turn.context import BuiltContext, ContextServices, build_context
+from agent.turn.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.jobs import (
     APPLY_UPDATES,
     STORE_MEMORIES,
@@ -36,7 +37,6 @@ from agent.turn.jobs import (
     task_payload,
 )
 from agent.turn.loop import AgentResult, OnText, run_agent, searches_used
-from agent.turn.output.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.prompt import build_messages_for_model
 from agent.types import MAX_MESSAGE, ReceivedMessage, Reply, TurnRequest
 from agent.types.client import ITEMS

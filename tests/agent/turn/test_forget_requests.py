@@ -1,0 +1,161 @@
+"""What a person asks in words to forget."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from scripted_server import Say, ScriptedServer, answer
+
+from agent import Companion
+from memory.records import ForgetCandidate
+
+PetAt = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+PLAN = "Ben plans to quit his job"
+
+
+def asks(*forget: str, memories: tuple[str, ...] = ()) -> Say:
+    """An answer that names what is to be forgotten."""
+    drafts = [{"content": content} for content in memories]
+    told = {"message": "I will ask you to confirm.", "memories": drafts, "forget": list(forget)}
+    return Say(json.dumps(told))
+
+
+def contents(candidates: tuple[ForgetCandidate, ...] | None) -> list[tuple[str, str]]:
+    assert candidates is not None
+    return [(candidate.kind, candidate.content) for candidate in candidates]
+
+
+async def test_a_person_is_shown_what_they_may_mean_and_it_stays_until_they_confirm(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(answer("Oh!", {"content": PLAN}), asks(PLAN))
+    await pet.respond("I plan to quit my job. Also, my boat is red.", user="ben")
+    await pet.settle()
+    await pet.remember("Ben has a red boat", user="ben")
+
+    reply = await pet.respond("Please forget that I plan to quit", user="ben")
+
+    assert contents(reply.forget) == [("memory", PLAN)], "its message goes with it"
+    assert {memory.content for memory in await pet.memories(user="ben")} == {PLAN, "Ben has a red boat"}
+
+    taken = await pet.forget(reply.forget or (), user="ben")
+
+    [receipt] = taken
+    assert (receipt.content, receipt.messages) == (PLAN, 2), "with the message that asked"
+    assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben has a red boat"]
+    assert not [hit for hit in await pet.search_memories("quit job", user="ben") if "quit" in hit.content]
+
+
+async def test_a_message_is_offered_where_no_fact_was_made_of_it(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(answer("Noted."), asks("Ben's PIN is 4711"))
+    await pet.respond("my PIN is 4711", user="ben")
+
+    reply = await pet.respond("forget my PIN, please", user="ben")
+
+    assert contents(reply.forget) == [("message", "my PIN is 4711")]
+    await pet.forget(reply.forget or (), user="ben")
+    assert "4711" not in str(await pet.search_memories("my PIN", user="ben"))
+
+
+async def test_neither_questions_nor_earlier_requests_are_offered_and_the_requests_go_too(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    request, question = "please forget that I plan to quit", "do I plan to quit my job?"
+    server.script(asks(PLAN), answer("Yes."), answer("Oh!"), asks(PLAN))
+    for text in (request, question, "I do plan to quit my job."):
+        await pet.respond(text, user="ben")
+    await pet.settle()
+
+    reply = await pet.respond(request, user="ben")
+
+    assert contents(reply.forget) == [("message", "I do plan to quit my job.")]
+    [receipt] = await pet.forget(reply.forget or (), user="ben")
+    assert (receipt.content, receipt.messages) == ("I do plan to quit my job.", 4)
+    assert "quit" not in str(await pet.messages(user="ben"))
+
+
+async def test_the_name_of_the_person_alone_makes_no_candidate(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    for content in ("Ben smokes", "Ben bought a violin", "Ben has a red boat"):
+        await pet.remember(content, user="ben")
+    server.script(asks("Ben smokes"))
+
+    reply = await pet.respond("forget that I smoke", user="ben")
+
+    assert contents(reply.forget) == [("memory", "Ben smokes")]
+
+
+async def test_what_contains_all_words_is_sure_and_leaves_the_rest_out(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    for content in (PLAN, "Ben plans to quit in spring", "Ben has a red boat"):
+        await pet.remember(content, user="ben")
+
+    sure = await pet.find_to_forget("that I plan to quit my job", user="ben")
+    unsure = await pet.find_to_forget("quit smoking", user="ben")
+
+    assert [(one.content, one.sure) for one in sure] == [(PLAN, True)]
+    assert {(one.content, one.sure) for one in unsure} == {
+        (PLAN, False),
+        ("Ben plans to quit in spring", False),
+    }
+    assert await pet.find_to_forget("zebra", user="ben") == ()
+
+
+async def test_only_what_this_person_told_and_may_read_here_is_offered(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    await pet.remember(PLAN, user="ana", place="acme/general")
+    await pet.remember("Ben plans to quit in spring", user="ben")
+    server.script(asks(PLAN), asks(PLAN))
+
+    in_place = await pet.respond("forget that I quit", user="ben", place="acme/general")
+    in_private = await pet.respond("forget that I quit", user="ben")
+
+    assert in_place.forget == ()
+    assert contents(in_private.forget) == [("memory", "Ben plans to quit in spring")]
+
+
+async def test_where_nothing_is_asked_nothing_is_searched(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(answer("Hello."), asks(PLAN))
+    assert (await pet.respond("good morning to all of you", user="ben")).forget is None
+    assert (await pet.respond("forget it", user=None)).forget is None
+
+
+async def test_what_is_to_be_forgotten_is_not_remembered_from_the_request(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(asks(PLAN, memories=("Ben no longer plans to quit his job", "Ben likes tea")))
+    reply = await pet.respond("Forget that I plan to quit my job; and I like tea", user="ben")
+    await pet.settle()
+    assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben likes tea"]
+    assert reply.forget == ()
+
+
+async def test_what_was_told_beside_the_request_stays_known(pet_at, first_way, server):
+    pet = await pet_at(first_way)
+    await pet.remember(PLAN, user="ben")
+    told = {"message": "I will ask.", "memories": [{"content": "Ben works at Acme"}], "forget": [PLAN]}
+    server.script(Say(json.dumps(told)))
+    reply = await pet.respond("Forget the thing about my job. I work at Acme now.", user="ben")
+    await pet.settle()
+
+    await pet.forget(reply.forget or (), user="ben")
+
+    assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben works at Acme"]
+    assert "thing about my job" not in str(await pet.messages(user="ben"))
