@@ -95,12 +95,13 @@ class ModelRun(Model):
         **rest: Any,
     ) -> ModelResponse:
         system, tools, model_settings = self._prepare(system_instructions, tools, model_settings)
+        schema = self._schema(tools)
         with (
-            recorded_call(self._chosen.name, system, input, tools, model_settings, self._schema) as call,
+            recorded_call(self._chosen.name, system, input, tools, model_settings, schema) as call,
             _readable(),
         ):
             response = await self._chosen.model.get_response(
-                system, input, model_settings, tools, self._schema(tools), handoffs, tracing, **rest
+                system, input, model_settings, tools, schema, handoffs, tracing, **rest
             )
             call.answered(response.output, response.usage)
         response.output = self._settle(response.output, response.usage)
@@ -118,14 +119,15 @@ class ModelRun(Model):
         **rest: Any,
     ) -> AsyncIterator[Any]:
         system, tools, model_settings = self._prepare(system_instructions, tools, model_settings)
+        schema = self._schema(tools)
         events = self._chosen.model.stream_response(
-            system, input, model_settings, tools, self._schema(tools), handoffs, tracing, **rest
+            system, input, model_settings, tools, schema, handoffs, tracing, **rest
         )
         done: list[Any] = []
         begun = whole = False
         try:
             with (
-                recorded_call(self._chosen.name, system, input, tools, model_settings, self._schema) as call,
+                recorded_call(self._chosen.name, system, input, tools, model_settings, schema) as call,
                 _readable(),
             ):
                 async for event in events:
