@@ -18,19 +18,19 @@ from agent.background.reminders import Reminders
 from agent.background.upkeep_budget import UpkeepBudget
 from agent.models.providers import base_url_of
 from agent.models.registry import Models, load
+from agent.services.admin import AdminService
+from agent.services.conversations import ConversationService
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
 from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
 from agent.services.erasure.waiting_jobs import WaitingJobs
+from agent.services.forgetting import ForgetService
 from agent.services.health import HealthService
 from agent.services.home import lost_database, make_private, remove_obsolete
-from agent.services.maintenance import MaintenanceService
 from agent.services.memories import MemoryService
-from agent.services.profiles import ProfileService
+from agent.services.people import PeopleService
 from agent.services.statistics import Figures, StatisticsService
-from agent.services.transcripts import TranscriptService
-from agent.services.transfer.export import ExportService
-from agent.services.transfer.imports import ImportService
+from agent.services.tasks import TaskService
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
@@ -118,26 +118,15 @@ class Components:
 
 @dataclass(frozen=True)
 class Services:
-    """What surfaces call besides talking."""
+    """What `Companion` offers besides talking."""
 
     memories: MemoryService
+    tasks: TaskService
     documents: DocumentService
-    profiles: ProfileService
-    tasks: Tasks
-    transcripts: TranscriptService
-    exports: ExportService
-    imports: ImportService
-    erasure: ErasureService
-    maintenance: MaintenanceService
-    statistics: StatisticsService
-    health: HealthService
+    people: PeopleService
+    conversations: ConversationService
+    admin: AdminService
     reminders: Reminders
-    traces: Traces
-    keys: Keys
-    places: Places
-    deliveries: Deliveries
-    jobs: JobQueue
-    upkeep_budget: UpkeepBudget
 
 
 @dataclass(frozen=True)
@@ -298,53 +287,77 @@ def build_services(c: Components) -> Services:
         outside,
     )
     erasure = ErasureService(person)
-    transcripts = TranscriptService(c.database, c.transcript, c.store, c.sync, erasure, c.clock)
-    limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
+    forgetting = ForgetService(
+        c.forgetting,
+        c.statements,
+        c.store,
+        c.transcript,
+        c.sync,
+        c.forgetting_outside.run,
+        c.forgetting_outside.bring_back,
+    )
+    memories = MemoryService(
+        c.store,
+        c.recall,
+        c.writer,
+        c.transcript,
+        forgetting,
+        ForgetRequests(c.recall, c.transcript),
+        History(c.database),
+        c.sync,
+        erasure,
+        c.clock,
+    )
     return Services(
-        memories=MemoryService(
+        memories=memories,
+        tasks=TaskService(c.tasks, c.profiles, c.clock),
+        documents=DocumentService(c.documents, erasure),
+        people=PeopleService(
+            c.profiles,
+            memories,
             c.store,
-            c.recall,
-            c.writer,
-            c.forgetting,
-            c.statements,
             c.transcript,
-            ForgetRequests(c.recall, c.transcript),
-            c.forgetting_outside.run,
-            c.forgetting_outside.bring_back,
-            History(c.database),
+            Places(c.database),
+            c.tasks,
+            c.summaries,
+            erasure,
+            c.clock,
+            c.settings.memory,
+        ),
+        conversations=ConversationService(
+            c.database,
+            c.transcript,
+            c.store,
+            c.documents,
+            c.writer,
+            forgetting,
+            Deliveries(c.database),
             c.sync,
             erasure,
             c.clock,
         ),
-        documents=DocumentService(c.documents, erasure),
-        profiles=ProfileService(
-            c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock, c.settings.memory
-        ),
-        tasks=c.tasks,
-        transcripts=transcripts,
-        exports=ExportService(c.database, c.store, c.documents, c.clock),
-        imports=ImportService(c.database, c.store, transcripts, c.writer, c.sync, c.clock),
-        erasure=erasure,
-        maintenance=MaintenanceService(
-            c.database,
-            c.forgetting,
-            c.statements,
-            c.forgetting_outside.run,
-            CleanUp(c.database, c.store, c.forgetting, limits, c.clock),
-            c.sync,
-            c.traces,
-            c.settings.trace_days,
-            c.clock,
-        ),
-        health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
-        statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
+        admin=_admin(c),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
-        traces=c.traces,
-        keys=Keys(c.database),
-        places=Places(c.database),
-        deliveries=Deliveries(c.database),
-        jobs=c.queue,
-        upkeep_budget=c.upkeep_budget,
+    )
+
+
+def _admin(c: Components) -> AdminService:
+    limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
+    return AdminService(
+        HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
+        StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
+        Keys(c.database),
+        c.queue,
+        c.upkeep_budget.waiting,
+        c.database,
+        c.forgetting,
+        c.statements,
+        c.forgetting_outside.run,
+        CleanUp(c.database, c.store, c.forgetting, limits, c.clock),
+        c.sync,
+        c.traces,
+        c.settings.trace_days,
+        c.clock,
     )
 
 

@@ -158,7 +158,7 @@ def _stale(pair: dict[str, Any]) -> bool:
 
 
 async def _outcome(pet: Companion, pair: dict[str, Any], old: str) -> str:
-    known = {memory.id: memory.content for memory in await pet.memories(user=TELLER)}
+    known = {memory.id: memory.content for memory in await pet.memories.list(user=TELLER)}
     kept = old in known
     added = pair["new"]["content"] in [content for id, content in known.items() if id != old]
     return (

@@ -110,7 +110,7 @@ async def look(pet: Companion, user: str, question: str) -> str:
         writer=pet.components.writer,
         accept=nothing_to_accept,
         accept_task=nothing_to_accept,
-        tasks=pet.services.tasks,
+        tasks=pet.components.tasks,
         knowledge=pet.components.documents,
     )
     [tool] = [tool for tool in TOOLS if tool.name == "search_memories"]
@@ -179,8 +179,8 @@ async def measure(paths: Sequence[Path], embedder: str) -> dict[str, Any]:
 async def take_in(pet: Companion, user: str, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Import a conversation; its own ids to ours."""
     given = [{**message, "sent_at": sent_at(message["sent_at"])} for message in messages]
-    await pet.import_messages(given, user=user)
-    await pet.catch_up()
+    await pet.conversations.import_messages(given, user=user)
+    await pet.admin.catch_up()
     lines = await pet.components.transcript.last(f"dm:{user}", Audience.of(user), len(messages))
     return {message["id"]: line.id for message, line in zip(messages, lines, strict=True)}
 

@@ -179,7 +179,7 @@ async def converse(turns: int) -> tuple[list[Cost], dict[str, int]]:
                 costs.append(cost(n, answering, looking_back, before, settings))
                 before = answering.asked[0][0]
                 now += timedelta(minutes=Random(n).randint(2, 300))
-            facts, tasks = await pet.memories(user=USER), await pet.services.tasks.list(USER, PRIVATE)
+            facts, tasks = await pet.memories.list(user=USER), await pet.components.tasks.list(USER, PRIVATE)
     return costs, {"facts": len(facts), "open_tasks": len(tasks)}
 
 

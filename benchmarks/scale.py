@@ -112,8 +112,8 @@ async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
             console = Console(stderr=True)
             for person in track(range(people(size)), f"{size:,} memories", console=console, transient=True):
                 facts = [{"content": f.text, "ttl": f.ttl} for f in told(person, min(PER_PERSON, size))]
-                await pet.remember_many(facts, user=f"user-{person}")
-            await pet.catch_up()
+                await pet.memories.remember_many(facts, user=f"user-{person}")
+            await pet.admin.catch_up()
             filled = time.perf_counter() - started
             found: list[bool] = []
 
@@ -133,7 +133,7 @@ async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
             }
             now += timedelta(days=8)
             started = time.perf_counter()
-            purged = len(await pet.purge())
+            purged = len(await pet.admin.purge())
             purge = {"purged": purged, "purge_seconds": time.perf_counter() - started}
         return {**result, **purge, "disk_mb": on_disk(Path(folder))}
 

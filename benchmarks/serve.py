@@ -101,7 +101,7 @@ async def measure(users: int, turns: int, seconds: float, facts: int = 0) -> Mea
             found.held.append(resident())
             found.cpu = time.process_time() - begun
             kept = Counter(
-                [m.content for user in range(users) for m in await pet.memories(user=f"user-{user}")]
+                [m.content for user in range(users) for m in await pet.memories.list(user=f"user-{user}")]
             )
             told = [fact_of(n) for n in range(turns) if tells(n, turns, facts)]
             found.missing = [fact for fact in told if not kept[fact]]

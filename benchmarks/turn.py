@@ -125,7 +125,7 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
             writer=pet.components.writer,
             accept=accept,
             accept_task=accept,
-            tasks=pet.services.tasks,
+            tasks=pet.components.tasks,
             knowledge=pet.components.documents,
         )
         return (await tool.call(turn, written)).text
@@ -142,7 +142,7 @@ async def keep_exchange(pet: Companion, user: str, said: str, answered: str) -> 
             await pet.components.transcript.append(
                 connection, message, user=user, place=PRIVATE, now=message.sent_at
             )
-    await pet.catch_up()
+    await pet.admin.catch_up()
 
 
 @dataclass
@@ -195,7 +195,7 @@ async def recording_cost(turns: int) -> dict[str, float]:
 async def _furnish(pet: Companion, user: str) -> None:
     for n in range(FACTS):
         await pet.remember(f"Ana's shelf {n} holds {n + 3} books.", user=user, subjects=["ana"])
-    await pet.catch_up()
+    await pet.admin.catch_up()
 
 
 async def compare(turns: int) -> dict[str, float]:

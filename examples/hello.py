@@ -29,14 +29,14 @@ async def main(home: Path) -> None:
         await pet.remember("Mickael's train leaves at 9:15", user="mickael", ttl="1d")
         print(f"{moved.action}: {moved.content} ({moved.reason})")
 
-        in_the_channel = await pet.memories(user="mickael", place="acme/general")
-        print(f"private: {len(await pet.memories(user='mickael'))}, in a channel: {len(in_the_channel)}")
+        in_the_channel = await pet.memories.list(user="mickael", place="acme/general")
+        print(f"private: {len(await pet.memories.list(user='mickael'))}, in a channel: {len(in_the_channel)}")
 
         now += timedelta(days=2)
-        print(f"expired: {[memory.content for memory in await pet.purge()]}")
-        for memory in await pet.memories(user="mickael"):
-            await pet.delete_memory(memory.id, user="mickael")
-        print(f"left: {await pet.memories(user='mickael')}")
+        print(f"expired: {[memory.content for memory in await pet.admin.purge()]}")
+        for memory in await pet.memories.list(user="mickael"):
+            await pet.memories.forget(memory.id, user="mickael")
+        print(f"left: {await pet.memories.list(user='mickael')}")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ SAMPLE = [
 
 async def main(messages: list[dict[str, str]], question: str) -> None:
     async with Companion.open(upkeep=False) as pet:
-        count = await pet.import_messages(messages, user="ana", conversation="elsewhere")
+        count = await pet.conversations.import_messages(messages, user="ana", conversation="elsewhere")
         print(f"{count} messages taken over")
         for hit in await pet.search_memories(question, user="ana", limit=3):
             print(f"{hit.score:.2f} {hit.created_at:%Y-%m-%d} {hit.author}: {hit.content}")

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from agent.background.reminders import Reminders
 from agent.errors import FAULTS
+from agent.services.admin import AdminService
 from agent.services.erasure import ErasureService
-from agent.services.maintenance import MaintenanceService
 from agent.services.statistics import Figures
 
 log = logging.getLogger("hachi.schedule")
@@ -48,7 +48,7 @@ the rows. Compacting blocks the process for about 0.15 s at 20,000 points."""
 
 @dataclass(frozen=True)
 class Schedule:
-    maintenance: MaintenanceService
+    maintenance: AdminService
     reminders: Reminders
     figures: Figures
     erasure: ErasureService

@@ -15,6 +15,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
+from agent.services.admin import WaitingForCalls
 from memory.audience import Place
 from memory.process.breaker import NotNow
 from memory.sql.engine import Database
@@ -36,15 +37,6 @@ class _Period(NamedTuple):
     name: str
     most: int
     until: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingForCalls:
-    """The consolidations whose owners have no calls left."""
-
-    jobs: int = 0
-    until: datetime | None = None
-    """When the last of them can go on."""
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,10 @@ def readable_name(text: str, what: str) -> str:
     raise BadInput(f"the {what} needs a name: some readable text that tells them from others")
 
 
-def due_of(text: str | None, zone: tzinfo | None, now: datetime) -> Due:
+def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> Due:
     """Parse a due time in the person's `zone`: None keeps the current one, "never" removes it."""
+    if isinstance(text, datetime):
+        return checked("due", moment_of, text)
     if text is None or not text.strip():
         return None
     try:

@@ -20,7 +20,7 @@ class DocumentService:
     library: DocumentLibrary
     erasure: ErasureService
 
-    async def add_paths(
+    async def add_files(
         self,
         paths: Sequence[str | Path],
         *,
@@ -56,10 +56,6 @@ class DocumentService:
         except UnreadableDocument as error:
             raise BadInput(f"{named}: {error}") from error
 
-    async def readable(self, *, user: str, place: Place | str | None = None) -> list[Document]:
-        """Return the documents that the user may read there, sorted by path."""
-        return await self.library.documents(audience_of(user, place))
-
     async def remove(
         self, what: str, *, user: str | None = None, place: Place | str | None = None
     ) -> list[Document]:
@@ -76,3 +72,7 @@ class DocumentService:
         if user is None:
             return []
         return await self.library.search(query, audience_of(user, place), limit)
+
+    async def list(self, *, user: str, place: Place | str | None = None) -> list[Document]:
+        """Return the documents that the user may read there, sorted by path."""
+        return await self.library.documents(audience_of(user, place))

@@ -1,12 +1,11 @@
-"""Looks up, adds, changes and deletes memories for the person they belong to."""
+"""Looks up, adds, changes and forgets memories for the person they belong to: `pet.memories`."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agent.errors import BadInput
 from agent.services.arguments import (
     audience_of,
     checked,
@@ -19,30 +18,28 @@ from agent.services.arguments import (
     user_named,
 )
 from agent.services.erasure import ErasureService
+from agent.services.forgetting import ForgetService
 from agent.turn.forget_requests import ForgetRequests
 from memory.audience import PRIVATE, Place, user_key
-from memory.erasure.expiry import Forgetting
-from memory.erasure.statements import StatementForgetting
-from memory.errors import MemoryFault, NotFound
-from memory.facts.aliases import also_called, linked
+from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.ttl import describe
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync
 from memory.records import (
+    DEFAULT_IMPORTANCE,
     Decision,
-    Draft,
     ForgetCandidate,
     Forgotten,
     Hit,
     Memory,
+    MemoryType,
     MemoryUpdate,
 )
 from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
 from memory.sql.messages import Transcript
-from memory.text.names import fold, named
 
 Where = Place | str | None
 """A place, its written form, or None for a private conversation."""
@@ -53,17 +50,18 @@ class MemoryService:
     store: MemoryStore
     recall: Recall
     writer: FactWriter
-    forgetting: Forgetting
-    statements: StatementForgetting
     transcript: Transcript
+    forgetting: ForgetService
     forget_requests: ForgetRequests
-    forget_outside: Callable[[str], Awaitable[int]]
-    """Runs the job of a forgetting that removes the rest from traces."""
-    bring_back_traces: Callable[[], Awaitable[None]]
     past: History
     sync: IndexSync
     erasure: ErasureService
     clock: Callable[[], datetime]
+
+    @property
+    def without_index(self) -> str | None:
+        """Why searches go without the index now; None if they have it."""
+        return self.recall.without_index
 
     async def search(
         self,
@@ -75,19 +73,32 @@ class MemoryService:
         subjects: Sequence[str] = (),
         author: str = "",
     ) -> list[Hit]:
+        """Facts and past messages, best first; with `author` what a person of this name said or, with
+        "hachi", its replies, which no other search brings."""
         tags, audience = checked("subjects", subjects_of, subjects), audience_of(user, place)
         return await self.recall.search(query, audience, limit=limit, subjects=tags, author=author)
 
     async def remember(
         self,
-        draft: Draft,
+        content: str,
         *,
         user: str,
+        subjects: Sequence[str] = (),
+        ttl: str | None = None,
+        type: MemoryType = "fact",
+        importance: float = DEFAULT_IMPORTANCE,
+        replaces: str | None = None,
         place: Where = None,
         said_at: datetime | None = None,
         everybody: bool = False,
         author: str | None = None,
     ) -> Decision:
+        """Remember one fact; `said_at` for what was said in the past. With `everybody` everybody may read it,
+        whoever told it and wherever. `author` is what others call the user, as in `respond`. Durable when it
+        returns. Raises BadInput for a value that cannot be used."""
+        draft = draft_of(
+            content=content, subjects=subjects, ttl=ttl, type=type, importance=importance, replaces=replaces
+        )
         if said_at is not None:
             said_at = checked("said_at", moment_of, said_at)
         id = user_named(user)
@@ -106,8 +117,12 @@ class MemoryService:
         return decision
 
     async def remember_many(
-        self, drafts: Sequence[Draft], *, user: str, place: Where = None
+        self, facts: Iterable[Mapping[str, Any]], *, user: str, place: Where = None
     ) -> list[Decision]:
+        """Remember many facts at once, each a mapping with `content` and, as for `remember`, `subjects`,
+        `ttl`, `type` and `importance`: the same decisions, some thousand a second without a model. Durable
+        when it returns. Raises BadInput for a value that cannot be used, before anything is stored."""
+        drafts = [draft_of(**fact) for fact in facts]
         id = user_named(user)
         await self.erasure.finished(id)
         origin = Provenance(id, self.clock(), place_of(place), source="note", now=True)
@@ -115,83 +130,52 @@ class MemoryService:
         await self.sync.try_to_catch_up()
         return decisions
 
-    async def people_named(self, text: str, *, user: str, place: Where = None) -> list[str]:
-        """The people whom the text names, of those who wrote where the user reads."""
-        return sorted(named(text, await self.transcript.authors(audience_of(user, place))))
-
-    async def name(self, person: str, other: str, *, user: str, place: Where = None) -> Decision:
-        """Remember that a person has another name; a search for either finds what is known of both."""
-        names = readable_name(person, "person"), readable_name(other, "other name")
-        draft = Draft(also_called(*names), names)
-        if linked(draft.content) is None:
-            raise BadInput("give two names that differ, each of at most four words")
-        return await self.remember(draft, user=user, place=place)
-
-    async def names(self, *, user: str, place: Where = None) -> list[tuple[Memory, str, str]]:
-        """The memories that give a person another name, newest first, with the two names."""
-        known = await self.newest(user=user, place=place)
-        return [(memory, *pair) for memory in known if (pair := linked(memory.content))]
-
-    async def forget_name(self, person: str, other: str, *, user: str, place: Where = None) -> Forgotten:
-        """Forget that a person has another name. Raises NotFound if it is not remembered."""
-        wanted = {fold(person.strip()), fold(other.strip())}
-        for memory, *pair in await self.names(user=user, place=place):
-            if {*map(fold, pair)} == wanted:
-                return await self.delete(memory.id, user=user, place=place)
-        raise NotFound(f"{person!r} is not known as {other!r} here; `hachi people aliases` shows who is")
-
-    async def newest(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:
-        return await self.store.newest(audience_of(user, place), self.clock(), limit)
-
     async def get(self, id: str, *, user: str, place: Where = None) -> Memory:
+        """One memory, by its id or the first eight characters of it. Raises NotFound."""
         return await self.store.get(id, audience_of(user, place), self.clock())
 
     async def update(
         self, id: str, content: str, *, user: str, place: Where = None, **changes: Any
     ) -> Decision:
+        """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are those
+        arguments of `remember` that differ from the old memory's. In a place only what the user alone told
+        there can be corrected; NotFound otherwise."""
         old = await self.get(id, user=user, place=place)
         left = old.expires_at and old.expires_at - self.clock()
-        about: dict[str, Any] = {
+        kept: dict[str, Any] = {
             "subjects": old.subjects,
             "ttl": describe(left) if left else None,
             "type": old.type,
             "importance": old.importance,
+            "place": _told_in(old, user_named(user), place_of(place)),
         }
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
-        about |= {name: changes.pop(name) for name in about if name in changes}
-        draft = draft_of(content=content, **about, replaces=old.id)
-        changes.setdefault("place", _told_in(old, user_named(user), place_of(place)))
-        return await self.remember(draft, user=user, **changes)
+        return await self.remember(content, user=user, replaces=old.id, **kept | changes)
 
-    async def delete(self, id: str, *, user: str, place: Where = None) -> Forgotten:
-        """Forget the memory, with everything that shows it: see `memory.erasure.statements`."""
+    async def forget(self, id: str, *, user: str, place: Where = None) -> Forgotten:
+        """Forget a memory: with what it had replaced, the user's messages that state it, and Hachi's replies
+        that answered those or repeat it, for every reader. Returns what was taken; its `memory` is the one
+        that was named, and `undo_forget` brings all of it back until `undo_until`. Others who said the same
+        keep theirs, and so does the place where they said it. In a place only what may be read there;
+        NotFound for what the user did not tell."""
         memory = await self.get(id, user=user, place=place)
-        gone = await self._forgotten(*await self.statements.forget(memory, user_named(user)))
-        return await self._with_near(gone, user, place)
-
-    async def delete_message(self, id: str, *, user: str) -> Forgotten:
-        """Forget one of the user's messages, and the memories that rest on it alone."""
-        message = await self.transcript.own(id, user_named(user))
-        return await self._forgotten(*await self.statements.forget_message(message.id, user_named(user)))
-
-    async def delete_sent(self, origin: str) -> Forgotten | None:
-        """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
-        if it is not stored, or forgotten."""
-        sent = await self.transcript.sent_as(origin)
-        return await self.delete_message(sent[0], user=sent[1]) if sent else None
+        receipt = await self.forgetting.forget(memory, user_named(user))
+        return await self._with_near(receipt, user, place)
 
     async def find_to_forget(
         self, words: str, *, user: str, place: Where = None
     ) -> tuple[ForgetCandidate, ...]:
+        """What the user told that contains these words, for `forget_confirmed`. Nothing is forgotten by
+        this."""
         named = user_named(user)
         return await self.forget_requests.matching([words], named, audience_of(named, place))
 
-    async def forget(
+    async def forget_confirmed(
         self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None
     ) -> list[Forgotten]:
-        """Forget what the person confirmed, with the messages that asked for it. Skips what was forgotten in
-        the meantime, or with another candidate."""
+        """Forget what the person confirmed of `Reply.forget`, with the messages that asked for it. Returns a
+        receipt for each, without those that were forgotten with another one."""
         named, receipts = user_named(user), []
         for candidate in candidates:
             asked_in = candidate.asked_in
@@ -200,47 +184,47 @@ class MemoryService:
             with suppress(NotFound):
                 if candidate.kind == "memory":
                     memory = await self.get(candidate.id, user=user, place=place)
-                    gone = await self.statements.forget(memory, named, asked_in=asked_in)
+                    receipt = await self.forgetting.forget(memory, named, asked_in)
                 else:
-                    message = await self.transcript.own(candidate.id, named)
-                    gone = await self.statements.forget_message(message.id, named, asked_in=asked_in)
-                receipts.append(await self._forgotten(*gone))
+                    receipt = await self.forgetting.forget_message(candidate.id, named, asked_in)
+                receipts.append(receipt)
         return [await self._with_near(receipt, user, place) for receipt in receipts]
 
     async def undo_forget(self, id: str, *, user: str) -> Forgotten:
-        back = await self.statements.undo(id, user_named(user))
-        self.store.forget_aliases()
-        self.sync.wake()
-        with suppress(MemoryFault):  # the worker does it later
-            await self.bring_back_traces()
-        return back
-
-    async def _forgotten(self, receipt: Forgotten, job: str) -> Forgotten:
-        """Remove what was forgotten from the index and the traces, and complete the receipt."""
-        self.store.forget_aliases()
-        self.sync.wake()
-        return replace(receipt, traces=await self.forget_outside(job))
+        """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters.
+        Returns what came back. Raises NotFound once it is gone for good."""
+        return await self.forgetting.undo(id, user_named(user))
 
     async def _with_near(self, receipt: Forgotten, user: str, place: Where) -> Forgotten:
         """The receipt with the memories that stay and are near what was taken, as far as they may be read in
         the place."""
-        known = await self.newest(user=user, place=place) if receipt.memories else []
-        return replace(receipt, near=await self.statements.near(receipt, known, user_named(user)))
+        known = await self.list(user=user, place=place) if receipt.memories else []
+        return await self.forgetting.with_near(receipt, known, user_named(user))
 
     async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
+        """What the user told in a place becomes theirs alone: the memory, the messages that told it and the
+        replies to those leave all that is read there. Raises NotFound where the memory is in no place, and
+        where somebody else told it too."""
         memory = await self.get(id, user=user, place=place)
-        job = await self.forgetting.make_private(memory, user_named(user))
-        self.sync.wake()
-        await self.forget_outside(job)
+        await self.forgetting.make_private(memory, user_named(user))
         return memory
 
     async def history(self, id: str, *, user: str, place: Where = None) -> list[MemoryUpdate]:
+        """What replaced what, when and why, along this memory's chain, oldest first. In a place, what
+        happened for that place."""
         return await self.past.of(id, audience_of(user, place))
 
     async def undo(self, id: str, *, user: str, place: Where = None) -> MemoryUpdate:
+        """Undo the last replacement this memory took part in: what was replaced holds again. In private for
+        the user alone; in a place for the place and for them, unless somebody else also told what would give
+        way. Raises NotFound where there is nothing to undo, or it is not theirs."""
         update = await self.past.undo(id, audience_of(user, place), user_named(user), self.clock())
         self.sync.wake()
         return update
+
+    async def list(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:
+        """What is remembered, newest first."""
+        return await self.store.newest(audience_of(user, place), self.clock(), limit)
 
 
 def _told_in(memory: Memory, user: str, asked_in: Place) -> Place:

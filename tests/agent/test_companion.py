@@ -181,7 +181,7 @@ async def test_parallel_turns_that_learn_the_same_store_it_once(open_pet: OpenPe
 
     actions = [kept.action for reply in replies for kept in reply.memories]
     assert actions.count("add") <= 1
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana moves to Oslo"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana moves to Oslo"]
 
 
 async def test_conversations_have_histories_of_their_own(
@@ -225,12 +225,12 @@ async def test_names_that_cannot_be_stored_are_refused(open_pet: OpenPet) -> Non
             with pytest.raises(BadInput, match="the place needs a name"):
                 await use
     with pytest.raises(BadInput, match="who the user is"):
-        await pet.context(user=nobody)
+        await pet.people.context(user=nobody)
     with pytest.raises(BadInput, match="who the user is"):
-        await pet.set_context("tone", "casual", user=nobody)
+        await pet.people.set_context("tone", "casual", user=nobody)
     with pytest.raises(BadInput, match="files and folders"):
-        await pet.add_knowledge(nobody)
-    assert await pet.search_knowledge("tea", user=None) == []
+        await pet.documents.add_files(nobody)
+    assert await pet.documents.search("tea", user=None) == []
 
 
 # Memories.
@@ -240,7 +240,7 @@ async def test_memories_are_remembered_found_changed_and_deleted(open_pet: OpenP
     pet = await open_pet(max_memories=1)
     then = clock() - timedelta(days=365)
     added = await pet.remember("Ana skis in Verbier", user="ana", subjects=[" Ana ", "SKI", "ski"], ttl="30d")
-    memory = await pet.memory(str(added.id)[:8], user="ana")
+    memory = await pet.memories.get(str(added.id)[:8], user="ana")
     assert (memory.content, memory.subjects) == ("Ana skis in Verbier", ("ana", "ski"))
     assert (memory.source, memory.expires_at) == ("note", clock() + timedelta(days=30))
     [hit] = await pet.search_memories("skiing in Verbier", user="ana", limit=1)
@@ -249,37 +249,37 @@ async def test_memories_are_remembered_found_changed_and_deleted(open_pet: OpenP
     for text in ("half \ud83d of a pair", "\x00", "", "tea \x00 \u202e", "x" * 50_000):
         assert isinstance(await pet.search_memories(text, user="ana"), list)
 
-    changed = await pet.update_memory(str(added.id), "Ana skis in Zermatt", user="ana", importance=0.9)
+    changed = await pet.memories.update(str(added.id), "Ana skis in Zermatt", user="ana", importance=0.9)
     assert (changed.action, changed.target_id) == ("replace", added.id)
-    now = await pet.memory(str(changed.id), user="ana")
+    now = await pet.memories.get(str(changed.id), user="ana")
     assert (now.subjects, now.importance) == (("ana", "ski"), 0.9)
-    [step] = await pet.history(str(changed.id), user="ana")
+    [step] = await pet.memories.history(str(changed.id), user="ana")
     assert (step.old_content, step.new_content) == ("Ana skis in Verbier", "Ana skis in Zermatt")
     for act in (
-        pet.memory(str(changed.id), user="bob"),
-        pet.delete_memory(str(changed.id), user="bob"),
-        pet.update_memory(str(changed.id), "Bob skis", user="bob"),
-        pet.undo(str(changed.id), user="bob"),
-        pet.memory(str(changed.id), user="ana", place="acme/general"),
+        pet.memories.get(str(changed.id), user="bob"),
+        pet.memories.forget(str(changed.id), user="bob"),
+        pet.memories.update(str(changed.id), "Bob skis", user="bob"),
+        pet.memories.undo(str(changed.id), user="bob"),
+        pet.memories.get(str(changed.id), user="ana", place="acme/general"),
     ):
         with pytest.raises(NotFound):
             await act
-    await pet.undo(str(changed.id), user="ana")
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana skis in Verbier"]
-    assert (await pet.delete_memory(str(added.id), user="ana")).content == "Ana skis in Verbier"
+    await pet.memories.undo(str(changed.id), user="ana")
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana skis in Verbier"]
+    assert (await pet.memories.forget(str(added.id), user="ana")).content == "Ana skis in Verbier"
 
     old = await pet.remember("Ana moved to Oslo", user="ana", said_at=then)
     over = await pet.remember("Ana has the flu", user="ana", said_at=then, ttl="7d")
-    assert (await pet.memory(str(old.id), user="ana")).created_at == then
+    assert (await pet.memories.get(str(old.id), user="ana")).created_at == then
     assert (over.action, over.id, over.reason) == ("ignore", None, "it had already expired")
     await pet.remember("Ana saw a heron", user="ana", importance=0.4)
-    [leaving] = await pet.preview_purge()
+    [leaving] = await pet.admin.preview_purge()
     assert leaving.memory.content == "Ana saw a heron"
-    assert [gone.memory.content for gone in await pet.tidy()] == ["Ana saw a heron"]
+    assert [gone.memory.content for gone in await pet.admin.tidy()] == ["Ana saw a heron"]
     await pet.remember("Ana is in Rome", user="ana", ttl="1h")
-    assert await pet.purge() == []
+    assert await pet.admin.purge() == []
     clock.advance(hours=1)
-    assert [memory.content for memory in await pet.purge()] == ["Ana is in Rome"]
+    assert [memory.content for memory in await pet.admin.purge()] == ["Ana is in Rome"]
 
 
 async def test_context_transcripts_and_indexes_are_reached_through_the_companion(open_pet: OpenPet) -> None:
@@ -287,14 +287,18 @@ async def test_context_transcripts_and_indexes_are_reached_through_the_companion
     imported, indexed = cast("list[int]", []), cast("list[int]", [])
     said = {"author": "Ana", "text": "My boat is called Albatross", "sent_at": "2025-05-01T10:00:00+00:00"}
 
-    assert await pet.import_messages([said], user="ana", progress=imported.append) == sum(imported) == 1
+    assert (
+        await pet.conversations.import_messages([said], user="ana", progress=imported.append)
+        == sum(imported)
+        == 1
+    )
     [hit] = await pet.search_memories("boat", user="ana")
     assert (hit.content, hit.kind, hit.author) == ("My boat is called Albatross", "message", "Ana")
-    assert await pet.reindex(indexed.append) == sum(indexed) == 1
-    assert await pet.catch_up() == 0
+    assert await pet.admin.reindex(indexed.append) == sum(indexed) == 1
+    assert await pet.admin.catch_up() == 0
     assert len(await pet.search_memories("boat", user="ana")) == 1
     for value in (True, None):
-        known = await pet.set_context("prefers_bullets", value, user="ana")
+        known = await pet.people.set_context("prefers_bullets", value, user="ana")
         assert known.preferences.prefers_bullets is value
     assert (await pet.respond("hi", user="ana")).message == "Welcome back."
 
@@ -344,7 +348,7 @@ async def test_an_index_on_a_server_is_built_anew(open_pet: OpenPet, qdrant: Qdr
     await pet.remember("Ana likes tea", user="ana")
     qdrant.empty()
 
-    assert await pet.reindex() == 1
+    assert await pet.admin.reindex() == 1
 
     [hit] = await pet.search_memories("tea", user="ana")
     assert hit.content == "Ana likes tea"
@@ -360,10 +364,10 @@ async def test_two_installations_on_one_server_leave_each_other_alone(
     await first.remember("Ana likes tea", user="ana")
     second = await open_pet(home=shutil.copytree(home, tmp_path / "copy"), qdrant_url=qdrant.url)
     await second.remember("Ben likes coffee", user="ben")
-    await second.reindex()
+    await second.admin.reindex()
     for pet, count in ((first, 1), (second, 2)):
-        await pet.catch_up()
-        assert await pet.services.health.indexed() == count
+        await pet.admin.catch_up()
+        assert await pet.admin.health.indexed() == count
 
 
 async def test_a_search_reads_rows_after_two_seconds_of_a_server_that_hangs(
@@ -420,7 +424,7 @@ async def test_an_embedder_that_is_down_is_named_and_the_chat_goes_on(
     await pet.settle()
 
     assert (kept.action, reply.message) == ("add", "Hello.")
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana likes tea"]
     assert isinstance(await pet.search_memories("tea", user="ana"), list), "by words, where there are any"
 
 
@@ -441,15 +445,15 @@ async def test_no_lower_error_escapes_where_the_database_is_broken(
         "stream": lambda: anext(aiter(pet.stream("hi", user="ana"))),
         "search_memories": lambda: pet.search_memories("tea", user="ana"),
         "remember": lambda: pet.remember("Ana skis", user="ana"),
-        "memories": lambda: pet.memories(user="ana"),
-        "memory": lambda: pet.memory(kept.id, user="ana"),
-        "update_memory": lambda: pet.update_memory(kept.id, "Ana skis", user="ana"),
-        "delete_memory": lambda: pet.delete_memory(kept.id, user="ana"),
-        "history": lambda: pet.history(kept.id, user="ana"),
-        "import_messages": lambda: pet.import_messages([MESSAGE], user="ana"),
-        "purge": pet.purge,
-        "reindex": pet.reindex,
-        "catch_up": pet.catch_up,
+        "memories": lambda: pet.memories.list(user="ana"),
+        "memory": lambda: pet.memories.get(kept.id, user="ana"),
+        "update_memory": lambda: pet.memories.update(kept.id, "Ana skis", user="ana"),
+        "delete_memory": lambda: pet.memories.forget(kept.id, user="ana"),
+        "history": lambda: pet.memories.history(kept.id, user="ana"),
+        "import_messages": lambda: pet.conversations.import_messages([MESSAGE], user="ana"),
+        "purge": pet.admin.purge,
+        "reindex": pet.admin.reindex,
+        "catch_up": pet.admin.catch_up,
     }
     for name, act in acts.items():
         with pytest.raises(StoreUnavailable) as raised:
@@ -484,7 +488,7 @@ async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet: Ope
     for _ in range(2):
         with pytest.raises(SettingsError, match="HACHI_MODEL"):
             await pet.respond("hi", user="ana")
-    assert await pet.memories(user="ana") == []
+    assert await pet.memories.list(user="ana") == []
 
 
 async def test_a_broken_queue_at_the_start_is_mended_by_the_next_turn(open_pet: OpenPet, rows: Rows) -> None:
@@ -520,7 +524,7 @@ async def test_the_environment_is_read_where_no_settings_are_passed(
 
     async with Companion.open() as pet:
         await pet.remember("Ana likes tea", user="ana")
-        [memory] = await pet.memories(user="ana")
+        [memory] = await pet.memories.list(user="ana")
 
     assert pet.settings.home == home
     assert abs(memory.created_at - utc_now()) < timedelta(minutes=1)
@@ -547,7 +551,7 @@ first = sorted(sys.modules)
 async def main():
     async with Companion.open(Settings(home=pathlib.Path(sys.argv[1]), embedder="bundled")) as pet:
         await pet.remember("Ana likes tea", user="ana")
-        return [memory.content for memory in await pet.memories(user="ana")]
+        return [memory.content for memory in await pet.memories.list(user="ana")]
 print(json.dumps([asyncio.run(main()), first, sorted(sys.modules)]))
 """
     done = subprocess.run(
@@ -578,10 +582,10 @@ async def test_a_dead_embedder_stops_nothing_but_searching_by_meaning(
         given=AnsweringModel(), embedder=name, openai_api_key="k", openai_base_url="http://127.0.0.1:9/v1"
     )
     await pet.remember("Ana keeps ferrets", user="ana")
-    await pet.services.tasks.update("ana", "buy hay", "open", place=Place(), now=pet.clock())
+    await pet.components.tasks.update("ana", "buy hay", "open", place=Place(), now=pet.clock())
     for text in ("hello", "what do I keep?", "bye"):
         assert (await pet.respond(text, user="ana")).message == "I see."
     await pet.settle()
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana keeps ferrets"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana keeps ferrets"]
     assert len(asked) == 1, "it is left alone after its first failure"
-    assert pet.services.health.left_alone == ["embedder"]
+    assert pet.admin.health.left_alone == ["embedder"]

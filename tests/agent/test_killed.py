@@ -47,7 +47,7 @@ async def _check(home: Path, ids: list[str], memories: set[str]) -> None:
     """All that was acknowledged is there, once."""
     async with Companion.open(Settings(home=home, embedder="bundled"), upkeep=False) as pet:
         await pet.settle()
-        listed = Counter(memory.content for memory in await pet.memories(user="ana"))
+        listed = Counter(memory.content for memory in await pet.memories.list(user="ana"))
         assert memories <= listed.keys()
         assert set(listed.values()) <= {1}
         for content in memories:

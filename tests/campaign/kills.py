@@ -28,7 +28,7 @@ async def purge_for_ever(place: Place, tell: Tell, round_: int) -> None:
             await pet.remember(boat(user, number), user=user)
             tell((user, None, boat(user, number)))
             if number % 5 == 0:
-                await pet.purge()
+                await pet.admin.purge()
 
 
 def _lines(user: str) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def _lines(user: str) -> list[dict[str, Any]]:
 async def import_again(place: Place, tell: Tell, round_: int) -> None:
     async with opened(place) as pet:
         for user in PEOPLE:
-            await pet.import_messages(_lines(user), user=user, conversation=f"old:{user}")
+            await pet.conversations.import_messages(_lines(user), user=user, conversation=f"old:{user}")
             tell((user, "imported", ""))
         await talk(pet, tell, count(1000 * (round_ + 1)))
 
@@ -71,14 +71,14 @@ async def rebuild_for_ever(place: Place, tell: Tell, round_: int) -> None:
     async with opened(place) as pet:
         for number in count(1000 * (round_ + 1)):
             await talk(pet, tell, [number])
-            await pet.reindex()
+            await pet.admin.reindex()
 
 
 async def erase_somebody(place: Place, tell: Tell, round_: int) -> None:
     """Round by round the same person: each goes on where the last was killed."""
     async with opened(place) as pet:
         tell(("asked", None, PEOPLE[0]))
-        receipt = await pet.erase(user=PEOPLE[0])
+        receipt = await pet.people.erase(user=PEOPLE[0])
         tell(("erased", None, PEOPLE[0]) if receipt.verified else ("left", None, str(receipt.left)))
 
 
@@ -89,9 +89,11 @@ async def nothing_of_the_erased(place: Place, told: Sequence[Any]) -> Found:
     false = list[str]()
     async with opened(place) as pet:
         if claimed:
-            false += [f"{fact} in a list" for fact in {m.content for m in await pet.memories(user=PEOPLE[0])}]
+            false += [
+                f"{fact} in a list" for fact in {m.content for m in await pet.memories.list(user=PEOPLE[0])}
+            ]
         elif any(one[0] == "asked" for one in told):
-            receipt = await pet.erase(user=PEOPLE[0])
+            receipt = await pet.people.erase(user=PEOPLE[0])
             claimed = receipt.verified
             false += [] if receipt.verified else [f"left: {receipt.left}"]
         found = await look_for(pet, facts, besides=frozenset(PEOPLE[:1] if claimed else ()))

@@ -92,7 +92,7 @@ async def _all_kept(place: Place, told: Sequence[Any]) -> Found:
     async with opened(place) as pet:
         await pet.settle()
         for user in {one[0] for one in told}:
-            listed = Counter(memory.content for memory in await pet.memories(user=user))
+            listed = Counter(memory.content for memory in await pet.memories.list(user=user))
             wanted = [fact for who, _, fact in told if who == user]
             kept += len(listed)
             lost += [fact for fact in wanted if fact not in listed]

@@ -83,7 +83,7 @@ async def look_for(pet: Companion, told: Sequence[Any], besides: frozenset[str] 
     await pet.settle()
     kept, lost, double = 0, list[str](), list[str]()
     for user in PEOPLE:
-        listed = Counter(memory.content for memory in await pet.memories(user=user))
+        listed = Counter(memory.content for memory in await pet.memories.list(user=user))
         wanted = {fact for who, _, fact in told if who == user and user not in besides}
         kept += len(wanted & listed.keys())
         lost += sorted(wanted - listed.keys())

@@ -41,7 +41,7 @@ async def serve(
     @asynccontextmanager
     async def running(**settings: str) -> AsyncIterator[Client]:
         pet = await open_pet()
-        _, secret = await pet.services.keys.create("client", "user", "ana", now=pet.clock())
+        _, secret = await pet.admin.keys.create("client", "user", "ana", now=pet.clock())
         env = {
             "HACHI_HOME": str(home),
             "HACHI_EMBEDDER": "bundled",

@@ -40,4 +40,4 @@ async def serving(app: Any) -> AsyncIterator[tuple[str, Server]]:
 async def new_key(pet: Companion, user: str | None = None, *, admin: bool = False) -> tuple[Key, str]:
     """A new key of that user, or of a service, and its secret."""
     kind: Any = "service" if user is None else "user"
-    return await pet.services.keys.create("test", kind, user, admin, now=pet.clock())
+    return await pet.admin.keys.create("test", kind, user, admin, now=pet.clock())

@@ -120,7 +120,7 @@ def test_tomorrow_at_nine_is_nine_by_the_persons_own_clock(
         async with opened() as pet:
             await say(pet, "My time zone is Europe/Paris")
             await say(pet, "remind me to call mum tomorrow at 9")
-            [noted] = await pet.services.tasks.list("ana", PRIVATE)
+            [noted] = await pet.components.tasks.list("ana", PRIVATE)
             assert task in noted.description
             assert noted.due is not None
             assert f"{noted.due:%d %H:%M}" == due
@@ -148,9 +148,9 @@ async def test_a_time_that_a_model_gives_without_an_offset_is_by_the_persons_own
     server.script(Call("update_task", reminder), answer("I will."), answer("Hello."))
 
     async with scripted() as pet:
-        await pet.set_context("timezone", "Europe/Paris", user="ana")
+        await pet.people.set_context("timezone", "Europe/Paris", user="ana")
         await say(pet, "remind me to call mum tomorrow at 9")
-        [task] = await pet.services.tasks.list("ana", PRIVATE)
+        [task] = await pet.components.tasks.list("ana", PRIVATE)
         await say(pet, "hello", conversation="another")
 
     assert task.due == datetime(2026, 11, 22, 8, tzinfo=UTC)
@@ -169,8 +169,8 @@ async def test_a_task_is_closed_by_its_words_and_the_next_prompt_no_longer_shows
     async with scripted() as pet:
         await say(pet, "I'm done with the tax return", conversation="another")
         await say(pet, "hello", conversation="a third")
-        assert await pet.services.tasks.list("ana", PRIVATE) == []
-        assert len(await pet.services.tasks.list("ben", PRIVATE)) == 1
+        assert await pet.components.tasks.list("ana", PRIVATE) == []
+        assert len(await pet.components.tasks.list("ben", PRIVATE)) == 1
 
     assert "tax return" in server.asked[0].system
     assert "tax return" not in server.asked[-1].system
@@ -234,7 +234,7 @@ class Stage:
         page = self.folder / self.user / name
         page.parent.mkdir()
         page.write_text(content, newline="")
-        await self.pet.add_knowledge([page], user=self.user)
+        await self.pet.documents.add_files([page], user=self.user)
 
 
 async def a_memory(stage: Stage, text: str) -> dict[str, Any]:
@@ -243,7 +243,7 @@ async def a_memory(stage: Stage, text: str) -> dict[str, Any]:
 
 
 async def a_task(stage: Stage, text: str) -> dict[str, Any]:
-    await stage.pet.services.tasks.update(stage.user, text, "open", now=stage.pet.clock(), place=PRIVATE)
+    await stage.pet.components.tasks.update(stage.user, text, "open", now=stage.pet.clock(), place=PRIVATE)
     return {}
 
 
@@ -257,7 +257,7 @@ async def a_place(stage: Stage, text: str) -> dict[str, Any]:
 
 async def a_preference(stage: Stage, text: str) -> dict[str, Any]:
     for field in ("name", "role", "goals", "other_notes"):
-        await stage.pet.set_context(field, text, user=stage.user)
+        await stage.pet.people.set_context(field, text, user=stage.user)
     return {}
 
 
@@ -345,7 +345,7 @@ async def test_what_says_how_to_answer_takes_no_text_that_is_none_of_its_values(
     async with scripted() as pet:
         for field in fields:
             with pytest.raises(BadInput):
-                await pet.set_context(field, sly, user="ana")
+                await pet.people.set_context(field, sly, user="ana")
             await say(pet, "look at this page")
         await say(pet, "hello there")
 

@@ -271,12 +271,12 @@ async def live(pet: Companion, model: AnsweringModel, looking_back: AnsweringMod
             await pet.settle()
             if says.forget:
                 assert [candidate.content for candidate in reply.forget or ()] == [*says.forget]
-                await pet.forget(reply.forget or (), user=says.who, place=says.place)
+                await pet.memories.forget_confirmed(reply.forget or (), user=says.who, place=says.place)
                 for earlier in (model.systems, model.inputs, looking_back.asked):
                     earlier.clear()
                 await pet.settle()
             clock.advance(hours=1)
-        await pet.purge()
+        await pet.admin.purge()
         await pet.settle()
 
 
@@ -358,8 +358,8 @@ async def test_after_forty_days_everything_true_is_known_and_nothing_else(
     prompts = dict(zip(last, model.systems[-len(last) :], strict=True))
     for (who, place), facts in READERS.items():
         where = {"user": who, "place": place}
-        assert {memory.content for memory in await pet.memories(**where)} == facts, where
-        context, prompt = (await pet.context(**where)).to_json(), prompts[who, place]
+        assert {memory.content for memory in await pet.memories.list(**where)} == facts, where
+        context, prompt = (await pet.people.context(**where)).to_json(), prompts[who, place]
         assert not untrue_in(context, prompt), where
         assert all(true in summary_in(prompt) for true in SUMMARY.get((who, place), ())), where
         for one in facts:
@@ -376,12 +376,13 @@ async def test_after_forty_days_everything_true_is_known_and_nothing_else(
 
 
 async def check_profiles(pet: Companion) -> None:
-    priya = await pet.context(user=PRIYA)
+    priya = await pet.people.context(user=PRIYA)
     assert priya.profile.location == "Trondheim"
     assert "Trondheim" in str(priya.memory_summary)
-    assert (await pet.context(user=PRIYA, place=CHOIR)).profile.location is None
+    assert (await pet.people.context(user=PRIYA, place=CHOIR)).profile.location is None
     tasks = {
-        who: [task.description for task in (await pet.context(user=who)).open_tasks] for who in IN_PRIVATE
+        who: [task.description for task in (await pet.people.context(user=who)).open_tasks]
+        for who in IN_PRIVATE
     }
     assert tasks == {PRIYA: ["oil the bicycle"], MAREK: [], YUKI: []}
 

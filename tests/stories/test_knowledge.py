@@ -139,7 +139,7 @@ async def test_a_model_is_handed_only_the_documents_of_whom_it_speaks_with(
         server.script(looking, answer("Ash."))
 
     async with scripted(look_back="off") as pet:
-        await pet.add_knowledge([handbook], user="ana")
+        await pet.documents.add_files([handbook], user="ana")
         await say(pet, "what are oars made of?")
         await say(pet, "what are oars made of?", user="ben")
         await say(pet, "what are oars made of?", place="acme/general")
@@ -171,12 +171,12 @@ async def test_what_a_person_said_of_themselves_is_answered_and_not_what_a_docum
     page.write_text(document)
 
     async with opened() as pet:
-        await pet.add_knowledge([page])
+        await pet.documents.add_files([page])
         await say(pet, said)
         replies = [await say(pet, of_herself)]
     async with opened() as pet:
         replies.append(await say(pet, of_herself, conversation="another"))
-        [found, *_] = await pet.search_knowledge(of_ana, user="ana")
+        [found, *_] = await pet.documents.search(of_ana, user="ana")
         assert names(found.text, PARIS), "it would be found"
         assert names(await say(pet, of_ana, user="ben"), PARIS), "and whoever knows no better is told so"
 
@@ -192,8 +192,8 @@ async def test_a_model_sees_both_and_before_the_document_which_of_them_is_right(
     server.script(answer("Lyon."))
 
     async with scripted(look_back="plain", knowledge_first=True) as pet:
-        await pet.add_knowledge([page])
-        await pet.set_context("location", "Lyon", user="ana")
+        await pet.documents.add_files([page])
+        await pet.people.set_context("location", "Lyon", user="ana")
         await say(pet, HOMES[0][3])
 
     lines = server.asked[0].system.splitlines()
@@ -214,8 +214,8 @@ async def test_what_a_look_up_brings_is_outweighed_by_a_rule_too(
     server.script(Call("search_knowledge", {"query": "where does Ana live"}), answer("In Lyon."))
 
     async with scripted(look_back="plain") as pet:
-        await pet.add_knowledge([page])
-        await pet.set_context("location", "Lyon", user="ana")
+        await pet.documents.add_files([page])
+        await pet.people.set_context("location", "Lyon", user="ana")
         await say(pet, HOMES[0][3])
 
     asked = server.asked[-1]

@@ -47,7 +47,7 @@ class Judge:
 
 
 async def known(pet: Companion, user: str = "mickael", place: str | None = None) -> list[str]:
-    return [memory.content for memory in await pet.memories(user=user, place=place)]
+    return [memory.content for memory in await pet.memories.list(user=user, place=place)]
 
 
 async def found(pet: Companion, question: str, user: str = "mickael", place: str | None = None) -> list[str]:
@@ -79,7 +79,7 @@ async def test_the_broken_shoulder_one_memory_the_more_detailed(
     assert second.action == "replace"
     assert await known(pet) == [detailed]
     assert await found(pet, question) == [detailed]
-    [step] = await pet.history(first.id or "", user="mickael")
+    [step] = await pet.memories.history(first.id or "", user="mickael")
     assert (step.old_content, step.new_content) == (short, detailed)
     days(1)
     again = await pet.remember(short, user="mickael", subjects=["mickael"])
@@ -103,7 +103,7 @@ async def test_a_move_of_house_the_new_address_holds_and_the_old_one_is_kept_in_
     days(30)
     moved = await pet.remember(there, user="mickael", subjects=["mickael"])
     assert await known(pet) == [there]
-    assert [step.old_content for step in await pet.history(moved.id or "", user="mickael")] == [here]
+    assert [step.old_content for step in await pet.memories.history(moved.id or "", user="mickael")] == [here]
     days(30)
     await pet.remember(back, user="mickael", subjects=["mickael"])
     assert back in await known(pet)
@@ -184,7 +184,7 @@ async def test_ill_for_a_week_gone_after_it_before_and_after_the_purge(
     assert await found(pet, question) == []
     assert decision.id is not None
     assert await pet.components.index.present([decision.id]) == {decision.id}, "the purge has not run yet"
-    assert [memory.content for memory in await pet.purge()] == [ill]
+    assert [memory.content for memory in await pet.admin.purge()] == [ill]
     assert await pet.components.index.present([decision.id]) == set()
     assert (await pet.remember(ill, user="mickael", subjects=["mickael"], ttl="7d")).action == "add"
 
@@ -208,7 +208,7 @@ async def test_two_names_one_person_until_the_link_is_taken_back(
     other = "דב" if name == "מיכאל" else "Dev"
     repeated = await pet.remember(told.replace(name, other), user="ana", subjects=[])
     assert repeated.action in ("merge", "ignore"), "said of the other name, it is the same fact"
-    await pet.delete_memory(link.id or "", user="ana")
+    await pet.memories.forget(link.id or "", user="ana")
     apart = await pet.remember(told.replace(name, other), user="ana", subjects=[])
     assert apart.action == "add", "with the link gone they are two people again"
 
@@ -218,7 +218,7 @@ async def test_what_was_put_away_by_mistake_can_be_brought_back(pet: Companion, 
     await pet.remember("Mickael lives in Paris", user="mickael", subjects=["mickael"])
     days(1)
     moved = await pet.remember("Mickael moved to Lyon", user="mickael", subjects=["mickael"])
-    undone = await pet.undo(moved.id or "", user="mickael")
+    undone = await pet.memories.undo(moved.id or "", user="mickael")
     assert undone.reason == "undone"
     assert await known(pet) == ["Mickael lives in Paris"]
     assert await found(pet, "where does Mickael live?") == ["Mickael lives in Paris"]
@@ -230,7 +230,7 @@ async def test_a_week_away_does_not_end_an_address(pet: Companion, days: Days) -
     await pet.remember(away, user="mickael", subjects=["mickael"], ttl="7d")
     assert set(await known(pet)) == {home, away}
     days(8)
-    await pet.purge()
+    await pet.admin.purge()
     assert await known(pet) == [home]
     assert await found(pet, "where does Mickael live?") == [home]
 

@@ -58,7 +58,7 @@ def make(pet: Companion, user: str | None = "ana", place: Place = PRIVATE, **oth
         writer=pet.components.writer,
         accept=nothing_waits,
         accept_task=nothing_waits,
-        tasks=pet.services.tasks,
+        tasks=pet.components.tasks,
         knowledge=pet.components.documents,
         **given,
     )

@@ -27,7 +27,7 @@ async def contents(turn: Any, tool: str, **given: Any) -> list[str]:
 
 async def import_message(turn: Any, author: str, text: str, **given: Any) -> None:
     message = {"author": author, "text": text, "sent_at": "2025-05-01T10:00:00+00:00"} | given
-    await turn.pet.import_messages([message], user="ana")
+    await turn.pet.conversations.import_messages([message], user="ana")
 
 
 async def test_what_is_remembered_is_found(turn: Any, clock: Any) -> None:
@@ -51,7 +51,7 @@ async def test_what_is_remembered_is_found(turn: Any, clock: Any) -> None:
     assert (memory["subjects"], memory["at"]) == (["ana", "rome"], f"{clock():%a %d %b %Y %H:%M}")
     assert memory["expires"] == f"{clock() + timedelta(days=7):%a %d %b %Y %H:%M}"
     assert [hit.id for hit in turn.context.recalled] == [decision.id]
-    stored = await turn.pet.memory(kept["id"], user="ana")
+    stored = await turn.pet.memories.get(kept["id"], user="ana")
     assert (stored.type, stored.importance, stored.source) == ("insight", 0.7, "conversation")
 
 
@@ -253,9 +253,9 @@ async def test_recent_memories_come_newest_first_with_all_open_tasks(turn: Any, 
         await remember(turn, f"Ana saw {city}")
         clock.advance(minutes=1)
     for number in range(12):
-        await turn.pet.services.tasks.update("ana", f"water plant {number}", now=clock(), place=PRIVATE)
+        await turn.pet.components.tasks.update("ana", f"water plant {number}", now=clock(), place=PRIVATE)
     for status in ("open", "done"):
-        await turn.pet.services.tasks.update("ana", "feed the cat", status, now=clock(), place=PRIVATE)
+        await turn.pet.components.tasks.update("ana", "feed the cat", status, now=clock(), place=PRIVATE)
 
     recent = await turn.call("get_recent_memories", limit=2)
 
@@ -292,7 +292,7 @@ async def test_tags_are_read_in_any_form_and_restrict_a_search(turn: Any) -> Non
         ]
     ):
         kept = await remember(turn, f"Ana bought ticket {number}", subjects=given)
-        assert (await turn.pet.memory(kept["id"], user="ana")).subjects == tags
+        assert (await turn.pet.memories.get(kept["id"], user="ana")).subjects == tags
     assert await contents(turn, "search_memories", query="ticket", subjects="Cooking") == [
         "Ana bought ticket 2"
     ]
@@ -318,7 +318,7 @@ async def test_a_correction_names_what_it_replaces_by_the_beginning_of_its_id(tu
 
     assert new["action"] == "replace"
     assert str(turn.context.decisions[-1].target_id).startswith(old["id"])
-    known = {memory.content for memory in await turn.pet.memories(user="ana")}
+    known = {memory.content for memory in await turn.pet.memories.list(user="ana")}
     assert "Ana's locker is 21" in known
     assert "Ana's locker is 12" not in known
 
@@ -348,7 +348,7 @@ async def test_a_second_call_corrects_the_fact_that_was_just_stored(
     corrected = await remember(turn, again, replaces=old)
 
     assert corrected["action"] == "replace"
-    assert {memory.content for memory in await turn.pet.memories(user="ana")} == {again, "Ana has a dog"}
+    assert {memory.content for memory in await turn.pet.memories.list(user="ana")} == {again, "Ana has a dog"}
 
 
 async def test_a_second_call_about_something_else_replaces_nothing_more(turn_of: Callable[..., Any]) -> None:
@@ -358,7 +358,7 @@ async def test_a_second_call_about_something_else_replaces_nothing_more(turn_of:
 
     await remember(turn, "Ana goes to work by bicycle", replaces=stored["close"][0]["id"])
 
-    known = {memory.content for memory in await turn.pet.memories(user="ana")}
+    known = {memory.content for memory in await turn.pet.memories.list(user="ana")}
     assert known == {MOVED, "Ana goes to work by bicycle"}
 
 
@@ -380,7 +380,7 @@ async def test_the_message_of_the_turn_is_the_evidence(turn_of: Callable[..., An
 
     kept = await remember(turn, "Ana skis")
 
-    stored = await turn.pet.memory(kept["id"], user="ana")
+    stored = await turn.pet.memories.get(kept["id"], user="ana")
     assert stored.message_id == "5c8a2f0e-0000-4000-8000-000000000000"
 
 

@@ -21,7 +21,7 @@ async def change(turn: Any, description: str = "buy tea", **given: Any) -> dict[
 
 
 async def tasks(turn: Any, place: Place = PRIVATE, *, done: bool = False) -> list[Task]:
-    return await turn.pet.services.tasks.list("ana", place, done=done)
+    return await turn.pet.components.tasks.list("ana", place, done=done)
 
 
 def test_the_model_is_asked_to_choose_a_status() -> None:

@@ -2,8 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,70 +27,64 @@ FORGOTTEN_TEXT = "[forgotten]"
 _MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
 
 
-@dataclass(frozen=True)
-class ExportService:
-    database: Database
-    store: MemoryStore
-    documents: DocumentLibrary
-    clock: Callable[[], datetime]
+async def export_person(
+    database: Database, store: MemoryStore, documents: DocumentLibrary, now: datetime, user: str
+) -> dict[str, Any]:
+    """Return the person's data as JSON values, without other people's messages and without data of
+    everybody.
 
-    async def export(self, *, user: str) -> dict[str, Any]:
-        """Return the person's data as JSON values, without other people's messages and without data of
-        everybody.
+    `import` reads `memories` and `messages` (of the private conversation). `conversations` holds the
+    conversations in places: what the person said there and the answers to it.
+    """
+    user = user_named(user)
+    own_audience = Audience(frozenset({user_key(user)}))
+    owned = await store.newest(own_audience, now)
+    own = TurnRequest("", user, now).conversation_id
+    talks = await _conversations(database, user)
+    private = [talk for talk in talks if talk["place"] == "dm" and talk["conversation"] == own]
+    stored = await documents.documents(own_audience)
+    whole = {
+        "format": FORMAT,
+        "version": VERSION,
+        "exported_at": now,
+        "user": user,
+        "place": "dm",
+        "memories": [memory_json(m) for m in sorted(owned, key=lambda m: (m.created_at, m.id))],
+        "messages": private[0]["messages"] if private else [],
+        "conversations": [talk for talk in talks if talk not in private],
+        "summaries": await _summaries(database, user, now),
+        "context": [entry | {"place": _shown(entry["place"])} for entry in await _context(database, user)],
+        "tasks": await _tasks(database, user),
+        "history": await _history(database, user),
+        "documents": [{"path": d.path, "title": d.title, "added_at": d.added_at} for d in stored],
+        "keys": await _rows(database, tables.api_keys, "user_id", user, _KEY),
+    }
+    return _plain(whole)
 
-        `import` reads `memories` and `messages` (of the private conversation). `conversations` holds the
-        conversations in places: what the person said there and the answers to it.
-        """
-        user = user_named(user)
-        database, now = self.database, self.clock()
-        own_audience = Audience(frozenset({user_key(user)}))
-        owned = await self.store.newest(own_audience, now)
-        own = TurnRequest("", user, now).conversation_id
-        talks = await _conversations(database, user)
-        private = [talk for talk in talks if talk["place"] == "dm" and talk["conversation"] == own]
-        documents = await self.documents.documents(own_audience)
-        whole = {
+
+async def export_place(
+    database: Database, store: MemoryStore, now: datetime, place: Place | str, user: str
+) -> dict[str, Any]:
+    """Return the memories and messages of a place, each with whose it is, so that `import` restores them.
+    What is known around the place or inside it is not part of it."""
+    where = place_of(place)
+    audience = audience_of(user, where)
+    found = [m for m in await store.newest(audience, now) if where.key in m.owners]
+    sources = await _sources(database, audience)
+    return _plain(
+        {
             "format": FORMAT,
             "version": VERSION,
             "exported_at": now,
             "user": user,
-            "place": "dm",
-            "memories": [memory_json(m) for m in sorted(owned, key=lambda m: (m.created_at, m.id))],
-            "messages": private[0]["messages"] if private else [],
-            "conversations": [talk for talk in talks if talk not in private],
-            "summaries": await _summaries(database, user, now),
-            "context": [
-                entry | {"place": _shown(entry["place"])} for entry in await _context(database, user)
+            "place": str(where),
+            "memories": [
+                memory_json(m) | {"user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
+                for m in sorted(found, key=lambda m: (m.created_at, m.id))
             ],
-            "tasks": await _tasks(database, user),
-            "history": await _history(database, user),
-            "documents": [{"path": d.path, "title": d.title, "added_at": d.added_at} for d in documents],
-            "keys": await _rows(database, tables.api_keys, "user_id", user, _KEY),
+            "messages": await _messages_of(database, where, audience),
         }
-        return _plain(whole)
-
-    async def export_place(self, place: Place | str, *, user: str) -> dict[str, Any]:
-        """Return the memories and messages of a place, each with whose it is, so that `import` restores them.
-        What is known around the place or inside it is not part of it."""
-        where = place_of(place)
-        audience = audience_of(user, where)
-        found = [m for m in await self.store.newest(audience, self.clock()) if where.key in m.owners]
-        sources = await _sources(self.database, audience)
-        return _plain(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "exported_at": self.clock(),
-                "user": user,
-                "place": str(where),
-                "memories": [
-                    memory_json(m)
-                    | {"user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
-                    for m in sorted(found, key=lambda m: (m.created_at, m.id))
-                ],
-                "messages": await _messages_of(self.database, where, audience),
-            }
-        )
+    )
 
 
 def _plain(whole: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Everything is read and checked before the first row is written, so a bad file changes nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, get_args
@@ -11,14 +11,12 @@ from uuid import UUID
 
 from agent.errors import BadInput
 from agent.services.arguments import checked, draft_of, moment_of, one_of, place_of, user_named
-from agent.services.transcripts import TranscriptService
 from agent.services.transfer.export import FORMAT, VERSION
 from agent.services.transfer.memories import restore
 from memory.audience import PRIVATE, Place
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.ttl import LONGEST
-from memory.facts.writer import FactWriter
-from memory.index.sync import IndexSync, Progress
+from memory.index.sync import Progress
 from memory.records import DEFAULT_IMPORTANCE, Draft, Memory, Source
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
@@ -57,78 +55,52 @@ class Imported:
     memories: int
 
 
-@dataclass(frozen=True)
-class ImportService:
-    database: Database
-    memories: MemoryStore
-    transcripts: TranscriptService
-    writer: FactWriter
-    sync: IndexSync
-    clock: Callable[[], datetime]
-
-    async def store(
-        self,
-        parsed: ParsedImport,
-        *,
-        user: str,
-        place: Place | str | None = None,
-        progress: Progress | None = None,
-        for_others: bool = False,
-    ) -> Imported:
-        """Store messages first, because memories name them as evidence. Calls `progress` for each row.
-        Returns how many are new. Raises BadInput, also for a message or a place that the file does
-        not attribute, and for what the file says is somebody else's unless `for_others` allows it."""
-        where = place_of(place)
-        if not parsed.place.private:
-            if where not in (PRIVATE, parsed.place):
-                raise BadInput(
-                    f"this is an export of {parsed.place}, and cannot become {where}; leave out --place"
-                )
-            where = parsed.place
-        elif not where.private:
-            _require_speakers(parsed.messages, user)
-        others = self.others(parsed, user=user, place=where)
-        if others and not for_others:
+def checked_import(parsed: ParsedImport, user: str, place: Place, for_others: bool) -> Place:
+    """Return the place that the import goes to. Raises BadInput for one that it cannot go to, for a message
+    that the file does not attribute, and for what is somebody else's unless `for_others` allows it."""
+    if not parsed.place.private:
+        if place not in (PRIVATE, parsed.place):
             raise BadInput(
-                f"it speaks for {', '.join(others)}, and not for {user} alone; nothing was imported"
+                f"this is an export of {parsed.place}, and cannot become {place}; leave out --place"
             )
-        return await self._store(parsed, user, where, progress)
+        place = parsed.place
+    elif not place.private:
+        _require_speakers(parsed.messages, user)
+    others = speaks_for(parsed, user_named(user), place)
+    if others and not for_others:
+        raise BadInput(f"it speaks for {', '.join(others)}, and not for {user} alone; nothing was imported")
+    return place
 
-    def others(self, parsed: ParsedImport, *, user: str, place: Place | str | None = None) -> list[str]:
-        """Return who else would own what the file holds, or would have said it."""
-        tellers = {memory.user_id for memory, _ in parsed.restored}
-        owners = {owner for memory, _ in parsed.restored for owner in memory.owners}
-        named = tellers | {owner.removeprefix("user:") for owner in owners if owner.startswith("user:")}
-        if not (parsed.place.private and place_of(place).private):
-            named |= {str(entry["user"]) for entry in parsed.messages if "user" in entry}
-        return sorted(named - {user_named(user), ""})
 
-    async def _store(
-        self, parsed: ParsedImport, user: str, place: Place, progress: Progress | None
-    ) -> Imported:
-        messages = await self.transcripts.import_messages(
-            parsed.messages, user=user, place=place, progress=progress
-        )
-        decisions = await self.writer.remember_many(parsed.memories, progress)
-        new = sum(decision.action in ("add", "replace") for decision in decisions)
-        new += await self._restore(parsed.restored, progress)
-        await self.sync.try_to_catch_up()
-        return Imported(messages, new)
+def speaks_for(parsed: ParsedImport, user: str, place: Place) -> list[str]:
+    """Return who else would own what the file holds, or would have said it."""
+    tellers = {memory.user_id for memory, _ in parsed.restored}
+    owners = {owner for memory, _ in parsed.restored for owner in memory.owners}
+    named = tellers | {owner.removeprefix("user:") for owner in owners if owner.startswith("user:")}
+    if not (parsed.place.private and place.private):
+        named |= {str(entry["user"]) for entry in parsed.messages if "user" in entry}
+    return sorted(named - {user, ""})
 
-    async def _restore(
-        self, restored: Sequence[tuple[Memory, Sequence[str]]], progress: Progress | None
-    ) -> int:
-        new, now = 0, self.clock()
-        for start in range(0, len(restored), BATCH):
-            part = restored[start : start + BATCH]
-            owners = {owner for memory, _ in part for owner in memory.owners}
-            async with self.database.write(lock=owners) as connection:
-                for memory, sources in part:
-                    if memory.expires_at is None or memory.expires_at > now:
-                        new += await restore(connection, self.memories, memory, sources)
-            if progress:
-                progress(len(part))
-        return new
+
+async def restore_all(
+    database: Database,
+    store: MemoryStore,
+    restored: Sequence[tuple[Memory, Sequence[str]]],
+    now: datetime,
+    progress: Progress | None,
+) -> int:
+    """Store the memories of a place as they were. Returns how many are new."""
+    new = 0
+    for start in range(0, len(restored), BATCH):
+        part = restored[start : start + BATCH]
+        owners = {owner for memory, _ in part for owner in memory.owners}
+        async with database.write(lock=owners) as connection:
+            for memory, sources in part:
+                if memory.expires_at is None or memory.expires_at > now:
+                    new += await restore(connection, store, memory, sources)
+        if progress:
+            progress(len(part))
+    return new
 
 
 def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:

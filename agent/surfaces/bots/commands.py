@@ -120,13 +120,13 @@ class Commands:
     @_answering
     async def text_to_edit(self, asker: Asker, id: str) -> str | Answer:
         """Return the text of a memory; an answer if the asker may not edit it."""
-        memory = await self._pet.memory(id, **_scope(asker))
+        memory = await self._pet.memories.get(id, **_scope(asker))
         return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
 
     @_answering
     async def edit(self, asker: Asker, id: str, content: str) -> Answer:
-        old = await self._pet.memory(id, **_scope(asker))
-        decision = await self._pet.update_memory(old.id, content, author=asker.name, **_scope(asker))
+        old = await self._pet.memories.get(id, **_scope(asker))
+        decision = await self._pet.memories.update(old.id, content, author=asker.name, **_scope(asker))
         if not (new := new_memories([decision])):
             return Answer(f"Nothing was changed: {decision.reason}.")
         items = await self.receipts(new, asker)
@@ -135,7 +135,7 @@ class Commands:
     @_answering
     async def listen(self, asker: Asker, text: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
         """Show which messages the bot answers in the place, or set it if `may_set()` allows it."""
-        places, choice = self._pet.services.places, text.strip().lower()
+        places, choice = self._pet.people.places, text.strip().lower()
         listening = next((known for known in LISTENING if known == choice), None)
         if choice and listening is None:
             return Answer(f"Say `{asker.prefix}{LISTEN.name}` and one of: {', '.join(LISTENING)}.")
@@ -158,7 +158,7 @@ class Commands:
             hits = await self._pet.search_memories(query, limit=PAGE * 2, **_scope(asker))
             found = [hit.memory for hit in hits if hit.memory is not None][:PAGE]
         else:
-            newest = await self._pet.memories(limit=skip + PAGE + 1, **_scope(asker))
+            newest = await self._pet.memories.list(limit=skip + PAGE + 1, **_scope(asker))
             found, more = newest[skip : skip + PAGE], len(newest) > skip + PAGE
         if not found:
             return Answer("I remember nothing of that here." if query else "I remember nothing here yet.")
@@ -173,7 +173,7 @@ class Commands:
     async def _remember(self, asker: Asker, content: str) -> Answer:
         if not content:
             return Answer(f"Say what I shall remember: `{asker.prefix}remember Ana prefers tea`.")
-        people = await self._pet.services.memories.people_named(content, **_scope(asker))
+        people = await self._pet.people.named(content, **_scope(asker))
         subjects = people or ([asker.name] if asker.name else [])
         decision = await self._pet.remember(content, subjects=subjects, author=asker.name, **_scope(asker))
         if not (new := new_memories([decision])):
@@ -185,7 +185,7 @@ class Commands:
         """Forget a memory by its id. For any other text, list the matching memories to choose from."""
         if len(what) >= 8 and " " not in what:
             try:
-                memory = await self._pet.memory(what, **_scope(asker))
+                memory = await self._pet.memories.get(what, **_scope(asker))
             except NotFound:
                 pass
             else:
@@ -204,14 +204,14 @@ class Commands:
         return privacy_answer(self._pet.settings, asker.prefix)
 
     async def _tasks(self, asker: Asker, _: str) -> Answer:
-        tasks = await self._pet.services.tasks.list(asker.user, asker.place)
+        tasks = await self._pet.tasks.list(**_scope(asker))
         if not tasks:
             return Answer("No task is open here.")
         zone = await self._zone(asker)
         return Answer("Your open tasks:", tuple(task_item(task, zone) for task in tasks[:PAGE]))
 
     async def _context(self, asker: Asker, _: str) -> Answer:
-        items = context_items(await self._pet.context(**_scope(asker)))
+        items = context_items(await self._pet.people.context(**_scope(asker)))
         return Answer("What I know of you here:" if items else "I know nothing of you here yet.", items)
 
     async def _trace(self, asker: Asker, _: str) -> Answer:
@@ -228,29 +228,28 @@ class Commands:
         return await self._memories(asker, "", int(skip) if skip.isdecimal() else 0)
 
     async def _erase(self, asker: Asker, _: str) -> Answer:
-        return erasure_answer(await self._pet.erase(user=asker.user))
+        return erasure_answer(await self._pet.people.erase(user=asker.user))
 
     async def _undo(self, asker: Asker, id: str) -> Answer:
-        memory = await self._pet.memory(id, **_scope(asker))  # NotFound if it has been replaced since
-        step = await self._pet.undo(memory.id, **_scope(asker))
+        memory = await self._pet.memories.get(id, **_scope(asker))  # NotFound if it has been replaced since
+        step = await self._pet.memories.undo(memory.id, **_scope(asker))
         update = ReceiptUpdate(shorten(step.old_content), "taken back")
         return Answer(f"Taken back. I hold on to: {shorten(step.new_content or '')}", update=update)
 
     async def _make_private(self, asker: Asker, id: str) -> Answer:
-        text = shorten((await self._pet.make_private(id, **_scope(asker))).content)
+        text = shorten((await self._pet.memories.make_private(id, **_scope(asker))).content)
         note = "What you wrote in the channel stands there as before."
         return Answer(f"Between us now: {text}", note=note, update=ReceiptUpdate(text, "made private"))
 
     async def _finish_task(self, asker: Asker, id: str) -> Answer:
-        tasks, now = self._pet.services.tasks, self._pet.clock()
         try:
-            change = await tasks.update(asker.user, "", "done", id=id, now=now, place=asker.place)
+            change = await self._pet.tasks.update(id=id, status="done", **_scope(asker))
         except NotFound:
             return Answer("That task is not open any more.")
         return Answer(f"Done: {shorten(change.task.description)}")
 
     async def _zone(self, asker: Asker) -> tzinfo:
-        return (await self._pet.context(**_scope(asker))).zone
+        return (await self._pet.people.context(**_scope(asker))).zone
 
     async def _zone_if_readable(self, asker: Asker) -> tzinfo | None:
         try:

@@ -74,7 +74,7 @@ class Conversations:
     async def accept(self, message: IncomingMessage) -> None:
         """Queue a message unless it came before, to this process or another."""
         source, _, id = message.origin.partition(":")
-        if await self.pet.services.deliveries.first(source, id, self.pet.clock()):
+        if await self.pet.conversations.deliveries.first(source, id, self.pet.clock()):
             self.add(message)
 
     def add(self, message: IncomingMessage) -> bool:
@@ -100,7 +100,7 @@ class Conversations:
         await asyncio.shield(forgetting)
 
     async def _forget_sent(self, origin: str) -> None:
-        if receipt := await self.pet.services.memories.delete_sent(origin):
+        if receipt := await self.pet.conversations.forget_sent(origin):
             log.info("%s was deleted by its author: %d memories forgotten", origin, len(receipt.memories))
 
     async def settle(self) -> None:
@@ -169,7 +169,7 @@ class Conversations:
         """Return whether the person has had all turns of today."""
         most, now = self.pet.settings.bot_daily_turns, self.pet.clock()
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        return bool(most) and await self.pet.services.transcripts.written_since(midnight, user=user) >= most
+        return bool(most) and await self.pet.conversations.written_since(midnight, user=user) >= most
 
     async def _burst(self, conversation: _Conversation, first: IncomingMessage) -> list[IncomingMessage]:
         """Return the message and those that the same person adds before a pause."""
@@ -249,7 +249,7 @@ class Conversations:
         if not left:
             return None
         if contents[-1].zone:
-            await self.pet.services.profiles.note_zone(contents[-1].zone, user=message.user)
+            await self.pet.people.note_zone(contents[-1].zone, user=message.user)
         async with self.pet.stream(
             "\n".join(filter(None, [texts[at] for at in left])),
             user=message.user,

@@ -44,17 +44,19 @@ class Forgetting:
         """Forget a candidate, and the message that asked."""
         id, asked_in = value.split(".")
         candidate = ForgetCandidate(id, kind, "", self.pet.clock(), asked_in)
-        receipts = await self.pet.forget([candidate], user=asker.user, place=asker.place)
+        receipts = await self.pet.memories.forget_confirmed([candidate], user=asker.user, place=asker.place)
         if not receipts:
             return Answer(GONE, update=ReceiptUpdate("", "forgotten"))
         return await self._answer(asker, receipts[0])
 
     async def delete(self, asker: Asker, id: str) -> Answer:
         """Forget a memory."""
-        return await self._answer(asker, await self.pet.delete_memory(id, user=asker.user, place=asker.place))
+        return await self._answer(
+            asker, await self.pet.memories.forget(id, user=asker.user, place=asker.place)
+        )
 
     async def restore(self, asker: Asker, id: str) -> Answer:
-        back = await self.pet.undo_forget(id, user=asker.user)
+        back = await self.pet.memories.undo_forget(id, user=asker.user)
         return Answer(f"I remember it again: {shorten(back.content) or 'your message'}")
 
     async def _answer(self, asker: Asker, receipt: Forgotten) -> Answer:
@@ -62,7 +64,7 @@ class Forgetting:
         text = "Forgotten"
         with suppress(NotFound):
             if receipt.memory:
-                await self.pet.memory(receipt.id, user=asker.user, place=asker.place)
+                await self.pet.memories.get(receipt.id, user=asker.user, place=asker.place)
                 text = "Forgotten as yours; somebody else said it here too"
         content = shorten(receipt.content)
         until = expiry(receipt.undo_until, self.pet.clock(), await self.zone(asker))

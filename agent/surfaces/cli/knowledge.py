@@ -72,9 +72,9 @@ async def add(
     whose = _whose(user, place, everybody)
     names = [os.fsdecode(path) for path in paths]
     with progress_bar() as bar:
-        done = await pet.add_knowledge(names, **whose, progress=_shown_on(bar))
+        done = await pet.documents.add_files(names, **whose, progress=_shown_on(bar))
     try:
-        await pet.catch_up()
+        await pet.admin.catch_up()
     except (IndexUnavailable, EmbedderUnavailable) as error:
         say(f"what was read is kept, and found once it is indexed: {error}")
     found = bool(done.added or done.replaced or done.unchanged or done.removed)
@@ -107,7 +107,7 @@ async def list_documents(
     pet: "Companion", user: OneUser = None, place: OnePlace = None, everybody: Everybody = False
 ) -> Output:
     """List the documents that you may read."""
-    found = await pet.services.documents.library.documents(_audience(**_whose(user, place, everybody)))
+    found = await pet.documents.library.documents(_audience(**_whose(user, place, everybody)))
     return table_of(found, ("id", "title", "file", "chunks", "whose", "added"), _row, empty=NONE)
 
 
@@ -122,7 +122,7 @@ async def search(
     limit: Limit = 5,
 ) -> Output:
     """Find passages in the documents that you may read, best first."""
-    audience, library = _audience(**_whose(user, place, everybody)), pet.services.documents.library
+    audience, library = _audience(**_whose(user, place, everybody)), pet.documents.library
     found = await library.search(query, audience, limit)
     say_without_index(library.without_index)
     none = "" if found else "nothing was found" if await library.documents(audience) else NONE
@@ -142,7 +142,7 @@ async def remove(
     everybody: Everybody = False,
 ) -> Output:
     """Remove documents from Hachi. The files stay where they are."""
-    gone = await pet.remove_knowledge(os.fsdecode(what), **_whose(user, place, everybody))
+    gone = await pet.documents.remove(os.fsdecode(what), **_whose(user, place, everybody))
     removed = [f"removed {short(document.id)}: {document.path}" for document in gone]
     return Output([asdict(document) for document in gone], "\n".join(removed))
 

@@ -80,7 +80,7 @@ async def list_memories(
     limit: Annotated[int | None, typer.Option(min=1, help="How many to show at most.")] = None,
 ) -> Output:
     """List what is remembered, newest first."""
-    found = await pet.memories(user=user, place=place, limit=limit)
+    found = await pet.memories.list(user=user, place=place, limit=limit)
     empty = f"nothing is remembered for {user!r} here"
     return table_of(found, MEMORY_COLUMNS, memory_row, empty=empty, to_json=memory_json)
 
@@ -97,7 +97,7 @@ async def search(
 ) -> Output:
     """Find facts and past messages, best first."""
     hits = await pet.search_memories(query, user=user, place=place, limit=limit, subjects=subject or [])
-    say_without_index(pet.services.memories.recall.without_index)
+    say_without_index(pet.memories.without_index)
     columns = ("score", *MEMORY_COLUMNS)
     return table_of(hits, columns, _hit_row, empty="nothing was found", to_json=hit_json)
 
@@ -146,7 +146,7 @@ async def add(
 async def update(pet: "Companion", id: ShortId, content: Content, user: User, ttl: Ttl = None) -> Output:
     """Correct a memory. What it said before stays in its history."""
     changes = {} if ttl is None else {"ttl": ttl}
-    return _decided(await pet.update_memory(id, content, user=user, **changes))
+    return _decided(await pet.memories.update(id, content, user=user, **changes))
 
 
 _DONE = {"add": "added", "merge": "already known, merged", "replace": "replaced", "ignore": "not stored"}
@@ -168,11 +168,11 @@ async def delete(pet: "Companion", id: ShortId, user: User, yes: Yes = False) ->
 
     What it had replaced, the messages that state it and the replies that repeat it go too.
     """
-    memory = await pet.memory(id, user=user)
+    memory = await pet.memories.get(id, user=user)
     if must_ask(yes, "forgotten"):
         print(plain(memory.content))
         confirm("Forget it, with what was said of it?", "forgotten")
-    receipt = await pet.delete_memory(memory.id, user=user)
+    receipt = await pet.memories.forget(memory.id, user=user)
     told = {"forgotten": forgotten_json(receipt)}
     return Output(
         memory_json(memory) | told, forgotten_text(receipt, f"{short(memory.id)}: {memory.content}")
@@ -189,7 +189,7 @@ async def restore(
     user: User,
 ) -> Output:
     """Bring back what was forgotten, in the time that `delete` told."""
-    back = await pet.undo_forget(id, user=user)
+    back = await pet.memories.undo_forget(id, user=user)
     return Output(forgotten_json(back), f"brought back: {taken_with(back)}")
 
 
@@ -198,13 +198,13 @@ async def restore(
 async def history(pet: "Companion", id: ShortId, user: User) -> Output:
     """Show what replaced what, when and why, oldest first."""
     try:
-        memory = await pet.memory(id, user=user)
+        memory = await pet.memories.get(id, user=user)
     except NotFound:
-        steps = await pet.history(id, user=user)  # it may be a replaced one, named by its whole id
+        steps = await pet.memories.history(id, user=user)  # it may be a replaced one, named by its whole id
         if not steps:
             raise
     else:
-        steps = await pet.history(memory.id, user=user)
+        steps = await pet.memories.history(memory.id, user=user)
         if not steps:
             return Output([], f"{memory.content}\nsaid on {when(memory.created_at)}, and never changed since")
     columns = ("when", "id", "was", "became", "why")
@@ -220,5 +220,5 @@ def _step_row(step: MemoryUpdate) -> list[str]:
 @with_companion
 async def undo(pet: "Companion", id: ShortId, user: User) -> Output:
     """Undo the last replacement of this memory. What was replaced holds again."""
-    step = await pet.undo(id, user=user)
+    step = await pet.memories.undo(id, user=user)
     return Output(update_json(step), f"brought back {short(step.new_id or '')}: {step.new_content or ''}")

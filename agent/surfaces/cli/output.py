@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from agent.services.maintenance import MaintenanceService
+    from agent.services.admin import AdminService
     from memory.sql.engine import Database
 
 T = TypeVar("T")
@@ -166,7 +166,7 @@ def progress_bar() -> "Progress":
     return Progress(console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty())
 
 
-async def give_back(where: "MaintenanceService | Database") -> None:
+async def give_back(where: "AdminService | Database") -> None:
     """Give the room of what was just deleted back, also in files of an older version. Say so where another
     process prevents it: what was deleted is gone all the same."""
     try:

@@ -23,7 +23,6 @@ from agent.surfaces.cli.output import (
 )
 from agent.surfaces.cli.session import require, with_companion
 from agent.surfaces.records_json import decision_json, forgotten_json, message_json, task_json
-from memory.audience import PRIVATE
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
 from memory.records import Memory, Message, Task, TaskStatus, memory_json
@@ -47,7 +46,7 @@ TASK_COLUMNS = ("id", "description", "status", "due", "changed")
 @with_companion
 async def list_people(pet: "Companion") -> Output:
     """List everybody of whom something is kept, and how much."""
-    found = await pet.services.statistics.people()
+    found = await pet.admin.statistics.people()
     columns = ("user", "messages", "memories", "open tasks", "documents", "last message")
     return table_of(found, columns, _person_row, empty="nobody is known yet")
 
@@ -70,7 +69,7 @@ async def add_alias(
 
     A search for either name then finds what is known of both.
     """
-    decision = await pet.services.memories.name(person, name, user=user, place=place)
+    decision = await pet.people.alias(person, name, user=user, place=place)
     return Output(decision_json(decision), f"{decision.content} ({decision.reason})")
 
 
@@ -78,7 +77,7 @@ async def add_alias(
 @with_companion
 async def list_aliases(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
     """List who has several names, newest first."""
-    found = await pet.services.memories.names(user=user, place=place)
+    found = await pet.people.aliases(user=user, place=place)
     columns, empty = ("id", "person", "is also called", "said"), "nobody is known by another name here"
     return table_of(found, columns, _alias_row, empty=empty, to_json=lambda one: memory_json(one[0]))
 
@@ -94,7 +93,7 @@ async def remove_alias(
     pet: "Companion", person: Person, name: OtherName, user: User, place: PlaceName = "dm"
 ) -> Output:
     """Forget that a person has this other name."""
-    receipt = await pet.services.memories.forget_name(person, name, user=user, place=place)
+    receipt = await pet.people.forget_alias(person, name, user=user, place=place)
     return Output(forgotten_json(receipt), forgotten_text(receipt, receipt.content))
 
 
@@ -102,7 +101,7 @@ async def remove_alias(
 @with_companion
 async def show(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
     """Show what is known of a person, and may be known there."""
-    known = await pet.context(user=user, place=place)
+    known = await pet.people.context(user=user, place=place)
     return Output(known.to_json(), lambda: print_context(user, known))
 
 
@@ -118,7 +117,7 @@ async def set_field(
     place: PlaceName = "dm",
 ) -> Output:
     """Set one field. A list such as goals gets one more item."""
-    known = await pet.set_context(field, value, user=user, place=place)
+    known = await pet.people.set_context(field, value, user=user, place=place)
     name, held = _current(known, field, value)
     return Output(known.to_json(), f"{name}: {held}" if held else f"{name} is forgotten")
 
@@ -203,7 +202,7 @@ async def list_tasks(
     all: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
 ) -> Output:
     """List the open tasks, newest first. Times are by the person's clock."""
-    found = await pet.services.tasks.list(user, PRIVATE, done=all)
+    found = await pet.tasks.list(user=user, done=all)
     zone = await zone_of(pet, user)
     empty = f"no {'' if all else 'open '}tasks for {user!r}"
     return table_of(found, TASK_COLUMNS, lambda task: task_row(task, zone), empty=empty, to_json=task_json)
@@ -247,9 +246,7 @@ async def _change(
     zone, now = await zone_of(pet, user), pet.clock()
     due_at = None if due is None else read_due(due, zone, now)
     try:
-        change = await pet.services.tasks.update(
-            user, description, status, id=id, due=due_at, now=now, alike=False, place=PRIVATE
-        )
+        change = await pet.tasks.update(description, user=user, status=status, id=id, due=due_at, alike=False)
     except NotFound as error:
         if id is None or isinstance(error, Unclear):
             raise
@@ -261,7 +258,7 @@ async def _change(
 
 async def zone_of(pet: "Companion", user: str) -> tzinfo | None:
     """Return the person's time zone, or None (this machine's) if they told none."""
-    known = await pet.context(user=user)
+    known = await pet.people.context(user=user)
     return known.zone if known.profile.timezone else None
 
 
@@ -283,7 +280,7 @@ async def list_messages(
     ] = None,
 ) -> Output:
     """List what was said and answered, newest first."""
-    found = await pet.messages(user=user, place=place, limit=limit, before=before)
+    found = await pet.conversations.messages(user=user, place=place, limit=limit, before=before)
     empty = f"no {'older ' if before else ''}messages of {user!r} here"
     return table_of(found, ("id", "author", "text", "sent"), _message_row, empty=empty, to_json=message_json)
 
@@ -301,9 +298,9 @@ async def delete_message(pet: "Companion", id: ShortId, user: User, yes: Yes = F
 
     The reply to it and the facts that rest on it alone go too.
     """
-    message = await pet.services.transcripts.own(id, user=user)
+    message = await pet.conversations.message(id, user=user)
     if must_ask(yes, "forgotten"):
         print(plain(message.text))
         confirm("Forget it, with the reply and what was learned from it?", "forgotten")
-    receipt = await pet.delete_message(message.id, user=user)
+    receipt = await pet.conversations.forget(message.id, user=user)
     return Output(forgotten_json(receipt), forgotten_text(receipt, f"{short(message.id)}: {message.text}"))

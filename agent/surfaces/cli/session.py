@@ -56,7 +56,7 @@ class Session(ExitStack):
         from agent.companion import Companion
 
         async with Companion.open(settings, upkeep=upkeep) as pet:
-            if older := pet.services.health.older:
+            if older := pet.admin.health.older:
                 say(older)
             yield pet
 

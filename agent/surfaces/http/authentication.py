@@ -87,7 +87,7 @@ class Authenticator:
         return key
 
     async def _key(self, secret: str, scope: Scope) -> Key | None:
-        keys: Keys = self._pet.services.keys
+        keys: Keys = self._pet.admin.keys
         if self._loopback and not await keys.exist():
             # DNS rebinding: another page's host name can point to this server
             if bare_host(Headers(scope=scope).get("host", "")) not in LOOPBACK_NAMES:

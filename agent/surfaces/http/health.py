@@ -39,15 +39,15 @@ async def readyz(pet: Pet) -> JSONResponse:
         return pet.settings.chosen_model
 
     checks = {
-        "record": await _check(pet.services.health.revision),
-        "index": await _check(pet.services.health.indexed),
+        "record": await _check(pet.admin.health.revision),
+        "index": await _check(pet.admin.health.indexed),
         "model": await _check(choose_model),
     }
     ready = set(checks.values()) == {"ok"}
     content = {
         "status": "ready" if ready else "not ready",
         "checks": checks,
-        "left_alone": pet.services.health.left_alone,
+        "left_alone": pet.admin.health.left_alone,
     }
     return JSONResponse(content, 200 if ready else 503)
 
@@ -65,9 +65,9 @@ async def _check(check: Callable[[], Awaitable[object]]) -> str:
 @router.get("/metrics", dependencies=[Depends(require_admin)], response_class=Response)
 async def metrics(pet: Pet, measured: Measured) -> Response:
     """Metrics for Prometheus, over everybody's data and without content; for an admin's key."""
-    statistics = pet.services.statistics
+    statistics = pet.admin.statistics
     counts = await statistics.figures.totals(None) + Counter(await statistics.totals())
-    counts["left alone"] = len(pet.services.health.left_alone)
-    counts["upkeep waiting"] = (await pet.services.upkeep_budget.waiting()).jobs
+    counts["left alone"] = len(pet.admin.health.left_alone)
+    counts["upkeep waiting"] = (await pet.admin.upkeep_waiting()).jobs
     exposition = measured.exposition(counts, await statistics.people())
     return Response(exposition, media_type="text/plain; version=0.0.4")

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.services.arguments import due_of, user_named
+from agent.services.arguments import user_named
 from agent.surfaces.mcp.answers import (
     ForgottenMemory,
     FoundMemories,
@@ -146,7 +146,7 @@ class MemoryTools:
         `undo_until`, `undo_forget` with the `undo_id` brings it back."""
         memory = await self._memory(id)
         try:
-            receipt = await self.pet.delete_memory(memory.id, **self._scope())
+            receipt = await self.pet.memories.forget(memory.id, **self._scope())
         except NotFound:
             raise NotFound(f"memory {memory.id} is somebody else's; only who said it can delete it") from None
         return ForgottenMemory.model_validate(receipt)
@@ -157,14 +157,14 @@ class MemoryTools:
         """Forget one message of the person, the reply to it, and the facts that rest on it alone. Only where
         the person asks for it. `undo_forget` brings it back."""
         return ForgottenMemory.model_validate(
-            await self.pet.delete_message(id, user=str(self._scope()["user"]))
+            await self.pet.conversations.forget(id, user=str(self._scope()["user"]))
         )
 
     async def undo_forget(
         self, id: Annotated[MemoryId, Field(description="the undo_id of what was forgotten")]
     ) -> ForgottenMemory:
         """Bring back what was forgotten by mistake, while it can be brought back."""
-        back = await self.pet.undo_forget(id, user=str(self._scope()["user"]))
+        back = await self.pet.memories.undo_forget(id, user=str(self._scope()["user"]))
         return ForgottenMemory.model_validate(back)
 
     async def search_knowledge(
@@ -174,14 +174,14 @@ class MemoryTools:
     ) -> Passages:
         """Search the documents that were added for looking things up: manuals, notes, policies. Best
         first."""
-        return Passages.of(await self.pet.search_knowledge(query, **self._scope(), limit=limit))
+        return Passages.of(await self.pet.documents.search(query, **self._scope(), limit=limit))
 
     async def list_tasks(
         self, finished: Annotated[bool, Field(description="the finished ones too")] = False
     ) -> Tasks:
         """What the person has to do or wants to be reminded of, newest first."""
         zone = await self._zone()
-        tasks = await self.pet.services.tasks.list(**self._scope(), done=finished)
+        tasks = await self.pet.tasks.list(**self._scope(), done=finished)
         return Tasks(tasks=[TaskAnswer.of(task, zone) for task in tasks])
 
     async def update_task(
@@ -206,15 +206,12 @@ class MemoryTools:
         of the same meaning is changed, and where there is none a new one is made; to finish, a word of it
         will do. Where several can be meant, or none is there to finish, nothing is changed and you are told
         which are open."""
-        if id is None and not description.strip():
-            raise BadInput("description: say what is to be done, or give the id of a task")
-        zone, now = await self._zone(), self.pet.clock()
-        change = await self.pet.services.tasks.update(
+        zone = await self._zone()
+        change = await self.pet.tasks.update(
             description=description,
             status=status,
             id=id,
-            due=due_of(due, zone, now),
-            now=now,
+            due=due,
             **self._scope(),
         )
         close = [TaskAnswer.of(task, zone) for task in change.close]
@@ -222,7 +219,7 @@ class MemoryTools:
 
     async def context(self) -> UserContext:
         """The resource `hachi://context`."""
-        return await self.pet.context(**self._scope())
+        return await self.pet.people.context(**self._scope())
 
     def _scope(self) -> dict[str, Any]:
         """Return the arguments `user` and `place`. Raises BadInput if the request is anonymous."""
@@ -237,17 +234,17 @@ class MemoryTools:
     async def _reader(self) -> Reader:
         """For one search: what an earlier one brought is brought again."""
         scope = self._scope()
-        recall = self.pet.services.memories.recall
+        recall = self.pet.memories.recall
         audience = Audience.of(scope["user"], scope["place"])
         return Reader(recall, audience, await self._zone(), message_ids=True)
 
     async def _zone(self) -> tzinfo:
-        profiles, scope = self.pet.services.profiles.contexts, self._scope()
+        profiles, scope = self.pet.people.contexts, self._scope()
         return (await profiles.view(scope["user"], scope["place"], self.pet.clock())).zone
 
     async def _memory(self, id: str) -> Memory:
         """Raises the same NotFound for an unreadable memory as for one that does not exist."""
         try:
-            return await self.pet.memory(id, **self._scope())
+            return await self.pet.memories.get(id, **self._scope())
         except NotFound:
             raise NotFound(f"there is no memory {id!r} here; search_memories shows the ids") from None

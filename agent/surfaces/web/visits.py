@@ -131,7 +131,7 @@ async def require_visit(request: Request) -> None:
     request.state.visitor = visitor = await visits.admit(request.scope)
     if visitor.user:
         pet: Companion = request.app.state.pet
-        ZONE.set(await pet.services.profiles.zone(user=visitor.user))
+        ZONE.set(await pet.people.zone(user=visitor.user))
 
 
 def visitor_of(request: Request) -> Visitor:

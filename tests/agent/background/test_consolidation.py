@@ -86,7 +86,7 @@ async def test_a_fact_names_the_message_that_says_it(open_pet: OpenPet, rows: Ro
     await talk(pet, "hello", "I keep two ferrets", "and it is raining", settle=False)
     await pet.settle()
 
-    [memory] = await pet.memories(user="ana")
+    [memory] = await pet.memories.list(user="ana")
     [said] = rows("SELECT text FROM messages WHERE id = ?", memory.message_id)
     assert said["text"] == "I keep two ferrets"
 
@@ -144,13 +144,13 @@ async def test_an_invalid_extraction_changes_nothing_and_is_counted(
 ) -> None:
     model = consolidator(broken)
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
-    await pet.set_context("tone", "formal", user="ana")
-    before = await pet.context(user="ana")
+    await pet.people.set_context("tone", "formal", user="ana")
+    before = await pet.people.context(user="ana")
 
     with caplog.at_level(logging.INFO, "hachi.upkeep"):
         await talk(pet, "I won the race today, we decided to celebrate on Sunday.")
 
-    assert await pet.context(user="ana") == before
+    assert await pet.people.context(user="ana") == before
     counted = [json.loads(r.message) for r in caplog.records if "memory_extraction" in r.message]
     assert [(line["user_id"], line["ok"]) for line in counted] == [("ana", False)]
     assert len(model.asked) == 1, "and it is not asked again for it"
@@ -179,9 +179,9 @@ async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(
         await pet.settle()
 
     assert await summary(pet) == "Ana won."
-    facts = {fact.content: fact.importance for fact in await pet.memories(user="ana")}
+    facts = {fact.content: fact.importance for fact in await pet.memories.list(user="ana")}
     assert facts == {"Ana won the race": 0.6, "Ana has a coach": 0.9}
-    known = await pet.context(user="ana")
+    known = await pet.people.context(user="ana")
     assert (known.profile.level, known.profile.role) == (None, "nurse")
     assert {task.description for task in known.open_tasks} == {"Buy running shoes", "Call the coach"}
     [line] = [json.loads(text) for text in caplog.messages if "memory_extraction" in text]
@@ -229,7 +229,7 @@ async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, se
         await pet.respond("I am allergic to nuts", user=user)
     async with asyncio.timeout(30):
         for user in people:
-            while not await pet.memories(user=user):  # noqa: ASYNC110 - another task's doing
+            while not await pet.memories.list(user=user):  # noqa: ASYNC110 - another task's doing
                 await asyncio.sleep(0.01)
     model.release.set()
     await pet.settle()
@@ -247,15 +247,15 @@ async def test_a_fact_deleted_before_its_ruling_is_applied_stays_deleted(
     store_updates = Consolidation.store_updates
 
     async def taken_away_first(*given: Any) -> Any:
-        for memory in await pet.memories(user="ana"):
+        for memory in await pet.memories.list(user="ana"):
             if memory.content == NEW:
-                await pet.delete_memory(memory.id, user="ana")
+                await pet.memories.forget(memory.id, user="ana")
         return await store_updates(*given)
 
     monkeypatch.setattr("agent.background.consolidation.Consolidation.store_updates", taken_away_first)
     await talk(pet, "I have sold my car")
 
-    assert [memory.content for memory in await pet.memories(user="ana")] == [OLD]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == [OLD]
 
 
 async def test_a_crash_after_the_updates_are_written_loses_none_of_them(
@@ -277,7 +277,7 @@ async def test_a_crash_after_the_updates_are_written_loses_none_of_them(
 
     await pet.settle()
 
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana won"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana won"]
     assert len(model.asked) == 1, "what was found is not looked for again"
     assert rows("SELECT * FROM work") == []
 
@@ -296,9 +296,9 @@ async def test_in_a_place_each_persons_words_are_consolidated_as_theirs(open_pet
     assert 'The person who spoke:\n> "ana"' in model.asked[0]
     assert 'The person who spoke:\n> "ben"' in model.asked[1]
     assert "I sing" not in model.asked[0]
-    assert (await pet.context(user="ben", place="acme/general")).profile.role == "singer"
-    assert (await pet.context(user="ana", place="acme/general")).profile.role is None
-    [memory] = await pet.memories(user="ana", place="acme/general")
+    assert (await pet.people.context(user="ben", place="acme/general")).profile.role == "singer"
+    assert (await pet.people.context(user="ana", place="acme/general")).profile.role is None
+    [memory] = await pet.memories.list(user="ana", place="acme/general")
     assert memory.user_id == "ana"
     assert await summary(pet, place="acme/general") == "Ana rows, Ben sings."
 
@@ -315,7 +315,7 @@ async def test_updates_found_in_private_are_unknown_in_a_channel(open_pet: OpenP
 
     await talk(pet, "hello all", place="acme/general")
 
-    known = await pet.context(user="ana", place="acme/general")
+    known = await pet.people.context(user="ana", place="acme/general")
     assert (known.long_term_facts, known.profile.location) == ((), None)
     assert "measles" not in model.asked[1]
     assert "Lyon" not in model.asked[1]
@@ -330,7 +330,7 @@ async def test_without_consolidation_the_answers_memories_are_still_stored(
     await talk(pet, "I won the race! Be brief from now on.")
 
     assert server.looked_back == []
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana won the race"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana won the race"]
     assert rows("SELECT * FROM active_conversations") == []
 
 
@@ -341,7 +341,7 @@ async def test_plain_consolidation_quotes_and_notes_name_and_zone(open_pet: Open
     await talk(pet, "My name is Ana, from Europe/Rome. We decided to rent the flat in Lyon.", "hello?")
 
     assert server.looked_back == []
-    profile = (await pet.context(user="ana")).profile
+    profile = (await pet.people.context(user="ana")).profile
     assert (profile.name, profile.timezone) == ("Ana", "Europe/Rome")
     assert (
         await summary(pet)
@@ -355,9 +355,9 @@ async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPe
     pet = await open_pet(given=AnsweringModel(), looking_back=model, mode="work")
 
     await talk(pet, "hello there")
-    await pet.set_context("mode", "study", user="ana")
+    await pet.people.set_context("mode", "study", user="ana")
     await talk(pet, "once again")
-    await pet.set_context("mode", "", user="ana")
+    await pet.people.set_context("mode", "", user="ana")
     await talk(pet, "and again")
 
     assert ["colleague" in asked for asked in model.asked] == [True, False, True]
@@ -379,12 +379,12 @@ async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet: OpenPet, c
     await talk(pet, "I am still there")
 
     assert ["memory_summary" in asked for asked in model.asked] == [False, True, False, True]
-    assert (await pet.context(user="ana")).memory_summary == "Ana is many things to many people."
-    boat, *_, trophy = await pet.memories(user="ana")
-    await pet.delete_memory(boat.id, user="ana")
-    assert (await pet.context(user="ana")).memory_summary, "it was written before this was known"
-    await pet.delete_memory(trophy.id, user="ana")
-    assert (await pet.context(user="ana")).memory_summary is None, "it rests on what was deleted"
+    assert (await pet.people.context(user="ana")).memory_summary == "Ana is many things to many people."
+    boat, *_, trophy = await pet.memories.list(user="ana")
+    await pet.memories.forget(boat.id, user="ana")
+    assert (await pet.people.context(user="ana")).memory_summary, "it was written before this was known"
+    await pet.memories.forget(trophy.id, user="ana")
+    assert (await pet.people.context(user="ana")).memory_summary is None, "it rests on what was deleted"
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ async def test_a_model_rules_by_default_in_the_call_that_consolidates(
 
     await talk(pet, "I have sold my car")
 
-    assert {memory.content for memory in await pet.memories(user="ana")} == left
+    assert {memory.content for memory in await pet.memories.list(user="ana")} == left
     assert len(model.asked) == 1, "nobody else is asked"
 
 
@@ -425,7 +425,7 @@ async def test_facts_that_differ_in_a_name_or_a_number_are_offered(
 
     await talk(pet, said)
 
-    known = {memory.content for memory in await pet.memories(user="ana")}
+    known = {memory.content for memory in await pet.memories.list(user="ana")}
     assert said in known
     assert old not in known
 
@@ -437,7 +437,7 @@ async def test_no_ruling_reaches_what_somebody_else_told(open_pet: OpenPet) -> N
 
     await talk(pet, "Ana has sold her car", user="ben", place="acme")
 
-    assert {memory.content for memory in await pet.memories(user="ben", place="acme")} == {OLD, NEW}
+    assert {memory.content for memory in await pet.memories.list(user="ben", place="acme")} == {OLD, NEW}
     assert len(model.asked) == 1
 
 
@@ -463,12 +463,12 @@ async def test_a_temporary_fact_that_consolidation_repeats_keeps_its_end(
 
     await talk(pet, "I have the flu", "yes, I am down with the flu")
 
-    [memory] = await pet.memories(user="ana")
+    [memory] = await pet.memories.list(user="ana")
     assert memory.content == flu
     assert memory.expires_at == memory.created_at + timedelta(days=7)
     clock.advance(days=8)
-    await pet.purge()
-    assert await pet.memories(user="ana") == []
+    await pet.admin.purge()
+    assert await pet.memories.list(user="ana") == []
     past = await pet.search_memories("flu", user="ana")
     assert "I have the flu" in [hit.content for hit in past], "as something past it is found"
 
@@ -501,7 +501,7 @@ async def test_a_fact_is_corrected_by_its_id(open_pet: OpenPet) -> None:
 
     await talk(pet, "I drive a red car", "I sold my car")
 
-    assert {fact.content for fact in await pet.memories(user="ana")} == {NEW}
+    assert {fact.content for fact in await pet.memories.list(user="ana")} == {NEW}
 
 
 async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet: OpenPet) -> None:
@@ -515,9 +515,9 @@ async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet: OpenPet) -
 
     await talk(pet, "Keep it short, one sentence", "Longer answers please, explain at length")
 
-    wishes = (await pet.context(user="ana")).preferences
+    wishes = (await pet.people.context(user="ana")).preferences
     assert (wishes.answer_length, wishes.other_notes) == ("long", ("Explain at length",))
-    there = (await pet.context(user="ana", place="acme/general")).preferences
+    there = (await pet.people.context(user="ana", place="acme/general")).preferences
     assert (there.answer_length, there.other_notes) == ("long", ())
 
 
@@ -526,9 +526,9 @@ async def test_tasks_just_finished_are_shown(open_pet: OpenPet) -> None:
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
     place, now = PRIVATE, pet.clock()
     for number in range(FINISHED_TASKS + 1):
-        await pet.services.tasks.update("ana", f"Feed cat {number}", place=place, now=now)
+        await pet.components.tasks.update("ana", f"Feed cat {number}", place=place, now=now)
         now += timedelta(minutes=1)
-        await pet.services.tasks.update("ana", f"Feed cat {number}", "done", place=place, now=now)
+        await pet.components.tasks.update("ana", f"Feed cat {number}", "done", place=place, now=now)
 
     await talk(pet, "I fed the cat")
 
@@ -572,7 +572,7 @@ async def test_one_model_call_after_a_turn_updates_everything(
 
     assert [asked.json["model"] for asked in server.asked] == ["big"] * 4, "one is anonymous"
     assert [asked.json["model"] for asked in server.looked_back] == ["small"] * 2, "a question states nothing"
-    known = await pet.context(user="ana")
+    known = await pet.people.context(user="ana")
     facts = [(fact.content, fact.importance) for fact in known.long_term_facts]
     assert facts == [("Ana got a job in Lyon", 0.9)]
     assert (known.preferences.language, known.profile.role) == ("French", "nurse")
@@ -589,13 +589,13 @@ async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     await talk(pet, "I won!", *(f"line number {n}" for n in range(4)))
-    assert await pet.memories(user="ana") == []
+    assert await pet.memories.list(user="ana") == []
     assert {row["kind"] for row in rows("SELECT kind FROM work")} == {LOOK_BACK}
     for _ in range(3):  # each failed probe is followed by a pause
         clock.advance(hours=1)
         await pet.settle()
 
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana won"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana won"]
     assert rows("SELECT * FROM work") == []
     for text in ("I won!", *(f"line number {n}" for n in range(4))):
         assert any(text in asked for asked in model.asked[5:])
@@ -620,13 +620,13 @@ async def test_a_task_finished_after_it_was_extracted_stays_finished(open_pet: O
     pet = await open_pet(given=AnsweringModel(), looking_back=consolidator({"task_updates": [update]}))
     found_at = clock()
     await talk(pet, "I must find a flat")
-    await pet.services.tasks.update("ana", "Find a flat", "done", now=clock(), place=PRIVATE)
+    await pet.components.tasks.update("ana", "Find a flat", "done", now=clock(), place=PRIVATE)
 
-    await pet.services.tasks.update(
+    await pet.components.tasks.update(
         "ana", "Find a flat", "open", now=clock(), found_at=found_at, place=PRIVATE
     )
 
-    assert [task.status for task in await pet.services.tasks.list("ana", PRIVATE, done=True)] == ["done"]
+    assert [task.status for task in await pet.components.tasks.list("ana", PRIVATE, done=True)] == ["done"]
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ async def test_conversations_that_have_just_begun_are_read_in_one_call(
     assert len(model.asked) == 2, "another place is read by itself"
     assert model.asked[0].count("(another conversation)") == MAX_CONVERSATIONS - 1
     assert "plane" not in model.asked[0]
-    [memory] = await behind.memories(user="ana")
+    [memory] = await behind.memories.list(user="ana")
     [said] = rows("SELECT text FROM messages WHERE id = ?", memory.message_id)
     assert said["text"] == "I own boat number 3"
     assert await summaries(behind) == QUOTED, "each has a summary of its own words alone"
@@ -264,7 +264,7 @@ async def test_conversations_are_read_one_by_one_if_words_do_not_tell_which_of_t
 
     await pet.settle()
 
-    [memory] = await pet.memories(user="ana")
+    [memory] = await pet.memories.list(user="ana")
     said = rows("SELECT text FROM messages WHERE id = ?", memory.message_id)
     assert said == [{"text": "J'ai un bateau"}]
 
@@ -282,6 +282,6 @@ async def test_where_one_of_several_conversations_has_changed_nothing_of_them_is
     await behind.settle()
 
     assert "boat number 3" not in "".join(model.asked[1:])
-    assert await behind.memories(user="ana") == []
+    assert await behind.memories.list(user="ana") == []
     assert await summaries(behind) == QUOTED - {"ana: I own boat number 3."}
     assert await behind.components.queue.counts() == (0, 0)

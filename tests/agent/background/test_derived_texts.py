@@ -63,16 +63,16 @@ class Story:
         await self.pet.respond("And now?", user="ana", place=place)
         prompt = self.model.systems[-1]
         hits = await self.pet.search_memories("what about Lisbon Porto flu resign", user="ana", place=place)
-        known = await self.pet.context(user="ana", place=place)
+        known = await self.pet.people.context(user="ana", place=place)
         shown: list[Any] = [hit.content for hit in hits if hit.kind == "summary"]
         shown += [prompt, {**known.to_json(), "long_term_facts": []}]
         if place is None:
-            export = await self.pet.export(user="ana")
+            export = await self.pet.conversations.export(user="ana")
             shown += [export["summaries"], export["context"]]
         return " ".join(map(str, shown))
 
     async def id_of(self, word: str, place: str | None = None) -> str:
-        return next(m.id for m in await self.pet.memories(user="ana", place=place) if word in m.content)
+        return next(m.id for m in await self.pet.memories.list(user="ana", place=place) if word in m.content)
 
 
 @pytest.fixture
@@ -113,13 +113,13 @@ async def test_replies_are_summarised_as_they_were_given_but_for_what_no_longer_
 
 async def test_a_correction_by_hand_ends_them_too_and_an_undo_turns_them_round(story: Story) -> None:
     await story.say("I live in Lisbon now.", "Ana lives in Lisbon")
-    changed = await story.pet.update_memory(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
+    changed = await story.pet.memories.update(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
 
     assert "Lisbon" not in await story.derived()
     await story.pet.settle()
     assert "Lisbon" not in await story.derived()
 
-    await story.pet.undo(changed.id or "", user="ana")
+    await story.pet.memories.undo(changed.id or "", user="ana")
     assert "Porto" not in await story.derived()
     await story.pet.settle()
     assert "Lisbon" in await story.derived()
@@ -133,7 +133,7 @@ async def test_what_rests_on_an_illness_ends_with_it_before_any_purge(story: Sto
     clock.advance(days=8)
     assert "flu" not in await story.derived()
     await story.pet.settle()
-    await story.pet.purge()
+    await story.pet.admin.purge()
     assert "flu" not in await story.derived()
     await story.pet.settle()
     after = await story.derived()
@@ -146,7 +146,7 @@ async def test_a_fact_that_is_forgotten_takes_the_texts_about_it(story: Story) -
     await story.say("I plan to resign.", "Ana plans to resign")
     assert "resign" in await story.derived()
 
-    await story.pet.delete_memory(await story.id_of("resign"), user="ana")
+    await story.pet.memories.forget(await story.id_of("resign"), user="ana")
 
     assert "resign" not in await story.derived()
     await story.pet.settle()
@@ -163,7 +163,7 @@ async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are
 
     assert "Lisbon" in await story.derived("acme/general")
     assert "Porto" not in await story.derived("acme/general")
-    known = await story.pet.context(user="ana")
+    known = await story.pet.people.context(user="ana")
     assert known.profile.location == "Porto"
 
 
@@ -174,7 +174,7 @@ async def test_a_summary_under_way_when_its_source_ends_is_not_stored(open_pet: 
     await story.pet.respond("I live in Lisbon now.", user="ana")
     await looking_back.held.wait()
 
-    await story.pet.update_memory(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
+    await story.pet.memories.update(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
     looking_back.release.set()
     await story.pet.settle()
 
@@ -198,15 +198,15 @@ async def test_what_was_said_beside_what_has_ended_before_the_consolidation_is_n
     await pet.settle()
     await pet.respond("I have the flu and I have a cello. I have a sister, too.", user="ana")
     await (await pet.runtime()).worker.settle(hurry=False)
-    [flu] = await pet.memories(user="ana")
+    [flu] = await pet.memories.list(user="ana")
     if end == "corrected":
-        await pet.update_memory(flu.id, "Ana has a cold", user="ana")
+        await pet.memories.update(flu.id, "Ana has a cold", user="ana")
     clock.advance(hours=13)
     await pet.settle()
 
-    known = {memory.content for memory in await pet.memories(user="ana")}
+    known = {memory.content for memory in await pet.memories.list(user="ana")}
     assert known - {"Ana has a cold"} == {"Ana has a cello", "Ana has a sister"}
-    summaries = str((await pet.export(user="ana"))["summaries"])
+    summaries = str((await pet.conversations.export(user="ana"))["summaries"])
     assert "flu" not in summaries
     assert "cello" in summaries
 
@@ -224,11 +224,11 @@ async def test_a_value_in_words_of_its_own_ends_with_each_message_that_it_may_co
     await pet.respond("My aunt's funeral was on Monday.", user="ana")
     await pet.respond("I knit socks.", user="ana")
     await pet.settle()
-    assert (await pet.context(user="ana")).conversation_themes == ("grief",)
+    assert (await pet.people.context(user="ana")).conversation_themes == ("grief",)
 
-    [funeral] = [one for one in await pet.memories(user="ana") if "funeral" in one.content]
-    await pet.delete_memory(funeral.id, user="ana")
+    [funeral] = [one for one in await pet.memories.list(user="ana") if "funeral" in one.content]
+    await pet.memories.forget(funeral.id, user="ana")
     await pet.settle()
 
-    assert (await pet.context(user="ana")).conversation_themes == ()
-    assert "grief" not in str(await pet.export(user="ana"))
+    assert (await pet.people.context(user="ana")).conversation_themes == ()
+    assert "grief" not in str(await pet.conversations.export(user="ana"))

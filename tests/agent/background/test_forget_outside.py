@@ -31,8 +31,8 @@ async def test_traces_that_show_it_lose_their_content_and_others_keep_theirs(
     await pet.settle()
     (home / "hachi.log").write_text(f"{json.dumps({'fact': PIN})}\nben asked\n")
     (home / "chat_history").write_text(f"\n# now\n+{PIN}\n\n# now\n+hello\n")
-    [memory] = [memory for memory in await pet.memories(user="ana") if memory.content == PIN]
-    receipt = await pet.delete_memory(memory.id, user="ana")
+    [memory] = [memory for memory in await pet.memories.list(user="ana") if memory.content == PIN]
+    receipt = await pet.memories.forget(memory.id, user="ana")
     now = pet.clock()
     traces = {one.id: one async for one in pet.traces.each(_all(), now)}
     emptied = [one for one in traces.values() if one.status == "forgotten"]
@@ -56,22 +56,22 @@ async def test_an_undo_brings_the_content_of_traces_back_and_its_end_removes_it(
     await pet.settle()
     before = {one.id: one async for one in pet.traces.each(_all(), clock())}
     bodies = {id: await pet.traces.get(id, clock()) for id in before}
-    known = {memory.content: memory for memory in await pet.memories(user="ana")}
+    known = {memory.content: memory for memory in await pet.memories.list(user="ana")}
     tea, pin = known["I like tea"], known[PIN]
 
-    first = await pet.delete_memory(pin.id, user="ana")
-    second = await pet.delete_memory(tea.id, user="ana")
+    first = await pet.memories.forget(pin.id, user="ana")
+    second = await pet.memories.forget(tea.id, user="ana")
     assert first.traces >= 4
-    await pet.undo_forget(str(first.undo_id), user="ana")
+    await pet.memories.undo_forget(str(first.undo_id), user="ana")
     shown = [one async for one in pet.traces.each(_all(), clock())]
     assert {one.said for one in shown if one.status == "forgotten"} == {""}
-    await pet.undo_forget(str(second.undo_id), user="ana")
+    await pet.memories.undo_forget(str(second.undo_id), user="ana")
     await pet.settle()
     after = {one.id: one async for one in pet.traces.each(_all(), clock())}
     assert {id: after[id] for id in before} == before
     assert {id: await pet.traces.get(id, clock()) for id in before} == bodies
 
-    gone = await pet.delete_memory(pin.id, user="ana")
+    gone = await pet.memories.forget(pin.id, user="ana")
     clock.advance(minutes=11)
     await pet.settle()
     async with pet.traces.database.read() as connection:
@@ -86,9 +86,9 @@ async def test_an_erasure_ends_the_undo_of_traces(open_pet: Any, clock: Any) -> 
     pet = await open_pet()
     await pet.respond(PIN, user="ana", place="acme", settle=True)
     await pet.settle()
-    [memory] = await pet.memories(user="ana")
-    await pet.delete_memory(memory.id, user="ana")
-    assert (await pet.erase(user="ana")).verified
+    [memory] = await pet.memories.list(user="ana")
+    await pet.memories.forget(memory.id, user="ana")
+    assert (await pet.people.erase(user="ana")).verified
     assert [one async for one in pet.traces.each(_all(), clock())] == []
 
 
@@ -98,10 +98,10 @@ async def test_an_erasure_of_somebody_else_ends_it_in_files_too(
     pet = await open_pet()
     for user, text in (("ana", PIN), ("ben", "hello")):
         await pet.respond(text, user=user, place="acme", settle=True)
-    [memory] = await pet.memories(user="ana")
-    await pet.delete_memory(memory.id, user="ana")
+    [memory] = await pet.memories.list(user="ana")
+    await pet.memories.forget(memory.id, user="ana")
     (home / "hachi.log").write_text(f"{json.dumps({'fact': PIN})}\n")  # by a turn that was running
-    await pet.erase(user="ben")
+    await pet.people.erase(user="ben")
     clock.advance(minutes=11)
     await pet.settle()
     assert "4711" not in (home / "hachi.log").read_text()
@@ -113,15 +113,15 @@ async def test_traces_that_cannot_be_reached_are_emptied_later(
     pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}")
     await pet.respond(PIN, user="ana", settle=True)
     await pet.settle()
-    [memory] = await pet.memories(user="ana")
+    [memory] = await pet.memories.list(user="ana")
     with monkeypatch.context() as away:
 
         async def unreachable(*_: Any) -> int:
             raise StoreUnavailable("the traces are away")
 
         away.setattr(removal, "withhold", unreachable)
-        assert (await pet.delete_memory(memory.id, user="ana")).traces == 0
-    assert await pet.memories(user="ana") == []
+        assert (await pet.memories.forget(memory.id, user="ana")).traces == 0
+    assert await pet.memories.list(user="ana") == []
     clock.advance(minutes=5)
     await pet.settle()
     assert {one.status async for one in pet.traces.each(_all(), pet.clock())} == {"forgotten"}
@@ -138,8 +138,8 @@ async def test_a_turn_that_is_running_meanwhile_leaves_no_trace_of_it(
     async with asyncio.timeout(20):
         while len(server.asked) < 2:  # noqa: ASYNC110 - the server gets the request in the running turn
             await asyncio.sleep(0.01)
-    [memory] = await pet.memories(user="ana")
-    await pet.delete_memory(memory.id, user="ana")
+    [memory] = await pet.memories.list(user="ana")
+    await pet.memories.forget(memory.id, user="ana")
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await pet.settle()

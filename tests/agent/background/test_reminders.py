@@ -41,7 +41,7 @@ class Messenger:
 async def task_for(pet: Companion, user: str = "discord:1", place: Place | None = None, **given: Any) -> Task:
     due = pet.clock() + timedelta(hours=1)
     about: dict[str, Any] = {"due": due, "place": place or PRIVATE, "now": pet.clock()} | given
-    return (await pet.services.tasks.update(user, "call the dentist", **about)).task
+    return (await pet.components.tasks.update(user, "call the dentist", **about)).task
 
 
 async def test_several_processes_announce_each_task_once(open_pet: OpenPet, clock: Any) -> None:
@@ -142,7 +142,7 @@ async def test_a_task_finished_between_two_tries_is_not_announced(open_pet: Open
     task = await task_for(pet)
     clock.advance(hours=1)
     await pet.reminders.run()
-    await pet.services.tasks.update("discord:1", "", "done", id=task.id, now=clock(), place=PRIVATE)
+    await pet.components.tasks.update("discord:1", "", "done", id=task.id, now=clock(), place=PRIVATE)
     messenger.reaches = True
     clock.advance(minutes=1)
 
@@ -156,7 +156,7 @@ async def test_a_person_erased_while_a_reminder_is_sent_leaves_nothing(
     pet = await open_pet()
 
     async def erased_meanwhile(user: str, *_: Any) -> bool:
-        await pet.erase(user=user)
+        await pet.people.erase(user=user)
         return True
 
     pet.reminders.register("discord:", erased_meanwhile)
@@ -204,7 +204,7 @@ async def test_a_due_task_is_announced_once_where_it_was_asked_for(
 ) -> None:
     pet, messenger = await open_pet(), Messenger()
     pet.reminders.register("discord:", messenger)
-    await pet.set_context("timezone", "Asia/Tokyo", user="discord:1")
+    await pet.people.set_context("timezone", "Asia/Tokyo", user="discord:1")
     await task_for(pet, place=CHANNEL)
     await task_for(pet, "discord:2")
     assert await pet.reminders.run() == 0

@@ -42,7 +42,7 @@ async def test_what_expires_is_purged_by_itself(
 
     await _until(lambda: len(rows("SELECT * FROM memories")) == 1)
     await _until(lambda: "purged 1 memories" in caplog.text)
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana likes tea"]
 
 
 async def test_what_expired_while_nothing_ran_is_purged_at_the_start(

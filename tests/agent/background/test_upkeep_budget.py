@@ -47,12 +47,12 @@ async def test_what_is_over_the_budget_of_an_hour_waits_and_is_not_lost(
     await say(pet, *(f"I bought boat number {n}" for n in range(6)))
 
     assert len(model.asked) == 2
-    waiting = await pet.services.upkeep_budget.waiting()
+    waiting = await pet.admin.upkeep_waiting()
     assert (waiting.jobs, waiting.until) == (4, TEN)
     clock.advance(hours=1)
     await pet.settle()
     assert [consolidated(model, f"boat number {n}") for n in range(6)] == [1] * 6
-    assert (await pet.services.upkeep_budget.waiting()).jobs == 0
+    assert (await pet.admin.upkeep_waiting()).jobs == 0
 
 
 async def test_the_budget_of_a_day_holds_over_restarts(
@@ -65,7 +65,7 @@ async def test_the_budget_of_a_day_holds_over_restarts(
             settings, clock=clock, model=answering, upkeep_model=model, upkeep=False
         ) as pet:
             await say(pet, "I bought another boat")
-            waiting = await pet.services.upkeep_budget.waiting()
+            waiting = await pet.admin.upkeep_waiting()
         clock.advance(hours=hours)
 
     assert (len(model.asked), waiting.until) == (2, MIDNIGHT)

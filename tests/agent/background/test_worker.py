@@ -39,7 +39,7 @@ async def _accept(pet: Companion, *contents: str, kind: str = STORE_MEMORIES) ->
 
 
 async def _known(pet: Companion) -> list[str]:
-    return sorted(memory.content for memory in await pet.memories(user="ana"))
+    return sorted(memory.content for memory in await pet.memories.list(user="ana"))
 
 
 async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet: Companion, clock: Any) -> None:
@@ -121,7 +121,7 @@ async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet: Companion
     assert await pet.components.queue.counts() == (0, 0)
     assert await pet.components.index.count() == 3
     assert await pet.components.sync.due() == 0
-    [tea] = [memory for memory in await pet.memories(user="ana") if memory.content == "Ana likes tea"]
+    [tea] = [memory for memory in await pet.memories.list(user="ana") if memory.content == "Ana likes tea"]
     assert (tea.uses, tea.last_accessed_at) == (1, clock())
 
 

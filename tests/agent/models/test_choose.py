@@ -145,7 +145,7 @@ async def test_a_fault_in_the_middle_of_a_turn_keeps_what_was_remembered(pet_at,
         Call("remember", {"content": "Ana plays the cello", "subjects": [], "ttl": None}), Fail(500)
     )
     await _fault(pet, some_way)
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana plays the cello"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana plays the cello"]
 
 
 REQUEST = httpx2.Request("POST", "http://x")

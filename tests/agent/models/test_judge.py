@@ -25,7 +25,7 @@ async def _in_doubt(pet: Companion, server: ScriptedServer, way: Any, ruling: An
     await pet.remember(OLD, user="ana")
     server.script(answer("Oh!", {"content": NEW}), *([ruling] if ruling else []))
     await way.ask(pet, "I have sold my car", user="ana", settle=True)
-    return sorted(memory.content for memory in await pet.memories(user="ana"))
+    return sorted(memory.content for memory in await pet.memories.list(user="ana"))
 
 
 async def test_a_doubt_is_put_to_the_model_for_upkeep(pet_at, some_way, server):
@@ -66,7 +66,7 @@ async def test_a_brought_model_judges_too(open_pet):
     pet = await open_pet(given=model, judge=True, upkeep_model="another, which is not asked")
     await pet.remember(OLD, user="ana")
     await pet.respond("I have sold my car", user="ana", settle=True)
-    assert [memory.content for memory in await pet.memories(user="ana")] == [NEW]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == [NEW]
     model.assert_complete()
 
 

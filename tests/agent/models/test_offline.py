@@ -81,7 +81,7 @@ async def test_a_message_that_no_fact_was_made_of_is_quoted(open_pet):
     pet = await open_pet()
     said = ["My kayak lies in the boat house by the lake.", *(f"I read page {n} today." for n in range(15))]
     sent = ((f"2025-05-01T10:{n:02}:00Z", text) for n, text in enumerate(said))
-    await pet.import_messages(
+    await pet.conversations.import_messages(
         [{"author": "ana", "text": text, "sent_at": at} for at, text in sent], user="ana"
     )
 
@@ -93,7 +93,7 @@ async def test_a_message_that_no_fact_was_made_of_is_quoted(open_pet):
 async def test_documents_are_quoted_where_nothing_was_told(open_pet):
     pet = await open_pet()
     manual = "# Boiler\n\nBleed the radiators in autumn. The pressure must be 1.5 bar."
-    await pet.add_document("boiler.md", manual)
+    await pet.documents.add("boiler.md", manual)
     reply = await pet.respond("what pressure must the boiler have?", user="ben")
     assert re.fullmatch(r"In .*boiler.*: “.*The pressure must be 1.5 bar.”", reply.message)
 
@@ -110,7 +110,7 @@ async def test_a_reminder_that_is_answered_with_done_is_done(open_pet, clock):
     clock.advance(hours=1)
     await pet.reminders.run()
     assert (await pet.respond("done!", user="ben")).message == "Done: “feed the cat”."
-    assert [task.description for task in await pet.services.tasks.list("ben", PRIVATE)] == ["wash up"]
+    assert [task.description for task in await pet.components.tasks.list("ben", PRIVATE)] == ["wash up"]
 
 
 async def test_for_an_anonymous_person_nothing_is_kept(open_pet):

@@ -72,9 +72,9 @@ async def test_documents_are_put_in_order_by_the_model_where_the_settings_say_so
         (tmp_path / f"{number}.md").write_text(f"# Paper {number}\n\nThe garden has {number} trees.\n")
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", reranker="model")
     await pet.runtime()
-    await pet.add_knowledge([tmp_path])
+    await pet.documents.add_files([tmp_path])
     server.script(Say(json.dumps({"best": [3]})), Say("I would rather not."))
-    [best] = await pet.search_knowledge("trees in the garden", user="ana")
-    otherwise: list[Any] = await pet.search_knowledge("trees in the garden", user="ana")
+    [best] = await pet.documents.search("trees in the garden", user="ana")
+    otherwise: list[Any] = await pet.documents.search("trees in the garden", user="ana")
     assert best.text
     assert len(otherwise) == 3, "a reranker that fails takes nothing away"

@@ -50,7 +50,7 @@ async def test_it_passes_anywhere(pet, recorded, made):
     assert "'content': 'Ana asks whom she loves'" in text
     assert "assert turn.error is None" in text
     assert "assert turn.reply == 'You love your dog Rex.'" in text
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
     await passes(test)
 
 

@@ -41,9 +41,9 @@ async def test_what_was_learned_later_changes_nothing_and_nothing_is_written(pet
     trace = await recorded()
     later = {"content": "Ana loves her cat Mitzi more", "subjects": ["ana"], "ttl": None}
     await recorded(Call("remember", later), answer("Noted."), said="I love my cat Mitzi more")
-    await pet.set_context("language", "French", user="ana")
-    for memory in await pet.memories(user="ana"):
-        await pet.delete_memory(memory.id, user="ana")
+    await pet.people.set_context("language", "French", user="ana")
+    for memory in await pet.memories.list(user="ana"):
+        await pet.memories.forget(memory.id, user="ana")
     await pet.settle()
     tables = [row["name"] for row in rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
     before, asked = {table: rows(f"SELECT * FROM {table}") for table in tables}, len(server.asked)
@@ -59,8 +59,8 @@ async def test_what_was_learned_later_changes_nothing_and_nothing_is_written(pet
 
 async def test_memory_of_today_says_what_is_found_otherwise(pet, recorded):
     trace = await recorded(*DENTIST, said="who is he?")
-    dentist = next(m.id for m in await pet.memories(user="ana") if "dentist" in m.content)
-    await pet.update_memory(dentist, "Ana's dentist is Bob", user="ana")
+    dentist = next(m.id for m in await pet.memories.list(user="ana") if "dentist" in m.content)
+    await pet.memories.update(dentist, "Ana's dentist is Bob", user="ana")
     first = (await replay(pet, trace, TODAY)).differences[0]
     assert (first.where, first.what) == ("search_memories, result", "differs")
     assert ("Leo" in first.before, "Bob" in first.after) == (True, True)
@@ -150,7 +150,7 @@ async def test_a_model_that_was_down_is_down_again(pet_at, first_way):
 
 async def test_a_turn_in_a_place_a_document_and_a_task_are_as_they_were(pet, recorded, tmp_path):
     (tmp_path / "tea.md").write_text("# Tea\n\nJasmine tea is steeped for three minutes.\n")
-    await pet.add_knowledge([tmp_path / "tea.md"])
+    await pet.documents.add_files([tmp_path / "tea.md"])
     task = Call("update_task", {"id": None, "description": "call Leo", "status": "open"})
     told = {"content": "Ana loves tea.", "subjects": ["ana"], "ttl": None, "importance": 0.7}
     traces = [
@@ -161,10 +161,10 @@ async def test_a_turn_in_a_place_a_document_and_a_task_are_as_they_were(pet, rec
         await recorded(answer("Tea."), said="which tea?", author="Ana", place="acme"),
     ]
     assert "Ben said: “Ana loves tea.”" in str(traces[-1].root)
-    await pet.remove_knowledge(str(tmp_path / "tea.md"))
+    await pet.documents.remove(str(tmp_path / "tea.md"))
     for user in ("ana", "ben"):
-        for memory in await pet.memories(user=user):
-            await pet.delete_memory(memory.id, user=user)
+        for memory in await pet.memories.list(user=user):
+            await pet.memories.forget(memory.id, user=user)
     assert [(await replay(pet, trace)).differences for trace in traces] == [()] * len(traces)
 
 

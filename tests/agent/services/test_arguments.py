@@ -44,12 +44,12 @@ async def test_a_value_that_cannot_be_used_is_refused_and_named(
     known = await pet.remember("Ana skis", user="ana")
     arguments = {"content": "Ana swims", "user": "ana"} | given
 
-    for refused in (pet.remember(**arguments), pet.update_memory(known.id, **arguments)):
+    for refused in (pet.remember(**arguments), pet.memories.update(known.id, **arguments)):
         with pytest.raises(BadInput) as raised:
             await refused
         assert str(raised.value).startswith(told)
 
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana skis"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana skis"]
 
 
 async def test_tags_of_a_search_are_a_list_too(open_pet: OpenPet) -> None:

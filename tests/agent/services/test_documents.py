@@ -13,32 +13,32 @@ TRAVEL = "# Travel\n\nThe office pays for train tickets."
 
 async def test_a_document_in_words_is_kept_under_its_name_and_found(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    taken = await pet.add_document("travel.md", TRAVEL, user="ana")
+    taken = await pet.documents.add("travel.md", TRAVEL, user="ana")
     assert (taken.action, taken.document.path, taken.document.title) == ("added", "travel.md", "Travel")
     assert (taken.document.owner, taken.document.chunks) == ("user:ana", 1)
-    [chunk] = await pet.search_knowledge("who pays for trains?", user="ana")
+    [chunk] = await pet.documents.search("who pays for trains?", user="ana")
     assert (chunk.source, chunk.heading) == ("travel.md", "Travel")
-    assert await pet.search_knowledge("who pays for trains?", user="ben") == []
+    assert await pet.documents.search("who pays for trains?", user="ben") == []
 
 
 async def test_the_same_name_again_replaces_and_the_same_words_change_nothing(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    first = await pet.add_document("travel.md", TRAVEL)
-    same = await pet.add_document("travel.md", TRAVEL)
-    other = await pet.add_document("travel.md", "# Travel\n\nYou pay for ferries yourself.")
+    first = await pet.documents.add("travel.md", TRAVEL)
+    same = await pet.documents.add("travel.md", TRAVEL)
+    other = await pet.documents.add("travel.md", "# Travel\n\nYou pay for ferries yourself.")
     assert [first.action, same.action, other.action] == ["added", "unchanged", "replaced"]
     assert len({taken.document.id for taken in (first, same, other)}) == 1
-    assert [chunk.text for chunk in await pet.search_knowledge("who pays?", user="ana")] == [
+    assert [chunk.text for chunk in await pet.documents.search("who pays?", user="ana")] == [
         "You pay for ferries yourself."
     ]
 
 
 async def test_a_place_has_its_own_under_the_same_name(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    await pet.add_document("travel.md", TRAVEL, place="acme")
-    await pet.add_document("travel.md", "# Travel\n\nTrains are for those who sleep.", user="ana")
-    [acme] = await pet.search_knowledge("trains", user="ana", place="acme/general")
-    [own] = await pet.search_knowledge("trains", user="ana")
+    await pet.documents.add("travel.md", TRAVEL, place="acme")
+    await pet.documents.add("travel.md", "# Travel\n\nTrains are for those who sleep.", user="ana")
+    [acme] = await pet.documents.search("trains", user="ana", place="acme/general")
+    [own] = await pet.documents.search("trains", user="ana")
     assert ("office" in acme.text, "sleep" in own.text) == (True, True)
 
 
@@ -47,9 +47,9 @@ async def test_bytes_are_read_as_the_file_they_are(open_pet: OpenPet) -> None:
     page = (
         b"<html><head><title>Boats</title></head><body><nav>Home</nav><p>Oars are of ash.</p></body></html>"
     )
-    taken = await pet.add_document("boats.html", page)
+    taken = await pet.documents.add("boats.html", page)
     assert taken.document.title == "Boats"
-    assert [chunk.text for chunk in await pet.search_knowledge("oars", user="ana")] == ["Oars are of ash."]
+    assert [chunk.text for chunk in await pet.documents.search("oars", user="ana")] == ["Oars are of ash."]
 
 
 @pytest.mark.parametrize(
@@ -68,28 +68,28 @@ async def test_what_cannot_be_read_is_told_and_not_kept(
 ) -> None:
     pet = await open_pet()
     with pytest.raises(BadInput, match=why):
-        await pet.add_document(name, content)
-    assert await pet.knowledge_documents(user="ana") == []
+        await pet.documents.add(name, content)
+    assert await pet.documents.list(user="ana") == []
 
 
 async def test_halves_of_characters_and_nulls_do_not_keep_words_from_being_read(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    await pet.add_document("a.txt", "oars\x00 are of ash \ud83d")
-    [chunk] = await pet.search_knowledge("oars", user="ana")
+    await pet.documents.add("a.txt", "oars\x00 are of ash \ud83d")
+    [chunk] = await pet.documents.search("oars", user="ana")
     assert chunk.text.startswith("oars are of ash")
 
 
 async def test_an_id_means_the_document_that_has_it_whatever_another_is_called(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    first = await pet.add_document("travel.md", TRAVEL)
-    await pet.add_document(first.document.id, "A trap.")
-    [gone] = await pet.remove_knowledge(first.document.id)
+    first = await pet.documents.add("travel.md", TRAVEL)
+    await pet.documents.add(first.document.id, "A trap.")
+    [gone] = await pet.documents.remove(first.document.id)
     assert gone.path == "travel.md"
 
 
 async def test_a_person_that_is_forgotten_takes_their_documents_along(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    await pet.add_document("travel.md", TRAVEL, user="ana")
-    assert [one["path"] for one in (await pet.export(user="ana"))["documents"]] == ["travel.md"]
-    await pet.erase(user="ana")
-    assert await pet.knowledge_documents(user="ana") == []
+    await pet.documents.add("travel.md", TRAVEL, user="ana")
+    assert [one["path"] for one in (await pet.conversations.export(user="ana"))["documents"]] == ["travel.md"]
+    await pet.people.erase(user="ana")
+    assert await pet.documents.list(user="ana") == []

@@ -27,7 +27,7 @@ async def say(pet: Companion, text: str, user: str = "ben") -> None:
 
 
 async def known(pet: Companion, user: str) -> set[str]:
-    return {memory.content for memory in await pet.memories(user=user)}
+    return {memory.content for memory in await pet.memories.list(user=user)}
 
 
 REMEMBERED = [[function_call("remember", NOTED["memories"][0], call_id="one")], "Noted."]
@@ -44,7 +44,7 @@ async def test_what_they_say_themselves_is_theirs_too_and_outlives_it(open_pet: 
     pet = await channel(open_pet, NOTED)
     await say(pet, "careful, Ana has a peanut allergy!")
     assert await known(pet, "ben") == {FACT}
-    assert (await pet.erase(user="ana")).verified
+    assert (await pet.people.erase(user="ana")).verified
     assert await known(pet, "ben") == {FACT}
 
 
@@ -52,5 +52,5 @@ async def test_what_the_model_notes_in_other_words_counts_as_said_by_who_speaks(
     content = "Ana cannot eat peanuts because of an allergy"
     pet = await channel(open_pet, {"message": "Good.", "memories": [{"content": content}]})
     await say(pet, "she cannot eat peanuts, it is an allergy")
-    assert (await pet.erase(user="ana")).verified
+    assert (await pet.people.erase(user="ana")).verified
     assert await known(pet, "ben") == {content}

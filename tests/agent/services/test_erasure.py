@@ -41,7 +41,7 @@ async def test_a_turn_that_is_going_on_brings_nothing_back(open_pet: OpenPet, ro
     turn = asyncio.create_task(pet.respond("I ski", user="ana", settle=True))
     await model.held.wait()
 
-    receipt = await pet.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
     model.release.set()
     reply = await turn
     await pet.settle()
@@ -49,7 +49,7 @@ async def test_a_turn_that_is_going_on_brings_nothing_back(open_pet: OpenPet, ro
     assert receipt.verified
     assert (reply.message, reply.message_id, reply.memories) == ("So you ski!", None, ())
     assert left(rows) == {}
-    assert (await pet.erase(user="ana")).removed == {}
+    assert (await pet.people.erase(user="ana")).removed == {}
 
 
 async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
@@ -64,7 +64,7 @@ async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenP
     await pet.respond("I ski", user="ana")
     await asyncio.wait_for(model.held.wait(), 10)
 
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
     model.release.set()
     await pet.settle()
 
@@ -74,7 +74,7 @@ async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenP
 async def test_work_that_was_taken_already_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
     said = {"id": "5c8a2f0e-0000-4000-8000-000000000000", "author": "Ana", "text": "I ski"}
-    await pet.import_messages([said | {"sent_at": pet.clock()}], user="ana")
+    await pet.conversations.import_messages([said | {"sent_at": pet.clock()}], user="ana")
     payload = store_memories_payload(
         [Draft("Ana skis")], TurnRequest("I ski", "ana", pet.clock()), said["id"], []
     )
@@ -82,7 +82,7 @@ async def test_work_that_was_taken_already_brings_nothing_back(open_pet: OpenPet
         id = await pet.components.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
     piece = await pet.components.queue.claim(pet.clock(), id)
     assert piece is not None
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
 
     [decision] = await (await pet.runtime()).worker._handle(piece)
 
@@ -96,7 +96,9 @@ async def test_what_is_said_while_they_are_erased_is_heard_afterwards(open_pet: 
     await pet.respond("hello", user="ana")
 
     receipt, reply, stream = await asyncio.gather(
-        pet.erase(user="ana"), pet.respond("my boat is green", user="ana"), read(pet, "and mine is fast")
+        pet.people.erase(user="ana"),
+        pet.respond("my boat is green", user="ana"),
+        read(pet, "and mine is fast"),
     )
 
     assert receipt.verified
@@ -114,16 +116,18 @@ async def read(pet: Companion, text: str) -> str:
 async def test_others_do_not_wait_for_it(open_pet: OpenPet) -> None:
     pet = await open_pet()
     async with asyncio.timeout(20):
-        await asyncio.gather(pet.erase(user="ana"), pet.erase(user="ana"), pet.respond("hi", user="ben"))
+        await asyncio.gather(
+            pet.people.erase(user="ana"), pet.people.erase(user="ana"), pet.respond("hi", user="ben")
+        )
 
 
 async def test_the_name_goes_where_only_what_was_made_private_bore_it(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
     await pet.respond("I have a parrot", user="u1", author="Ana", place="acme/general", settle=True)
-    [memory] = await pet.memories(user="u1")
-    await pet.make_private(memory.id, user="u1")
+    [memory] = await pet.memories.list(user="u1")
+    await pet.memories.make_private(memory.id, user="u1")
 
-    await pet.erase(user="u1")
+    await pet.people.erase(user="u1")
 
     assert rows("SELECT owner FROM speakers WHERE author = 'Ana'") == []
 
@@ -131,7 +135,7 @@ async def test_the_name_goes_where_only_what_was_made_private_bore_it(open_pet: 
 async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
     await pet.respond("hello", user="ana", place="acme/general")
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
 
     await pet.respond("hello again", user="ana", place="acme/general")
 
@@ -171,14 +175,14 @@ async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go(
         await pet.respond("hello", user="ben", place=place)
     assert len(await said_by(pet)) == 6
 
-    receipt = await pet.erase(user="anna.q")
+    receipt = await pet.people.erase(user="anna.q")
 
     assert receipt.verified
     assert receipt.removed["traces"] == 4
     assert await said_by(pet) == ["ben", "ben"]
     for word in (b"zebrafish", b"anna.q"):
         assert holding(tmp_path, word) == []
-    assert "traces" not in (await pet.erase(user="anna.q")).removed
+    assert "traces" not in (await pet.people.erase(user="anna.q")).removed
 
 
 @pytest.mark.parametrize("while_it_runs", [True, False])
@@ -196,7 +200,7 @@ async def test_traces_of_others_go_in_which_an_id_of_theirs_stands(
         model.release.set()
         await turn
 
-    receipt = await pet.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
     model.release.set()
     await turn
     await pet.settle()
@@ -222,7 +226,7 @@ async def test_what_is_being_recorded_of_them_goes_too(
     await model.held.wait()
     await asyncio.sleep(0.3 if written else 0)  # until they are in the record as going on
 
-    receipt = await pet.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
     model.release.set()
     await asyncio.gather(*turns)
     await pet.settle()
@@ -242,7 +246,7 @@ async def test_a_turn_in_another_process_does_not_bring_its_trace_back(open_pet:
     await asyncio.sleep(0.5)
     assert "ben" in await said_by(other)
 
-    await other.erase(user="ana")
+    await other.people.erase(user="ana")
     model.release.set()
     await turn
     await pet.settle()
@@ -263,8 +267,8 @@ async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
     with monkeypatch.context() as broken:
         broken.setattr(removal, "_delete", away)
         with pytest.raises(StoreUnavailable, match=r"traces\.db"):
-            await pet.erase(user="ana")
-    receipt = await pet.erase(user="ana")
+            await pet.people.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
     assert receipt.verified
     assert receipt.removed["traces"] >= 1
 
@@ -277,7 +281,7 @@ async def test_old_traces_go_by_themselves(open_pet: OpenPet, clock: Any) -> Non
     await pet.components.recorder.flush()
     clock.advance(days=1.5)
 
-    assert await pet.prune_traces() == 1
+    assert await pet.admin.prune_traces() == 1
     assert [one.said for one in await pet.traces.list(TraceFilter(), clock())] == ["hello again"]
 
 
@@ -300,7 +304,7 @@ async def test_work_of_others_loses_what_they_were_shown(open_pet: OpenPet, rows
             pet.clock(),
         )
 
-    receipt = await pet.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
 
     [work] = rows("SELECT payload FROM work")
     payload = json.loads(work["payload"])
@@ -316,7 +320,7 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
     pet = await open_pet()
     await pet.remember("Ana's boat is called Gull", user="ana")
     ana = {"event": "memory_decision", "user_id": "ana", "decisions": [{"fact": "Ana's boat is called Gull"}]}
-    [boat] = await pet.memories(user="ana")
+    [boat] = await pet.memories.list(user="ana")
     told = {"event": "memory_decision", "user_id": "ben", "reason": f"repeats {boat.id}"}
     ben = {"event": "memory_decision", "user_id": "ben", "decisions": []}
     lines = [json.dumps(ana), json.dumps(told), json.dumps(ben)]
@@ -324,7 +328,7 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
     (home / "hachi.log").write_text(text)
     (home / "hachi.log.2").write_text(text)
 
-    receipt = await pet.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
 
     assert receipt.removed["log lines"] == 6
     for name in ("hachi.log", "hachi.log.2"):
@@ -358,7 +362,7 @@ async def test_decisions_go_by_the_ids_in_them_and_not_by_names(open_pet: OpenPe
         file.write('{"event": "memory_dec')  # cut short by a full disk: nobody can tell whose it is
     size = (home / "decisions.jsonl").stat().st_size
 
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
 
     assert (home / "decisions.jsonl").stat().st_size == size
     assert decided(home) == [("ben", [same, tale]), ("ben", [])]
@@ -370,7 +374,7 @@ async def test_a_log_that_is_written_meanwhile_loses_nothing(open_pet: OpenPet, 
     handler = logging.FileHandler(home / "hachi.log")
     handler.emit(logging.LogRecord("x", 20, "", 0, "about ana", None, None))
 
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
     handler.emit(logging.LogRecord("x", 20, "", 0, "about ben", None, None))
     handler.close()
 
@@ -387,7 +391,7 @@ async def test_what_they_typed_goes_and_what_others_typed_stays(open_pet: OpenPe
     )
     (home / "chat_history").write_text(history)
 
-    receipt = await pet.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
 
     assert receipt.removed["typed lines"] == 1
     from agent.surfaces.cli.chat.terminal import ChatHistory
@@ -403,7 +407,7 @@ async def test_nothing_can_be_read_from_any_file_afterwards(open_pet: OpenPet, h
         await pet.respond("hello", user="ben", place="acme")
     await pet.settle()
 
-    receipt = await pet.erase(user="anna.q")
+    receipt = await pet.people.erase(user="anna.q")
 
     assert receipt.verified
     for file in home.rglob("*"):  # noqa: ASYNC240 - of a test
@@ -419,7 +423,7 @@ async def test_what_passed_by_is_not_kept_in_mind(open_pet: OpenPet) -> None:
     pet.components.embedder.clear = lambda: cleared.append(True)  # type: ignore[attr-defined]
     _said("Ana skis", ())
 
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
 
     assert _said.cache_info().currsize == 0
     assert cleared
@@ -430,8 +434,8 @@ async def test_an_erasure_needs_a_name(open_pet: OpenPet) -> None:
 
     pet = await open_pet()
     with pytest.raises(BadInput, match="the user needs a name"):
-        await pet.erase(user=" ")
-    assert await pet.preview_erase(user="ana") == {}
+        await pet.people.erase(user=" ")
+    assert await pet.people.preview_erase(user="ana") == {}
 
 
 # Interrupted erasures.
@@ -445,7 +449,7 @@ async def interrupted(pet: Companion, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with monkeypatch.context() as patch:
         patch.setattr(pet.components.index, "remove", away)
-        receipt = await pet.erase(user="ana")
+        receipt = await pet.people.erase(user="ana")
     assert not receipt.verified
 
 
@@ -457,15 +461,15 @@ async def test_an_interrupted_erasure_goes_on_by_itself(
     await pet.search_memories("ski", user="ana")
     await interrupted(pet, monkeypatch)
     assert await pet.components.index.count() == 2
-    assert (await pet.services.statistics.totals())["erasures unfinished"] == 1
+    assert (await pet.admin.statistics.totals())["erasures unfinished"] == 1
 
-    [receipt] = await pet.services.erasure.resume()
+    [receipt] = await pet.people.erasure.resume()
 
     assert receipt.verified
     assert receipt.removed["messages"] == 2, "the receipt counts what both runs removed"
     assert await pet.components.index.count() == 0
     assert rows("SELECT * FROM erasures") == []
-    assert await pet.services.erasure.resume() == []
+    assert await pet.people.erasure.resume() == []
 
 
 async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
@@ -477,10 +481,10 @@ async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
     clock.advance(hours=1)
     await pet.respond("I row", user="ana")
 
-    assert await pet.services.erasure.resume() == []
+    assert await pet.people.erasure.resume() == []
 
     assert "run it again" in caplog.text
-    assert (await pet.erase(user="ana")).verified
+    assert (await pet.people.erase(user="ana")).verified
 
 
 async def test_a_fact_that_is_forgotten_leaves_the_files_too(open_pet: OpenPet, home: Path) -> None:
@@ -494,10 +498,10 @@ async def test_a_fact_that_is_forgotten_leaves_the_files_too(open_pet: OpenPet, 
         await pet.remember("Ana has a cat", user="ana")
         await pet.remember("A gull is a bird", user="ben")
     assert len(decided(home)) == 4
-    [boat] = [memory for memory in await pet.memories(user="ana") if "Gull" in memory.content]
+    [boat] = [memory for memory in await pet.memories.list(user="ana") if "Gull" in memory.content]
     (home / "hachi.log").write_text(f"decided on {boat.id}\nana was here\n")
 
-    await pet.delete_memory(boat.id, user="ana")
+    await pet.memories.forget(boat.id, user="ana")
 
     left = [(user, facts) for user, facts in decided(home) if facts]
     assert left == [("ana", ["Ana has a cat"]), ("ben", ["A gull is a bird"])]

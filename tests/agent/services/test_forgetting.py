@@ -74,14 +74,14 @@ class World:
         found: list[Any] = await self.traces()
         for name in USERS:
             user = self.user(name)
-            found.append(await self.pet.export(user=user))
-            found.append(await self.pet.services.exports.export_place(str(self.place("acme")), user=user))
+            found.append(await self.pet.conversations.export(user=user))
+            found.append(await self.pet.conversations.export_place(str(self.place("acme")), user=user))
             for place in map(self.place, PLACES):
                 at: dict[str, Any] = {"user": user, "place": place}
-                found += await self.pet.memories(**at)
-                found += await self.pet.messages(**at, limit=100)
+                found += await self.pet.memories.list(**at)
+                found += await self.pet.conversations.messages(**at, limit=100)
                 found += await self.pet.components.recall.recent(audience_of(**at), 100)
-                found.append(await self.pet.context(**at))
+                found.append(await self.pet.people.context(**at))
                 for _, question in FACTS:
                     for author in ("", "hachi"):
                         found += await self.pet.search_memories(question, **at, limit=100, author=author)
@@ -108,7 +108,7 @@ class World:
 
     async def said(self) -> dict[str, str]:
         """The texts of people's messages, by id."""
-        pages = [await self.pet.messages(user=self.user(name), limit=100) for name in USERS]
+        pages = [await self.pet.conversations.messages(user=self.user(name), limit=100) for name in USERS]
         return {line.id: line.text for page in pages for line in page if line.role == "user"}
 
 
@@ -156,10 +156,10 @@ async def test_what_is_forgotten_is_nowhere_and_nothing_else_is_lost(
     if by_message:
         for id, text in said.items():
             if value in text:
-                receipts.append(await pet.delete_message(id, user=user))
+                receipts.append(await pet.conversations.forget(id, user=user))
     else:
-        while holding := [memory for memory in await pet.memories(user=user) if value in memory.content]:
-            receipts.append(await pet.delete_memory(holding[0].id, user=user))
+        while holding := [memory for memory in await pet.memories.list(user=user) if value in memory.content]:
+            receipts.append(await pet.memories.forget(holding[0].id, user=user))
     await pet.settle()
 
     assert value not in await world.readable()
@@ -168,13 +168,13 @@ async def test_what_is_forgotten_is_nowhere_and_nothing_else_is_lost(
     assert await world.said() == left
     others = {world.value(name, number) for name in USERS for number in range(len(FACTS))} - {value}
     facts = " ".join(
-        [memory.content for name in USERS for memory in await pet.memories(user=world.user(name))]
+        [memory.content for name in USERS for memory in await pet.memories.list(user=world.user(name))]
     )
     assert {number for number in others if any(number in text for text in said.values())} == {
         number for number in others if number in facts
     }
     assert receipts
     for receipt in reversed(receipts):
-        await pet.undo_forget(str(receipt.undo_id), user=user)
+        await pet.memories.undo_forget(str(receipt.undo_id), user=user)
     assert await world.stored(*kept) == before
     assert value in await world.readable()

@@ -43,7 +43,7 @@ else:
 async def main():
     async with Companion.open(Settings(home=Path(sys.argv[1]), embedder="bundled"), upkeep=False) as pet:
         setattr(owner, name, killed)
-        await pet.erase(user="anna.q")
+        await pet.people.erase(user="anna.q")
 
 asyncio.run(main())
 """
@@ -71,9 +71,9 @@ async def fill(pet: Companion) -> None:
         await pet.remember(f"Anna's zebrafish {number} lives in a bowl", user="anna.q", place="acme")
         await pet.respond("hello", user="ben", place="acme")
     await pet.remember("Ben rows on Sundays", user="ben")
-    await pet.services.documents.add("lights.md", "# Lights\n\nThe lighthouse is green.", user="anna.q")
+    await pet.documents.add("lights.md", "# Lights\n\nThe lighthouse is green.", user="anna.q")
     await pet.search_memories("zebrafish", user="anna.q")
-    await pet.services.documents.search("lighthouse", user="anna.q")
+    await pet.documents.search("lighthouse", user="anna.q")
     await pet.settle()
 
 
@@ -101,13 +101,13 @@ async def test_an_erasure_that_is_killed_at_every_stage_finishes(
         assert [row["user_id"] for row in rows("SELECT user_id FROM erasures")] == ["anna.q"], stage
 
     pet = await open_pet()
-    receipt = await pet.erase(user="anna.q")
+    receipt = await pet.people.erase(user="anna.q")
 
     assert receipt.verified, receipt.left
     assert receipt.removed["messages"] == 6
     assert receipt.removed["memories"] >= 3
     assert rows("SELECT * FROM erasures") == []
     assert holding(home) == {}
-    assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben rows on Sundays"]
+    assert [memory.content for memory in await pet.memories.list(user="ben")] == ["Ben rows on Sundays"]
     assert len(rows("SELECT id FROM messages")) == 6
-    assert (await pet.erase(user="anna.q")).removed == {}
+    assert (await pet.people.erase(user="anna.q")).removed == {}

@@ -19,29 +19,29 @@ async def pet(open_pet: OpenPet) -> Any:
 
 
 async def known(pet: Any, user: str = "cleo", place: str | None = GENERAL) -> set[str]:
-    return {memory.content for memory in await pet.memories(user=user, place=place)}
+    return {memory.content for memory in await pet.memories.list(user=user, place=place)}
 
 
 async def test_what_they_told_there_is_said_differently_there(pet: Any) -> None:
     told = await pet.remember(PARIS, user="ana", place=GENERAL, subjects=["ana"])
-    changed = await pet.update_memory(told.id, LYON, user="ana", place=GENERAL)
+    changed = await pet.memories.update(told.id, LYON, user="ana", place=GENERAL)
     assert (changed.action, changed.target_id) == ("replace", told.id)
     assert await known(pet) == await known(pet, "ana", None) == {LYON}
-    [step] = await pet.history(changed.id, user="cleo", place=GENERAL)
+    [step] = await pet.memories.history(changed.id, user="cleo", place=GENERAL)
     assert (step.old_content, step.new_content) == (PARIS, LYON)
 
 
 async def test_asked_in_a_thread_it_is_changed_where_it_was_told(pet: Any) -> None:
     told = await pet.remember(PARIS, user="ana", place=GENERAL)
-    await pet.update_memory(told.id, LYON, user="ana", place=THREAD)
+    await pet.memories.update(told.id, LYON, user="ana", place=THREAD)
     assert await known(pet) == {LYON}
 
 
 async def test_what_was_told_in_two_places_is_changed_where_they_ask(pet: Any) -> None:
     for place in (GENERAL, OTHER):
         told = await pet.remember(PARIS, user="ana", place=place)
-    memory = await pet.memory(told.id, user="ana", place=OTHER)
-    await pet.update_memory(memory.id, LYON, user="ana", place=OTHER)
+    memory = await pet.memories.get(told.id, user="ana", place=OTHER)
+    await pet.memories.update(memory.id, LYON, user="ana", place=OTHER)
     assert await known(pet, place=OTHER) == {LYON}
 
 
@@ -51,10 +51,10 @@ async def test_nobody_else_changes_or_takes_it_from_there(pet: Any, user: str) -
     told = await pet.remember(LYON, user="ana", place=GENERAL, replaces=first.id)
     assert told.target_id == first.id
     for act in (
-        pet.update_memory(told.id, ROME, user=user, place=GENERAL),
-        pet.delete_memory(told.id, user=user, place=GENERAL),
-        pet.make_private(told.id, user=user, place=GENERAL),
-        pet.undo(told.id, user=user, place=GENERAL),
+        pet.memories.update(told.id, ROME, user=user, place=GENERAL),
+        pet.memories.forget(told.id, user=user, place=GENERAL),
+        pet.memories.make_private(told.id, user=user, place=GENERAL),
+        pet.memories.undo(told.id, user=user, place=GENERAL),
     ):
         with pytest.raises(NotFound):
             await act
@@ -66,7 +66,7 @@ async def test_a_receipt_names_what_stays_near_it_as_far_as_it_may_be_read_there
         await pet.remember(fact, user="chat:1")
     for place, near in ((GENERAL, []), (None, ["Citalopram makes Ana tired"])):
         told = await pet.remember("Ana takes citalopram for her depression", user="chat:1", place=place)
-        gone = await pet.delete_memory(told.id, user="chat:1", place=place)
+        gone = await pet.memories.forget(told.id, user="chat:1", place=place)
         assert [memory.content for memory in gone.near] == near
 
 
@@ -74,11 +74,11 @@ async def test_what_two_have_told_is_not_one_persons_to_change(pet: Any) -> None
     for user in ("ana", "ben"):
         told = await pet.remember(PARIS, user=user, place=GENERAL)
     with pytest.raises(NotFound, match="somebody else told it"):
-        await pet.update_memory(told.id, LYON, user="ana", place=GENERAL)
-    await pet.update_memory(told.id, LYON, user="ana")  # in private, for herself
+        await pet.memories.update(told.id, LYON, user="ana", place=GENERAL)
+    await pet.memories.update(told.id, LYON, user="ana")  # in private, for herself
     assert await known(pet, "ana", None) == {LYON}
     assert await known(pet) == await known(pet, "ben", None) == {PARIS}
-    await pet.delete_memory(told.id, user="ben", place=GENERAL)
+    await pet.memories.forget(told.id, user="ben", place=GENERAL)
     assert await known(pet) == {PARIS}  # ana said it here too, and has not taken that back
 
 
@@ -86,28 +86,28 @@ async def test_in_a_place_nothing_private_is_changed_or_told(pet: Any) -> None:
     first = await pet.remember(PARIS, user="ana")
     told = await pet.remember(LYON, user="ana", replaces=first.id)
     for act in (
-        pet.update_memory(told.id, ROME, user="ana", place=GENERAL),
-        pet.delete_memory(told.id, user="ana", place=GENERAL),
-        pet.make_private(told.id, user="ana", place=GENERAL),
-        pet.undo(told.id, user="ana", place=GENERAL),
+        pet.memories.update(told.id, ROME, user="ana", place=GENERAL),
+        pet.memories.forget(told.id, user="ana", place=GENERAL),
+        pet.memories.make_private(told.id, user="ana", place=GENERAL),
+        pet.memories.undo(told.id, user="ana", place=GENERAL),
     ):
         with pytest.raises(NotFound):
             await act
-    assert await pet.history(first.id, user="ana", place=GENERAL) == []
+    assert await pet.memories.history(first.id, user="ana", place=GENERAL) == []
     assert await known(pet, "ana", None) == {LYON}
     assert await known(pet) == set()
 
 
 async def test_what_they_alone_told_is_taken_from_the_place_and_from_them(pet: Any) -> None:
     told = await pet.remember(PARIS, user="ana", place=GENERAL)
-    assert (await pet.delete_memory(told.id, user="ana", place=THREAD)).content == PARIS
+    assert (await pet.memories.forget(told.id, user="ana", place=THREAD)).content == PARIS
     assert await known(pet) == await known(pet, "ana", None) == set()
 
 
 async def test_what_was_made_private_stays_private_when_it_is_changed(pet: Any) -> None:
     told = await pet.remember(PARIS, user="ana", place=GENERAL)
-    assert (await pet.make_private(told.id, user="ana", place=GENERAL)).content == PARIS
-    changed = await pet.update_memory(told.id, LYON, user="ana")
+    assert (await pet.memories.make_private(told.id, user="ana", place=GENERAL)).content == PARIS
+    changed = await pet.memories.update(told.id, LYON, user="ana")
     assert changed.action == "replace"
     assert await known(pet, "ana", None) == {LYON}
     assert await known(pet) == set()
@@ -126,7 +126,7 @@ async def test_what_another_said_instead_stays_beside_what_one_changes(pet: Any)
     told = await pet.remember(PARIS, user="ana", place=GENERAL)
     await pet.remember(LYON, user="ben", place=GENERAL, replaces=told.id)
     assert await known(pet) == {PARIS, LYON}
-    await pet.update_memory(told.id, ROME, user="ana")
+    await pet.memories.update(told.id, ROME, user="ana")
     assert await known(pet, "ana", None) == {ROME}
     assert await known(pet) == {ROME, LYON}
 
@@ -135,6 +135,6 @@ async def test_what_was_summed_up_of_them_is_let_go_when_something_is_made_priva
     pet: Any, rows: Callable[..., Any]
 ) -> None:
     told = await pet.remember("Ana had measles", user="ana", place=GENERAL)
-    await pet.set_context("memory_summary", "Ana had measles.", user="ana", place=GENERAL)
-    await pet.make_private(told.id, user="ana", place=GENERAL)
+    await pet.people.set_context("memory_summary", "Ana had measles.", user="ana", place=GENERAL)
+    await pet.memories.make_private(told.id, user="ana", place=GENERAL)
     assert rows("SELECT * FROM context_entries") == []

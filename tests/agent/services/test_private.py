@@ -58,16 +58,16 @@ async def readable(pet: Companion, user: str, place: str | None) -> str:
     """All that may be read there, but for the prompt of a turn."""
     at: dict[str, Any] = {"user": user, "place": place}
     recall, audience = pet.components.recall, audience_of(**at)
-    found: list[Any] = [await pet.context(**at)]
-    found += await pet.memories(**at)
-    found += await pet.messages(**at, limit=100)
+    found: list[Any] = [await pet.people.context(**at)]
+    found += await pet.memories.list(**at)
+    found += await pet.conversations.messages(**at, limit=100)
     found += await recall.recent(audience, 100)
     for author in ("bob", "hachi"):
         found += await recall.search(QUESTION, audience, limit=50, author=author)
     hits = await pet.search_memories(QUESTION, **at, limit=50)
     found += [*hits, await recall.around(hits, audience)]
     if place:
-        found.append(await pet.services.exports.export_place(place, user=user))
+        found.append(await pet.conversations.export_place(place, user=user))
     return "\n".join(map(str, found))
 
 
@@ -84,9 +84,9 @@ async def test_it_is_there_at_first(pet: Companion) -> None:
 
 
 async def test_nobody_reads_it_there_any_more(pet: Companion, model: AnsweringModel) -> None:
-    [memory] = await pet.memories(user="bob")
+    [memory] = await pet.memories.list(user="bob")
 
-    await pet.make_private(memory.id, user="bob")
+    await pet.memories.make_private(memory.id, user="bob")
 
     for _ in range(2):  # before and after summaries are written again
         for user in ("bob", "cyn", "dan"):
@@ -104,9 +104,9 @@ async def test_nobody_reads_it_there_any_more(pet: Companion, model: AnsweringMo
 
 async def test_no_trace_of_the_place_shows_it(pet: Companion) -> None:
     await pet.respond("I applied for a job at Initech, as you know", user="bob", author="Bob", settle=True)
-    [memory] = [one for one in await pet.memories(user="bob") if one.content == JOB]
+    [memory] = [one for one in await pet.memories.list(user="bob") if one.content == JOB]
 
-    await pet.make_private(memory.id, user="bob")
+    await pet.memories.make_private(memory.id, user="bob")
 
     wanted, now = TraceFilter(kinds=frozenset()), pet.clock()
     left = [one async for one in pet.traces.each(wanted, now) if one.status != "forgotten"]
@@ -116,19 +116,19 @@ async def test_no_trace_of_the_place_shows_it(pet: Companion) -> None:
 
 
 async def test_its_author_loses_nothing(pet: Companion) -> None:
-    before = await pet.export(user="bob")
-    [memory] = await pet.memories(user="bob")
+    before = await pet.conversations.export(user="bob")
+    [memory] = await pet.memories.list(user="bob")
 
-    await pet.make_private(memory.id, user="bob")
+    await pet.memories.make_private(memory.id, user="bob")
 
-    after = await pet.export(user="bob")
+    after = await pet.conversations.export(user="bob")
     for text in (JOB, SAID, LUCK):
         assert text in str(before)
         assert text in str(after)
-    assert [one.content for one in await pet.memories(user="bob")] == [JOB]
+    assert [one.content for one in await pet.memories.list(user="bob")] == [JOB]
     assert SAID in await readable(pet, "bob", None)
     assert {hit.content for hit in await pet.search_memories(QUESTION, user="bob")} >= {JOB, SAID}
-    receipt = await pet.delete_memory(memory.id, user="bob")
+    receipt = await pet.memories.forget(memory.id, user="bob")
     assert (receipt.messages, receipt.replies) == (1, 1)
     assert "Initech" not in await readable(pet, "bob", None)
 
@@ -141,11 +141,11 @@ async def test_a_reply_that_quotes_the_message_goes_though_the_fact_is_worded_ot
     await pet.respond(f"{SAID}.", user="bob", author="Bob", place=GENERAL, settle=True)
     asked = await pet.respond(QUESTION, user="cyn", author="Cyn", place=GENERAL, settle=True)
     assert SAID in asked.message
-    [memory] = await pet.memories(user="bob")
+    [memory] = await pet.memories.list(user="bob")
 
-    await pet.make_private(memory.id, user="bob", place=GENERAL)
+    await pet.memories.make_private(memory.id, user="bob", place=GENERAL)
 
-    said = [line.text for line in await pet.messages(user="cyn", place=GENERAL)]
+    said = [line.text for line in await pet.conversations.messages(user="cyn", place=GENERAL)]
     assert said == ["", QUESTION]
 
 
@@ -155,9 +155,9 @@ async def test_what_was_told_in_another_place_stays_there(open_pet: OpenPet) -> 
     pet = await open_pet(given=AnsweringModel(*told), looking_back=AnsweringModel(then=look_back))
     await pet.respond("I work at Globex", user="bob", author="Bob", place=other, settle=True)
     await pet.respond(SAID, user="bob", author="Bob", place=GENERAL, settle=True)
-    by_text = {memory.content: memory for memory in await pet.memories(user="bob")}
+    by_text = {memory.content: memory for memory in await pet.memories.list(user="bob")}
     origin = Provenance("bob", pet.clock(), PRIVATE)
     await pet.components.writer.rule(by_text[JOB].id, by_text[before].id, "replaces", origin)
-    await pet.make_private(by_text[JOB].id, user="bob", place=GENERAL)
+    await pet.memories.make_private(by_text[JOB].id, user="bob", place=GENERAL)
     assert SAID not in await readable(pet, "cyn", GENERAL)
     assert "I work at Globex" in await readable(pet, "cyn", other)

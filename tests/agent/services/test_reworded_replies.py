@@ -37,8 +37,8 @@ async def ask(pet: Companion, text: str, user: str = "ben") -> Reply:
 
 
 async def forget(pet: Companion, content: str) -> Any:
-    [memory] = [one for one in await pet.memories(user="ana") if one.content == content]
-    return await pet.delete_memory(memory.id, user="ana")
+    [memory] = [one for one in await pet.memories.list(user="ana") if one.content == content]
+    return await pet.memories.forget(memory.id, user="ana")
 
 
 def texts(rows: Rows) -> list[str]:
@@ -64,7 +64,7 @@ async def test_a_reply_that_tells_the_fact_in_other_words_stays_and_is_listed(
     assert texts(rows) == ["", answers[-1]]
     [kept] = rows("SELECT id FROM messages WHERE role = 'assistant' AND text != ''")
     assert (receipt.replies, receipt.kept) == (1, (kept["id"],))
-    await pet.undo_forget(str(receipt.undo_id), user="ana")
+    await pet.memories.undo_forget(str(receipt.undo_id), user="ana")
     assert texts(rows) == ["Noted.", answers[-1]]
 
 
@@ -108,7 +108,7 @@ async def test_a_reply_that_quotes_what_was_forgotten_goes_though_something_else
         found = await pet.search_memories("March 3rd", user="ana", limit=50, author=author)
         assert found
         assert not [hit for hit in found if "3rd" in hit.content]
-    await pet.undo_forget(str(receipt.undo_id), user="ana")
+    await pet.memories.undo_forget(str(receipt.undo_id), user="ana")
     assert texts(rows) == quoted
 
 
@@ -123,7 +123,7 @@ async def test_with_its_person_a_reply_goes_that_contains_the_fact_and_the_other
     await ask(pet, "Why does Ana drink no wine?")
     await ask(pet, "Which wine for Ana?")
     await ask(pet, "What is in Paris?")
-    receipt = await pet.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
     assert texts(rows) == ["Ana is expecting a baby.", "", "A tower."]
     assert (receipt.verified, receipt.removed["replies"]) == (True, 1)
     [left] = receipt.left
@@ -136,8 +136,8 @@ async def test_a_trace_of_another_goes_by_the_ids_in_it_when_the_fact_had_left_t
     pet = await told(open_pet, "I am pregnant", PREGNANT, SEARCH, "I see.", "A tower.")
     asked = await ask(pet, "Why does Ana drink no wine?")
     other = await pet.respond("What is in Paris?", user="ben", settle=True)
-    [memory] = await pet.memories(user="ana")
-    await pet.make_private(memory.id, user="ana")
+    [memory] = await pet.memories.list(user="ana")
+    await pet.memories.make_private(memory.id, user="ana")
     await pet.components.recorder.flush()
     await forget(pet, PREGNANT)
     traces = await pet.traces.list(TraceFilter(user="ben"), pet.clock())

@@ -18,7 +18,7 @@ async def test_decisions_are_counted_where_they_happen(open_pet: OpenPet) -> Non
         await pet.remember("Ana skis", user=user)
     await other.components.figures.flush()
 
-    figures = one.services.statistics.figures
+    figures = one.admin.statistics.figures
     assert (await figures.totals("ana"))["decided"] == 2
     everybody = await figures.totals(None)
     assert (everybody["add"], everybody["known"]) == (2, 1)
@@ -43,6 +43,6 @@ async def test_figures_wait_while_the_database_is_away_and_go_with_their_person(
     assert (await figures.totals("ana"))["add"] == 1
     await pet.remember("Ana rows", user="ana")
 
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
     await figures.flush()
     assert rows("SELECT * FROM figures") == []

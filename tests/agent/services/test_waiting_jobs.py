@@ -89,7 +89,7 @@ async def test_what_somebody_else_told_too_is_corrected_by_their_waiting_job(ope
             "text": "The office is in Lyon",
             "sent_at": pet.clock(),
         }
-        await pet.import_messages([said], user=user, place="acme")
+        await pet.conversations.import_messages([said], user=user, place="acme")
         shared = await pet.remember("The office is in Lyon", user=user, place="acme")
     asked = TurnRequest("no, the office is in Nice", "ben", pet.clock(), place=acme)
     known = Hit(shared.id, "memory", "The office is in Lyon", 1.0, pet.clock())
@@ -97,7 +97,7 @@ async def test_what_somebody_else_told_too_is_corrected_by_their_waiting_job(ope
     payload = store_memories_payload([corrected], asked, "said-by-ben", [known])
     async with components.database.write() as connection:
         await components.queue.add(connection, STORE_MEMORIES, "ben", payload, pet.clock())
-    await pet.delete_memory(shared.id, user="ana", place="acme")
+    await pet.memories.forget(shared.id, user="ana", place="acme")
     [waiting] = [job.payload async for job in _jobs(components, STORE_MEMORIES)]
     assert waiting == json.loads(json.dumps(payload))
 

@@ -159,7 +159,7 @@ class World:
         draft = {"content": sentence(name, fact.word), "ttl": ttl, "replaces": replaces}
         reply = f"You planted a {fact.word}, how nice!" if repeats else "I see."
         await self.turn(name, place, f"I planted a {fact.word}", reply, draft)
-        said = await self.pet.messages(user=name, place=place, limit=5)
+        said = await self.pet.conversations.messages(user=name, place=place, limit=5)
         fact.message = next(
             message.id for message in said if fact.word in message.text and message.role == "user"
         )
@@ -179,7 +179,7 @@ class World:
             fact, id = old
             word = WORDS[len(self.facts)]
             try:
-                await self.pet.update_memory(id, sentence(name, word), user=name, place=place, ttl=None)
+                await self.pet.memories.update(id, sentence(name, word), user=name, place=place, ttl=None)
             except NotFound:
                 assert fact.teller != name
                 return
@@ -203,7 +203,7 @@ class World:
         if chosen := await self.chosen(name, place, which):
             fact, id = chosen
             try:
-                receipt = await self.pet.delete_memory(id, user=name, place=place)
+                receipt = await self.pet.memories.forget(id, user=name, place=place)
             except NotFound:
                 assert fact.teller != name
                 return
@@ -217,7 +217,7 @@ class World:
         said = [fact for fact in self.facts.values() if fact.teller == name and fact.message]
         if said := [fact for fact in said if not fact.forgotten]:
             fact = said[which % len(said)]
-            receipt = await self.pet.delete_message(str(fact.message), user=name)
+            receipt = await self.pet.conversations.forget(str(fact.message), user=name)
             words = words_in(*(memory.content for memory in receipt.memories)) | {fact.word}
             assert words == {fact.word}, "nothing else is taken"
             await self.gone(name, words, receipt.undo_id)
@@ -234,7 +234,7 @@ class World:
             id, name, words = self.undo.pop()
             taken_at = self.facts[min(words)].taken_at
             try:
-                await self.pet.undo_forget(id, user=name)
+                await self.pet.memories.undo_forget(id, user=name)
             except NotFound:
                 assert taken_at is None or self.now - taken_at >= UNDO_FOR
                 return
@@ -245,11 +245,11 @@ class World:
     async def undo_step(self, name: str, place: str | None, which: int) -> None:
         if chosen := await self.chosen(name, place, which):
             with suppress(NotFound):
-                await self.pet.undo(chosen[1], user=name, place=place)
+                await self.pet.memories.undo(chosen[1], user=name, place=place)
             await self.look_again(chosen[0].chain)
 
     async def erase(self, name: str) -> None:
-        receipt = await self.pet.erase(user=name)
+        receipt = await self.pet.people.erase(user=name)
         assert receipt.verified, receipt.left
         for fact in self.facts.values():
             if fact.teller == name:
@@ -258,7 +258,7 @@ class World:
 
     async def wait(self, **duration: float) -> None:
         self.pet.clock.advance(**duration or {"minutes": 15})  # type: ignore[attr-defined]
-        await self.pet.purge()
+        await self.pet.admin.purge()
 
     async def day(self) -> None:
         await self.wait(days=1)
@@ -274,7 +274,7 @@ class World:
         return {fact.word for fact in self.facts.values() if not fact.forgotten and fact.owners & keys}
 
     async def chosen(self, name: str, place: str | None, which: int) -> tuple[Fact, str] | None:
-        known = await self.pet.memories(user=name, place=place)
+        known = await self.pet.memories.list(user=name, place=place)
         if not known:
             return None
         memory = known[which % len(known)]
@@ -288,7 +288,7 @@ class World:
                 fact = self.facts[word]
                 for key in fact.owners:
                     place = None if key == user_key(fact.teller) else CHANNEL
-                    known = await self.pet.memories(user=fact.teller, place=place)
+                    known = await self.pet.memories.list(user=fact.teller, place=place)
                     (set.discard if word in words_in(known) else set.add)(fact.replaced_for, key)
             left = [self.facts[word] for word in chain if not self.facts[word].forgotten]
             left = [fact for fact in left if fact.until is None or fact.until > self.now]
@@ -309,20 +309,20 @@ class World:
     async def check_reader(self, name: str, place: str | None) -> None:
         pet, who = self.pet, {"user": name, "place": place}
         holds, may_hear = {fact.word for fact in self.held(name, place)}, self.may_hear(name, place)
-        assert words_in(await pet.memories(**who)) == holds, ("memories", who)
+        assert words_in(await pet.memories.list(**who)) == holds, ("memories", who)
         asked = " ".join([*self.facts, "planted"])
         hits = await pet.search_memories(asked, limit=50, **who)
         hits += await pet.search_memories(asked, limit=50, author="hachi", **who)
         assert words_in(*(hit.content for hit in hits)) <= may_hear, ("found", who)
         assert words_in(*(hit.content for hit in hits if hit.kind == "memory")) == holds, ("search", who)
         derived = [hit.content for hit in hits if hit.kind == "summary"]
-        context = (await pet.context(**who)).to_json()
+        context = (await pet.people.context(**who)).to_json()
         assert words_in(derived, context) <= holds, ("derived", who)
-        said = [message.text for message in await pet.messages(limit=100, **who)]
+        said = [message.text for message in await pet.conversations.messages(limit=100, **who)]
         assert words_in(said) <= may_hear, ("messages", who)
         if place is None:
             forgotten = {fact.word for fact in self.facts.values() if fact.forgotten}
-            assert not words_in(await pet.export(user=name)) & forgotten, "export"
+            assert not words_in(await pet.conversations.export(user=name)) & forgotten, "export"
             own = {fact.word for fact in self.facts.values() if fact.teller == name and fact.message}
             assert own - forgotten <= words_in(said), "no message is lost"
 

@@ -103,7 +103,7 @@ async def test_a_search_names_its_candidates_and_why_each_was_left_out(pet_at, f
 @pytest.mark.parametrize("first", [True, False])
 async def test_a_search_of_documents_names_its_candidates(pet_at, first_way, server, last, first):
     pet = await pet_at(first_way, knowledge_first=first)
-    await pet.add_document("tea.md", "# Tea\n\nJasmine tea is steeped for three minutes.", user="ana")
+    await pet.documents.add("tea.md", "# Tea\n\nJasmine tea is steeped for three minutes.", user="ana")
     steps = [] if first else [Call("search_knowledge", {"query": "how long is jasmine tea steeped"})]
     server.script(*steps, answer("Three minutes."))
     await pet.respond("how long is jasmine tea steeped?", user="ana")

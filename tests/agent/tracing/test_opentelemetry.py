@@ -161,7 +161,7 @@ async def test_a_collector_that_is_down_keeps_nobody_waiting(pet_at, first_way, 
         await pet.settle()
         assert await pet.traces.count(TraceFilter()) == 1
         await pet.components.recorder.close()
-        assert pet.services.health.left_alone == ["collector"]
+        assert pet.admin.health.left_alone == ["collector"]
         assert time.monotonic() - began < 8
 
 

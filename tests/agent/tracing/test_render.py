@@ -135,7 +135,7 @@ async def test_candidates_are_a_table_that_says_why_each_was_left_out(pet_at, fi
     pet = await pet_at(first_way, history_messages=1)
     at = pet.clock()
     told = [{"author": "ana", "text": f"Boat {n} is red", "sent_at": at.isoformat()} for n in range(9)]
-    await pet.import_messages(told, user="ana")
+    await pet.conversations.import_messages(told, user="ana")
     server.script(Call("search_memories", {"query": "red boat", "limit": 2}), answer("Red."))
 
     await pet.respond("tell me", user="ana")

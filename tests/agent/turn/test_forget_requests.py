@@ -39,13 +39,13 @@ async def test_a_person_is_shown_what_they_may_mean_and_it_stays_until_they_conf
     reply = await pet.respond("Please forget that I plan to quit", user="ben")
 
     assert contents(reply.forget) == [("memory", PLAN)], "its message goes with it"
-    assert {memory.content for memory in await pet.memories(user="ben")} == {PLAN, "Ben has a red boat"}
+    assert {memory.content for memory in await pet.memories.list(user="ben")} == {PLAN, "Ben has a red boat"}
 
-    taken = await pet.forget(reply.forget or (), user="ben")
+    taken = await pet.memories.forget_confirmed(reply.forget or (), user="ben")
 
     [receipt] = taken
     assert (receipt.content, receipt.messages) == (PLAN, 2), "with the message that asked"
-    assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben has a red boat"]
+    assert [memory.content for memory in await pet.memories.list(user="ben")] == ["Ben has a red boat"]
     assert not [hit for hit in await pet.search_memories("quit job", user="ben") if "quit" in hit.content]
 
 
@@ -59,7 +59,7 @@ async def test_a_message_is_offered_where_no_fact_was_made_of_it(
     reply = await pet.respond("forget my PIN, please", user="ben")
 
     assert contents(reply.forget) == [("message", "my PIN is 4711")]
-    await pet.forget(reply.forget or (), user="ben")
+    await pet.memories.forget_confirmed(reply.forget or (), user="ben")
     assert "4711" not in str(await pet.search_memories("my PIN", user="ben"))
 
 
@@ -76,9 +76,9 @@ async def test_neither_questions_nor_earlier_requests_are_offered_and_the_reques
     reply = await pet.respond(request, user="ben")
 
     assert contents(reply.forget) == [("message", "I do plan to quit my job.")]
-    [receipt] = await pet.forget(reply.forget or (), user="ben")
+    [receipt] = await pet.memories.forget_confirmed(reply.forget or (), user="ben")
     assert (receipt.content, receipt.messages) == ("I do plan to quit my job.", 4)
-    assert "quit" not in str(await pet.messages(user="ben"))
+    assert "quit" not in str(await pet.conversations.messages(user="ben"))
 
 
 async def test_the_name_of_the_person_alone_makes_no_candidate(
@@ -101,15 +101,15 @@ async def test_what_contains_all_words_is_sure_and_leaves_the_rest_out(
     for content in (PLAN, "Ben plans to quit in spring", "Ben has a red boat"):
         await pet.remember(content, user="ben")
 
-    sure = await pet.find_to_forget("that I plan to quit my job", user="ben")
-    unsure = await pet.find_to_forget("quit smoking", user="ben")
+    sure = await pet.memories.find_to_forget("that I plan to quit my job", user="ben")
+    unsure = await pet.memories.find_to_forget("quit smoking", user="ben")
 
     assert [(one.content, one.sure) for one in sure] == [(PLAN, True)]
     assert {(one.content, one.sure) for one in unsure} == {
         (PLAN, False),
         ("Ben plans to quit in spring", False),
     }
-    assert await pet.find_to_forget("zebra", user="ben") == ()
+    assert await pet.memories.find_to_forget("zebra", user="ben") == ()
 
 
 async def test_only_what_this_person_told_and_may_read_here_is_offered(
@@ -143,7 +143,7 @@ async def test_what_is_to_be_forgotten_is_not_remembered_from_the_request(
     server.script(asks(PLAN, memories=("Ben no longer plans to quit his job", "Ben likes tea")))
     reply = await pet.respond("Forget that I plan to quit my job; and I like tea", user="ben")
     await pet.settle()
-    assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben likes tea"]
+    assert [memory.content for memory in await pet.memories.list(user="ben")] == ["Ben likes tea"]
     assert reply.forget == ()
 
 
@@ -155,7 +155,7 @@ async def test_what_was_told_beside_the_request_stays_known(pet_at, first_way, s
     reply = await pet.respond("Forget the thing about my job. I work at Acme now.", user="ben")
     await pet.settle()
 
-    await pet.forget(reply.forget or (), user="ben")
+    await pet.memories.forget_confirmed(reply.forget or (), user="ben")
 
-    assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben works at Acme"]
-    assert "thing about my job" not in str(await pet.messages(user="ben"))
+    assert [memory.content for memory in await pet.memories.list(user="ben")] == ["Ben works at Acme"]
+    assert "thing about my job" not in str(await pet.conversations.messages(user="ben"))

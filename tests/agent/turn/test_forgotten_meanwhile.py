@@ -28,17 +28,17 @@ TOLD = {"message": "It is 4711.", "memories": [{"content": "Ana's PIN is short",
 
 
 async def forget_the_fact(pet: Companion) -> None:
-    [memory] = await pet.memories(user="ana")
-    await pet.delete_memory(memory.id, user="ana")
+    [memory] = await pet.memories.list(user="ana")
+    await pet.memories.forget(memory.id, user="ana")
 
 
 async def forget_the_message(pet: Companion) -> None:
-    [message] = [line for line in await pet.messages(user="ana") if line.text == PIN]
-    await pet.delete_message(message.id, user="ana")
+    [message] = [line for line in await pet.conversations.messages(user="ana") if line.text == PIN]
+    await pet.conversations.forget(message.id, user="ana")
 
 
 async def erase(pet: Companion) -> None:
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
 
 
 async def ask_meanwhile(pet: Companion, model: AnsweringModel, act: Forget, **where: Any) -> Any:
@@ -116,10 +116,10 @@ async def test_what_is_corrected_or_forgotten_elsewhere_costs_no_reply(open_pet:
     await pet.respond(PIN, user="ana", place="acme", settle=True)
 
     async def act(pet: Companion) -> None:
-        [memory] = await pet.memories(user="ana")
+        [memory] = await pet.memories.list(user="ana")
         await pet.remember("Ana's bank PIN is 4712", user="ana", place="acme", replaces=memory.id)
         other = await pet.remember("Ana skis", user="ana")
-        await pet.delete_memory(str(other.id), user="ana")
+        await pet.memories.forget(str(other.id), user="ana")
 
     reply = await ask_meanwhile(pet, model, act, user="ben", place="acme")
     assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": "It is 4711."}]
@@ -131,13 +131,13 @@ async def test_what_an_undo_brings_back_costs_no_reply(open_pet: OpenPet, clock:
     pet = await open_pet(given=model, looking_back=looking_back, history_messages=1)
     await pet.respond(PIN, user="ana", place="acme", settle=True)
     await pet.respond("Nice weather", user="ben", place="acme", settle=True)
-    [memory] = await pet.memories(user="ana")
-    receipt = await pet.delete_memory(memory.id, user="ana")
+    [memory] = await pet.memories.list(user="ana")
+    receipt = await pet.memories.forget(memory.id, user="ana")
     await pet.settle()
 
     async def undo_later(pet: Companion) -> None:
         clock.advance(seconds=1)
-        await pet.undo_forget(str(receipt.undo_id), user="ana")
+        await pet.memories.undo_forget(str(receipt.undo_id), user="ana")
 
     reply = await ask_meanwhile(pet, model, undo_later, user="ben", place="acme")
     assert "the weather" in model.systems[-1]
@@ -159,4 +159,4 @@ async def test_a_reply_that_found_what_everybody_knew_waits_for_its_forgetting(
         _, waiting = await asyncio.wait([turn], timeout=0.3)
     await turn
     assert waiting, "the reply is stored after the forgetting"
-    assert "4711" not in str(await pet.messages(user="ben"))
+    assert "4711" not in str(await pet.conversations.messages(user="ben"))

@@ -127,7 +127,7 @@ async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(
     await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
     said = {"author": "Bob", "sent_at": "2025-05-01T10:00:00Z"}
     asked = said | {"text": "What about Ana's shoulder, is it any better since?"}
-    await pet.import_messages(
+    await pet.conversations.import_messages(
         [asked, said | {"text": "No", "author": "Ana"}], user="ana", conversation="earlier"
     )
     server.script([SEARCH, SEARCH], answer("It was the rowing."))
@@ -147,13 +147,13 @@ async def test_a_model_that_never_answers_has_what_it_found_quoted(
 ) -> None:
     pet = await pet_at(way, max_turns=2)
     await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
-    await pet.import_messages(
+    await pet.conversations.import_messages(
         [{"author": "Bob", "text": "The green boat has new oars", "sent_at": "2025-05-01T10:00:00Z"}],
         user="ana",
         conversation="earlier",
     )
     (tmp_path / "health.md").write_text("# Arms\n\nA shoulder rests for a week.")
-    await pet.add_knowledge([tmp_path / "health.md"])
+    await pet.documents.add_files([tmp_path / "health.md"])
     tools = [
         Call("search_memories", {"query": "shoulder, boat"}),
         Call("search_knowledge", {"query": "arms"}),
@@ -211,10 +211,10 @@ async def test_without_memory_nothing_is_read_and_nothing_is_kept(
     assert reply.message == "No idea."
     assert "rowing" not in server.asked[1].text
     assert (reply.given, reply.found) == ((), ())
-    assert [memory.content for memory in await pet.memories(user="ana")] == [
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == [
         "Ana hurt a shoulder while rowing"
     ]
-    assert (await pet.services.statistics.totals())["messages"] == 0
+    assert (await pet.admin.statistics.totals())["messages"] == 0
 
 
 async def test_a_setting_limits_the_facts_of_the_prompt(
@@ -303,8 +303,8 @@ async def test_what_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answ
 
     (await pet.runtime()).worker._stopped = False
     await pet.settle()
-    stored = [memory.content for memory in await pet.memories(user="ana")]
-    tasks = await pet.services.tasks.list("ana", Place())
+    stored = [memory.content for memory in await pet.memories.list(user="ana")]
+    tasks = await pet.components.tasks.list("ana", Place())
     stored += [f"{task.description}, {task.due:%d %B}" for task in tasks if task.due]
     assert stored == ["Ana lives in Lyon" if told is FACT else "water the plants, 01 May"]
 
@@ -372,7 +372,7 @@ async def test_with_settle_the_reply_tells_what_became_of_its_memories(
     ]
     assert reply.memories[1].expires_at == clock() + timedelta(days=14)
     assert reply.memories[2].expires_at is None, "an unreadable ttl loses nothing"
-    listed = {memory.content: memory for memory in await pet.memories(user="ana")}
+    listed = {memory.content: memory for memory in await pet.memories.list(user="ana")}
     assert listed.keys() == {"Ana lives in Lyon", "Ana works as a baker", "Ana has a cat called Miso"}
     assert listed["Ana works as a baker"].message_id is not None
 
@@ -393,8 +393,8 @@ async def test_where_a_model_rules_a_new_state_of_things_supersedes_the_old(
 
     [decision] = second.memories
     assert (decision.action, decision.target_id) == ("replace", first.memories[0].id)
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana lives in Paris"]
-    [step] = await pet.history(decision.id, user="ana")
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana lives in Paris"]
+    [step] = await pet.memories.history(decision.id, user="ana")
     assert (step.old_content, step.new_content) == ("Ana lives in Lyon", "Ana lives in Paris")
 
 
@@ -599,7 +599,7 @@ async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(
         await pet.respond(f"Story {number:04}", user="ana", settle=True)
 
     lengths = [len(json.dumps(asked.json)) for asked in server.asked]
-    assert len(await pet.memories(user="ana")) == turns
+    assert len(await pet.memories.list(user="ana")) == turns
     assert max(lengths[20:]) <= lengths[19], "the facts that go with it are few, and no others come"
 
 
@@ -608,7 +608,7 @@ async def test_passages_that_stand_in_the_prompt_are_not_brought_again(
 ) -> None:
     (tmp_path / "tea.md").write_text("# Tea\n\nSencha is steeped for two minutes.\n")
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", knowledge_first=True)
-    await pet.add_knowledge(tmp_path)
+    await pet.documents.add_files(tmp_path)
     server.script(Call("search_knowledge", {"query": "sencha steeped"}), answer("Two minutes."))
 
     await pet.respond("how long is sencha steeped?", user="ana")

@@ -87,7 +87,7 @@ class DiscordBot(discord.AutoShardedClient):
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
-            send = reminder_sender(self.pet.services.places, ROOT, reminder_post(self))
+            send = reminder_sender(self.pet.people.places, ROOT, reminder_post(self))
             self._unregister = self.pet.reminders.register(user_name(""), send)
         log.info("on Discord as %s, in %d servers", self.user, len(self.guilds))
 
@@ -128,7 +128,7 @@ class DiscordBot(discord.AutoShardedClient):
             return
         if (place := await self._place(message)) is None:
             return
-        listening = await self.pet.services.places.listening(place)
+        listening = await self.pet.people.places.listening(place)
         addressed, to_others = is_addressed(message, self.user), is_to_others(message)
         if not should_answer(listening, addressed=addressed, to_others=to_others):
             return

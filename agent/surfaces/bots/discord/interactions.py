@@ -100,7 +100,9 @@ async def is_first(interaction: discord.Interaction) -> bool:
     """Return whether no other process answers this. Without the database nobody knows, and all may try."""
     pet: Companion = interaction.client.pet  # type: ignore[attr-defined]
     try:
-        return await pet.services.deliveries.first("discord", f"interaction {interaction.id}", pet.clock())
+        return await pet.conversations.deliveries.first(
+            "discord", f"interaction {interaction.id}", pet.clock()
+        )
     except FAULTS as error:
         log.warning("another process may answer interaction %s too: %s", interaction.id, error)
         return True

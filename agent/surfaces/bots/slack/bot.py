@@ -61,7 +61,7 @@ class SlackBot:
         if deleted := deleted_message(event, team):
             await self.conversations.deleted(deleted)
         if message is not None:
-            listening = await self.pet.services.places.listening(message.place)
+            listening = await self.pet.people.places.listening(message.place)
             if await self._should_answer(message, listening):
                 if not message.thread and (message.private or listening != "everything"):
                     message = replace(message, thread=message.ts)
@@ -79,7 +79,7 @@ class SlackBot:
         there. After the words of others, people talk to each other."""
         addressed = message.private or message.mention
         if message.conversation and listening == "mentions" and not (addressed or message.to_others):
-            transcripts = self.pet.services.transcripts
+            transcripts = self.pet.conversations
             spoke = message.follows_bot or await transcripts.exists(
                 message.conversation, user=message.author, place=message.place
             )

@@ -99,7 +99,7 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
             await leaving.enter_async_context(_by_socket(bot))
             where = f"{name}, in Socket Mode"
         team = str(me.get("team_id"))
-        send = reminder_sender(bot.pet.services.places, Place(("slack", team)), reminder_post(bot.client))
+        send = reminder_sender(bot.pet.people.places, Place(("slack", team)), reminder_post(bot.client))
         leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
         yield where
 

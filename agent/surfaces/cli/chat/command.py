@@ -142,7 +142,7 @@ async def _forget(
 ) -> None:
     """Forget what the answer names, and print the receipts."""
     confirmed = chosen(answer, asked)
-    receipts = await pet.forget(confirmed, user=user, place=place) if confirmed else []
+    receipts = await pet.memories.forget_confirmed(confirmed, user=user, place=place) if confirmed else []
     if json:
         print(json_text({"forgotten": [forgotten_json(receipt) for receipt in receipts]}), flush=True)
     else:

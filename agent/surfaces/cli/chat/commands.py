@@ -10,7 +10,6 @@ from agent.errors import BadInput
 from agent.surfaces.cli.chat.forget import ask, print_receipts
 from agent.surfaces.cli.output import MEMORY_COLUMNS, memory_row, print_table
 from agent.surfaces.cli.people import TASK_COLUMNS, print_context, task_row, zone_of
-from memory.audience import PRIVATE
 from memory.records import ForgetCandidate
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class ChatCommands:
             hits = await self.pet.search_memories(words, user=self.user, place=self.place)
             found = [hit.memory for hit in hits if hit.memory]
         else:
-            found = await self.pet.memories(user=self.user, place=self.place, limit=SHOWN)
+            found = await self.pet.memories.list(user=self.user, place=self.place, limit=SHOWN)
         if found:
             print_table(MEMORY_COLUMNS, map(memory_row, found))
         else:
@@ -75,11 +74,11 @@ class ChatCommands:
             print("(Say what: /forget the name of my boss)")
             return
         at: dict[str, Any] = {"user": self.user, "place": self.place}
-        if chosen := await self.ask(await self.pet.find_to_forget(words, **at)):
-            print_receipts(await self.pet.forget(chosen, **at))
+        if chosen := await self.ask(await self.pet.memories.find_to_forget(words, **at)):
+            print_receipts(await self.pet.memories.forget_confirmed(chosen, **at))
 
     async def tasks(self, _: str) -> None:
-        found = await self.pet.services.tasks.list(self.user, PRIVATE)
+        found = await self.pet.tasks.list(user=self.user)
         zone = await zone_of(self.pet, self.user)
         if found:
             print_table(TASK_COLUMNS, [task_row(task, zone) for task in found])
@@ -87,7 +86,7 @@ class ChatCommands:
             print("(There are no open tasks.)")
 
     async def context(self, _: str) -> None:
-        print_context(self.user, await self.pet.context(user=self.user, place=self.place))
+        print_context(self.user, await self.pet.people.context(user=self.user, place=self.place))
 
     async def trace(self, _: str) -> None:
         from agent.surfaces.cli.traces.lines import print_lines

@@ -57,7 +57,7 @@ def is_answer(line: str, candidates: "Sequence[ForgetCandidate]") -> bool:
 async def confirm_forget(pet: "Companion", reply: "Reply", user: str, place: str) -> None:
     """Show what the person may mean, ask, and forget what they confirm."""
     if reply.forget is not None and (confirmed := await ask(reply.forget)):
-        print_receipts(await pet.forget(confirmed, user=user, place=place))
+        print_receipts(await pet.memories.forget_confirmed(confirmed, user=user, place=place))
 
 
 async def ask(candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]":

@@ -61,13 +61,13 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
             part = next((name for kind, name in named.items() if isinstance(error, kind)), "settings")
             reason = error_line(error) or f"not open within {OPEN_TIMEOUT} s"
             return [Check(part, False, reason), *(one for one in left if one.name != part)], {}
-        health = pet.services.health
+        health = pet.admin.health
         counts: dict[str, int] = {}
 
         async def database() -> str:
             if damage := await health.damage():
                 raise StoreUnavailable(f"{health.database_location} is damaged; restore a copy: {damage[0]}")
-            counts.update(await pet.services.statistics.totals())
+            counts.update(await pet.admin.statistics.totals())
             if health.older:
                 raise StoreUnavailable(health.older)
             return f"{health.database_location}, sound"
@@ -86,14 +86,14 @@ async def _traces(pet: "Companion") -> list[Check]:
     """Traces are named only if they are off, or have a database of their own."""
     if not pet.settings.traces:
         return [Check("traces", None, "off")]
-    health = pet.services.health
+    health = pet.admin.health
     if not (location := health.traces_location):
         return []
     return [await _check("traces", health.traces_revision, lambda _: location)]
 
 
 async def _index(pet: "Companion", counts: dict[str, int]) -> str:
-    health = pet.services.health
+    health = pet.admin.health
     points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "embedded"
     counts["waiting for the index"] = waiting = await health.waiting_for_index()
     return f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
@@ -103,7 +103,7 @@ async def _work(pet: "Companion") -> str:
     """Raises MemoryFault with what to do where work was given up, or ends its process each time."""
     from memory.sql.jobs import SUSPECT
 
-    jobs = await pet.services.jobs.listed(pet.clock())
+    jobs = await pet.admin.jobs.listed(pet.clock())
     given_up = sum(job.state == "given up" for job in jobs)
     crashing = sum(job.crashes >= SUSPECT and job.state != "running" for job in jobs)
     if given_up:
@@ -114,7 +114,7 @@ async def _work(pet: "Companion") -> str:
         raise MemoryFault(
             f"{crashing} may be what ends the process; it is tried at most once an hour: `hachi jobs list`"
         )
-    waiting = await pet.services.upkeep_budget.waiting()
+    waiting = await pet.admin.upkeep_waiting()
     told = f"{len(jobs)} waiting" if jobs else "nothing waits"
     if not waiting.until:
         return told

@@ -25,7 +25,7 @@ async def list_jobs(
     given_up: Annotated[bool, typer.Option("--given-up", help="Only what is not tried any more.")] = False,
 ) -> Output:
     """List the work that is not done, oldest first."""
-    found = await pet.services.jobs.listed(pet.clock(), given_up=given_up)
+    found = await pet.admin.jobs.listed(pet.clock(), given_up=given_up)
     return table_of(found, COLUMNS, _row, empty="no work is given up" if given_up else "no work is waiting")
 
 
@@ -42,7 +42,7 @@ async def retry(
 ) -> Output:
     """Make work due now, as if it had never failed. A Hachi that runs takes it up within seconds, or else the
     next one that starts."""
-    jobs, now = pet.services.jobs, pet.clock()
+    jobs, now = pet.admin.jobs, pet.clock()
     chosen = [await jobs.named(id, now)] if id else await jobs.listed(now, given_up=True)
     done = await jobs.retry([job.id for job in chosen], now)
     return Output({"due": done}, lambda: say(f"{done} {'job is' if done == 1 else 'jobs are'} due now"))
@@ -54,14 +54,14 @@ async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
     """Delete a job. What it was to do is lost."""
     from memory.sql.jobs import FORGET_OUTSIDE
 
-    job = await pet.services.jobs.named(id, pet.clock())
+    job = await pet.admin.jobs.named(id, pet.clock())
     if job.kind == FORGET_OUTSIDE:
         raise BadInput(f"{short(job.id)} finishes a deletion; run `hachi jobs retry {short(job.id)}` instead")
     if job.state == "running":
         raise BadInput(f"{short(job.id)} is running; drop it when it has ended")
     if must_ask(yes, "dropped"):
         confirm(f"Drop {job.kind} of {job.user_id}? What it was to do is lost.", "dropped")
-    await pet.services.jobs.done(job.id)
+    await pet.admin.jobs.done(job.id)
     return Output({"dropped": job.id}, f"dropped {short(job.id)}: {job.kind} of {job.user_id}")
 
 

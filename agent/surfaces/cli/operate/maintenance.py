@@ -36,8 +36,8 @@ LABELS = {
 @with_companion
 async def stats(pet: "Companion", user: OneUser = None) -> Output:
     """Count memories, decisions and consolidations."""
-    found = await pet.services.statistics.memories(user)
-    figures = await pet.services.statistics.figures.totals(user)
+    found = await pet.admin.statistics.memories(user)
+    figures = await pet.admin.statistics.figures.totals(user)
     days = Counter(one.created_at.astimezone().date().isoformat() for one in found)
     counts = {
         "memories": len(found),
@@ -66,10 +66,12 @@ async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
     from memory.erasure.cleanup import CleanupItem
 
     if dry_run:
-        items = await pet.preview_purge()
+        items = await pet.admin.preview_purge()
     else:
-        items = [CleanupItem(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
-        await give_back(pet.services.maintenance)
+        items = [
+            CleanupItem(memory, "expired") for memory in await pet.admin.purge()
+        ] + await pet.admin.tidy()
+        await give_back(pet.admin)
     gone = [memory_json(one.memory) | {"reason": one.reason} for one in items]
     data = {"count": len(gone), "dry_run": dry_run, "memories": gone}
     return Output(data, lambda: _print_purged(items, "would be deleted" if dry_run else "deleted"))
@@ -87,8 +89,8 @@ def _print_purged(items: "list[CleanupItem]", done: str) -> None:
 async def reindex(pet: "Companion") -> None:
     """Rebuild the index from the database, which stays as it is."""
     with progress_bar() as bar:
-        task = bar.add_task("indexing", total=await pet.services.maintenance.rows_to_index())
-        done = await pet.reindex(lambda count: bar.advance(task, count))
+        task = bar.add_task("indexing", total=await pet.admin.rows_to_index())
+        done = await pet.admin.reindex(lambda count: bar.advance(task, count))
     say(f"the index is new: {done} entries are in it")
 
 
@@ -133,7 +135,7 @@ async def create(
 ) -> Output:
     """Make a key. It is shown once, and stored nowhere."""
     require(service != (user is not None), "give either --service, or --user NAME")
-    key, secret = await pet.services.keys.create(
+    key, secret = await pet.admin.keys.create(
         name, "service" if service else "user", user, admin, now=pet.clock()
     )
     return Output({"id": key.id, "key": secret} | asdict(key), lambda: _print_secret(secret, short(key.id)))
@@ -149,14 +151,14 @@ def _print_secret(secret: str, id: str) -> None:
 async def list_keys(pet: "Companion") -> Output:
     """List all keys, without their secrets."""
     empty = "there is no key yet; `hachi keys create NAME --user U` makes one"
-    return table_of(await pet.services.keys.all(), KEY_COLUMNS, _key_row, empty=empty)
+    return table_of(await pet.admin.keys.all(), KEY_COLUMNS, _key_row, empty=empty)
 
 
 @keys.command()
 @with_companion
 async def revoke(pet: "Companion", id: ShortId) -> None:
     """End a key, at once and for good."""
-    key = await pet.services.keys.revoke(id, pet.clock())
+    key = await pet.admin.keys.revoke(id, pet.clock())
     print(f"revoked {short(key.id)}: {key.name}")
 
 

@@ -36,9 +36,9 @@ async def export_memories(pet: "Companion", user: User, file: File = None, place
     """Write all that is kept of a person or a place, as JSON."""
     where = Place.parse(place)
     if where.private:
-        whole = await pet.export(user=user)
+        whole = await pet.conversations.export(user=user)
     else:
-        whole = await pet.services.exports.export_place(where, user=user)
+        whole = await pet.conversations.export_place(where, user=user)
     counts = f"{len(whole['memories'])} memories and {len(whole['messages'])} messages"
     write_output(file, f"{json_text(whole)}\n", f"{counts} are")
 
@@ -63,13 +63,13 @@ async def import_memories(
         parsed = parse_import(given, user=user)
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from error
-    others = pet.services.imports.others(parsed, user=user, place=place)
+    others = pet.conversations.others_in(parsed, user=user, place=place)
     if others and must_ask(yes, f"imported, since it speaks for {', '.join(map(plain, others))}"):
         confirm(f"It speaks for {', '.join(map(plain, others))}. Store it as theirs?", "imported")
     messages, memories = len(parsed.messages), parsed.count
     with progress_bar() as bar:
         task = bar.add_task("importing", total=messages + memories)
-        new = await pet.services.imports.store(
+        new = await pet.conversations.import_(
             parsed,
             user=user,
             place=place,
@@ -98,10 +98,10 @@ async def erase(
 ) -> Output:
     """Erase a person: all that is theirs, everywhere, for good. Exit 1 if something is left."""
     if must_ask(yes, "erased"):
-        found = await pet.preview_erase(user=user)
+        found = await pet.people.preview_erase(user=user)
         print_table(("what", "how much"), [(kind, str(count)) for kind, count in found.items()])
         confirm(f"Erase all of this of {plain(user)} for good?", "erased")
-    receipt = await pet.erase(user=user)
+    receipt = await pet.people.erase(user=user)
     return Output(receipt.to_json(), lambda: _print_receipt(receipt), code=0 if receipt.verified else 1)
 
 

@@ -165,7 +165,7 @@ async def _serve(
     loopback = is_loopback(host)
     with listening(host, port, option) as listener:
         async with session.companion(upkeep=upkeep) as pet:
-            protected = await pet.services.keys.exist()
+            protected = await pet.admin.keys.exist()
             if not (protected or loopback):
                 raise BadInput(
                     f"{host} can be reached by others, and there is no key yet; make one first: "

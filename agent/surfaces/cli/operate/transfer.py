@@ -105,8 +105,8 @@ async def _index(settings: "Settings", database_url: str, qdrant_url: str) -> No
     moved = {"database_url": SecretStr(database_url), "traces_url": None, "qdrant_url": qdrant_url}
     async with Companion.open(settings.model_copy(update=moved), upkeep=False) as pet:
         with progress_bar() as bar:
-            task = bar.add_task("indexing", total=await pet.services.maintenance.rows_to_index())
-            await pet.reindex(lambda count: bar.advance(task, count))
+            task = bar.add_task("indexing", total=await pet.admin.rows_to_index())
+            await pet.admin.reindex(lambda count: bar.advance(task, count))
 
 
 def _next_steps(where: str, qdrant: str | None, had_traces: bool) -> str:

@@ -6,7 +6,7 @@ versions, and a channel, where several people talk, with `channel:`.
 
 from dataclasses import dataclass
 
-from agent.services.transcripts import chat_of, conversation_id
+from agent.services.conversations import chat_of, conversation_id
 from agent.surfaces.http.authentication import Caller
 from agent.surfaces.http.errors import forbidden
 from memory.audience import PRIVATE, Place

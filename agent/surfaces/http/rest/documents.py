@@ -103,7 +103,7 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
     @router.get("")
     async def documents(owner: Read, pet: Pet) -> list[Document]:
         """List the documents that can be searched, everybody's too, by name."""
-        return await pet.knowledge.documents(owner.audience)
+        return await pet.documents.library.documents(owner.audience)
 
     @router.get("/search")
     async def search(
@@ -115,7 +115,7 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
         limit: Annotated[int, Query(ge=1, le=50)] = 5,
     ) -> list[Chunk]:
         """Search for passages. The best match comes first."""
-        return await pet.knowledge.search(storable(query), owner.audience, limit)
+        return await pet.documents.library.search(storable(query), owner.audience, limit)
 
     @router.post("", status_code=201, responses=ADDED)
     async def add(owner: Write, given: NewDocument, pet: Pet, response: Response) -> AddedDocument:
@@ -132,10 +132,10 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
     async def remove(owner: Write, id: Annotated[str, Path(pattern="^[0-9a-f-]{36}$")], pet: Pet) -> None:
         """Remove a document of this owner."""
         key = owner_of_documents(owner.user, owner.place)
-        readable = await pet.knowledge.documents(owner.audience)
+        readable = await pet.documents.library.documents(owner.audience)
         if not any(document.id == id and document.owner == key for document in readable):
             raise not_found("document")
-        await pet.remove_knowledge(id, user=owner.user, place=owner.place)
+        await pet.documents.remove(id, user=owner.user, place=owner.place)
 
     return router
 
@@ -143,7 +143,7 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
 async def _store(
     pet: Companion, owner: Owner, name: str, content: str | bytes, response: Response
 ) -> AddedDocument:
-    stored = await pet.add_document(name, content, user=owner.user, place=owner.place)
+    stored = await pet.documents.add(name, content, user=owner.user, place=owner.place)
     response.status_code = 201 if stored.action == "added" else 200
     return AddedDocument(**asdict(stored.document), action=stored.action)
 

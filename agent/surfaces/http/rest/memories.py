@@ -91,7 +91,7 @@ class Session:
 async def _session(sessionId: str, caller: Authenticated, pet: Pet) -> Session:
     """Return the caller's session; for a service that names no user, that of the only possible one. Raises
     the same ApiError for somebody else's session as for one that does not exist."""
-    sessions = pet.services.transcripts
+    sessions = pet.conversations
     if len(sessionId) <= MAX_SESSION and sessionId.isprintable():
         user = caller.user or await sessions.only_user(sessionId)
         if user == sessionId:
@@ -109,9 +109,9 @@ async def list_memories(session: InSession, pet: Pet, limit: Limit = 1000) -> li
     """List the memories of the session, newest first: those that were stated in the conversation or added
     to it; of a person, all that they may read in private."""
     if session.conversation is None:
-        found = await pet.memories(user=session.user, limit=limit)
+        found = await pet.memories.list(user=session.user, limit=limit)
     else:
-        learned_in = pet.services.transcripts.learned_in
+        learned_in = pet.conversations.learned_in
         found = await learned_in(session.conversation, user=session.user, limit=limit)
     return [_session_memory(session, memory) for memory in found]
 
@@ -125,14 +125,14 @@ async def add_memory(session: InSession, given: NewMemory, pet: Pet, response: R
         response.status_code = 200
     memory = await stored_memory(pet, decision, session.user)
     if session.conversation:
-        await pet.services.transcripts.give(session.conversation, memory.id)
+        await pet.conversations.give(session.conversation, memory.id)
     return _session_memory(session, memory)
 
 
 async def _find(session: InSession, memoryId: str, pet: Pet) -> Memory:
     """Return a memory of the session. Raises ApiError."""
     memory = await find_memory(pet, memoryId, session.user)
-    learned_in, here = pet.services.transcripts.learned_in, session.conversation
+    learned_in, here = pet.conversations.learned_in, session.conversation
     if here and not await learned_in(here, user=session.user, id=memory.id):
         raise not_found("memory")
     return memory
@@ -151,7 +151,7 @@ async def get_memory(session: InSession, memory: Found) -> SessionMemory:
 async def delete_memory(session: InSession, memory: Found, pet: Pet) -> None:
     """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat
     it."""
-    await pet.delete_memory(memory.id, user=session.user)
+    await pet.memories.forget(memory.id, user=session.user)
 
 
 async def stored_memory(pet: Companion, decision: Decision, user: str) -> Memory:
@@ -168,9 +168,9 @@ async def find_memory(pet: Companion, id: str, user: str) -> Memory:
     while _ID.fullmatch(id) and id not in known:
         known.add(id)
         try:
-            return await pet.memory(id, user=user)
+            return await pet.memories.get(id, user=user)
         except NotFound:
-            steps = [step for step in await pet.history(id, user=user) if step.old_id.startswith(id)]
+            steps = [step for step in await pet.memories.history(id, user=user) if step.old_id.startswith(id)]
             id = steps[-1].new_id or "" if steps and steps[-1].reason == CORRECTED else ""
     raise not_found("memory")
 

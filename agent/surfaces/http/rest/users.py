@@ -9,7 +9,6 @@ from pydantic import Field
 from starlette.responses import Response
 
 from agent.errors import BadInput
-from agent.services.arguments import due_of
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.field_limits import Id
@@ -31,7 +30,7 @@ from agent.surfaces.records_json import (
     message_json,
     task_json,
 )
-from memory.audience import PRIVATE, Audience
+from memory.audience import Audience
 from memory.records import Hit, MemoryType, MemoryUpdate, Task, TaskStatus, memory_json
 from memory.search.excerpts import Excerpt, excerpts
 from memory.sql.message_rows import Line
@@ -86,7 +85,7 @@ class Value(Strict):
 @router.get("/memories")
 async def memories(user: User, pet: Pet, limit: Limit = 1000) -> list[Json]:
     """List what is remembered, newest first."""
-    return [memory_json(memory) for memory in await pet.memories(user=user, limit=limit)]
+    return [memory_json(memory) for memory in await pet.memories.list(user=user, limit=limit)]
 
 
 @router.get("/memories/search")
@@ -135,27 +134,27 @@ async def update(user: User, id: str, given: Changed, pet: Pet) -> Json:
     """Replace a memory with a new wording. The old one stays in its history, and its id leads to the new
     one."""
     old = await find_memory(pet, id, user)
-    decision = await pet.update_memory(old.id, user=user, **given.model_dump(exclude_none=True))
+    decision = await pet.memories.update(old.id, user=user, **given.model_dump(exclude_none=True))
     return memory_json(await stored_memory(pet, decision, user))
 
 
 @router.delete("/memories/{id}", status_code=204)
 async def delete(user: User, id: str, pet: Pet) -> None:
     """Forget a memory, as `POST …/forget` does, with an empty response."""
-    await pet.delete_memory((await find_memory(pet, id, user)).id, user=user)
+    await pet.memories.forget((await find_memory(pet, id, user)).id, user=user)
 
 
 @router.post("/memories/{id}/forget")
 async def forget(user: User, id: str, pet: Pet) -> Json:
     """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat it.
     The response says what was taken; its `undo_id` brings it back until `undo_until`."""
-    return forgotten_json(await pet.delete_memory((await find_memory(pet, id, user)).id, user=user))
+    return forgotten_json(await pet.memories.forget((await find_memory(pet, id, user)).id, user=user))
 
 
 @router.post("/forgotten/{id}/undo")
 async def undo_forget(user: User, id: MessageId, pet: Pet) -> Json:
     """Bring back what was forgotten, while it can be brought back."""
-    return forgotten_json(await pet.undo_forget(id, user=user))
+    return forgotten_json(await pet.memories.undo_forget(id, user=user))
 
 
 @router.get("/messages")
@@ -166,32 +165,32 @@ async def messages(
     before: Annotated[MessageId | None, Query(description="only older ones than this message")] = None,
 ) -> list[Json]:
     """List what was said and answered, newest first. A forgotten message has no text."""
-    found = await pet.messages(user=user, limit=limit, before=before)
+    found = await pet.conversations.messages(user=user, limit=limit, before=before)
     return [message_json(message) for message in found]
 
 
 @router.delete("/messages/{id}")
 async def delete_message(user: User, id: MessageId, pet: Pet) -> Json:
     """Forget one of the person's messages, the reply to it, and the memories that rest on it alone."""
-    return forgotten_json(await pet.delete_message(id, user=user))
+    return forgotten_json(await pet.conversations.forget(id, user=user))
 
 
 @router.get("/memories/{id}/history")
 async def history(user: User, id: str, pet: Pet) -> list[MemoryUpdate]:
     """List what replaced what, when and why, oldest first."""
-    return await pet.history((await find_memory(pet, id, user)).id, user=user)
+    return await pet.memories.history((await find_memory(pet, id, user)).id, user=user)
 
 
 @router.post("/memories/{id}/undo")
 async def undo(user: User, id: str, pet: Pet) -> MemoryUpdate:
     """Undo the last replacement. The replaced memory is active again."""
-    return await pet.undo((await find_memory(pet, id, user)).id, user=user)
+    return await pet.memories.undo((await find_memory(pet, id, user)).id, user=user)
 
 
 @router.get("/tasks")
 async def tasks(user: User, pet: Pet, all: bool = False) -> list[Task]:
     """List the open tasks, newest first; with `all` the finished ones too."""
-    return await pet.services.tasks.list(user, PRIVATE, done=all)
+    return await pet.tasks.list(user=user, done=all)
 
 
 @router.post("/tasks", status_code=201)
@@ -208,7 +207,7 @@ async def add_task(user: User, given: TaskChange, pet: Pet, response: Response) 
 @router.delete("/tasks/{id}", status_code=204)
 async def delete_task(user: User, id: TaskId, pet: Pet) -> None:
     """Delete a task, finished or not. What was said of it stays in the transcript."""
-    await pet.services.tasks.delete(user, id, place=PRIVATE)
+    await pet.tasks.forget(id, user=user)
 
 
 @router.patch("/tasks/{id}")
@@ -218,10 +217,8 @@ async def change_task(user: User, id: TaskId, given: TaskChange, pet: Pet) -> Js
 
 
 async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -> Json:
-    now = pet.clock()
-    due = due_of(given.due, (await pet.context(user=user)).zone, now)
-    change = await pet.services.tasks.update(
-        user, given.description, given.status, now=now, id=id, due=due, alike=False, place=PRIVATE
+    change = await pet.tasks.update(
+        given.description, user=user, status=given.status, id=id, due=given.due, alike=False
     )
     return task_json(change.task) | {"action": change.action}
 
@@ -229,7 +226,7 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -
 @router.get("/context")
 async def context(user: User, pet: Pet) -> Json:
     """Return the profile, the most important facts and the open tasks."""
-    return dict((await pet.context(user=user)).to_json())
+    return dict((await pet.people.context(user=user)).to_json())
 
 
 @router.put("/context/{field}")
@@ -237,23 +234,23 @@ async def set_context(user: User, field: str, given: Value, pet: Pet) -> Json:
     """Set a field such as `name`, `timezone`, `language` or `tone`, or add to a list such as `goals`."""
     if not given.value.strip():
         raise BadInput("value: empty; DELETE forgets the field")
-    return dict((await pet.set_context(field, given.value, user=user)).to_json())
+    return dict((await pet.people.set_context(field, given.value, user=user)).to_json())
 
 
 @router.delete("/context/{field}")
 async def forget_context(user: User, field: str, pet: Pet) -> Json:
     """Remove a field, or a whole list."""
-    return dict((await pet.set_context(field, "", user=user)).to_json())
+    return dict((await pet.people.set_context(field, "", user=user)).to_json())
 
 
 @router.get("/export")
 async def export(user: User, pet: Pet) -> Json:
     """Export all data of the person, as `hachi memories export` does."""
-    return await pet.export(user=user)
+    return await pet.conversations.export(user=user)
 
 
 @router.delete("")
 async def erase(request: Request, user: User, pet: Pet) -> Json:
     """Delete all data of the person. The response says what was deleted and what is left."""
     request.state.unnamed = True  # the audit's line stays, and names nobody
-    return (await pet.erase(user=user)).to_json()
+    return (await pet.people.erase(user=user)).to_json()

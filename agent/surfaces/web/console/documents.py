@@ -21,8 +21,8 @@ async def overview(request: Request) -> HTMLResponse:
         request,
         "console/documents.html",
         text=text,
-        passages=await pet.search_knowledge(text, user=user) if text else [],
-        documents=await pet.knowledge_documents(user=user),
+        passages=await pet.documents.search(text, user=user) if text else [],
+        documents=await pet.documents.list(user=user),
         own=user_key(user),
     )
 
@@ -32,12 +32,12 @@ async def add(request: Request) -> Response:
     """Keep a text as a document of the person's own."""
     pet: Companion = request.app.state.pet
     name, content = await field_of(request, "name"), await field_of(request, "content")
-    await pet.add_document(name if "." in name else f"{name}.md", content, user=person_of(request))
+    await pet.documents.add(name if "." in name else f"{name}.md", content, user=person_of(request))
     return RedirectResponse("/documents", 303)
 
 
 @router.post("/{id}/remove")
 async def remove(request: Request, id: str) -> Response:
     pet: Companion = request.app.state.pet
-    await pet.remove_knowledge(id, user=person_of(request))
+    await pet.documents.remove(id, user=person_of(request))
     return RedirectResponse("/documents", 303)

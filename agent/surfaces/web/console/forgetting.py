@@ -18,14 +18,14 @@ router = APIRouter()
 @router.post("/memories/{id}/forget")
 async def forget_fact(request: Request, id: str) -> HTMLResponse:
     pet: Companion = request.app.state.pet
-    return _told(request, [await pet.delete_memory(id, user=person_of(request))])
+    return _told(request, [await pet.memories.forget(id, user=person_of(request))])
 
 
 @router.post("/messages/{id}/forget")
 async def forget_message(request: Request, id: str) -> HTMLResponse:
     """Forget one of the person's messages."""
     pet: Companion = request.app.state.pet
-    return _told(request, [await pet.delete_message(id, user=person_of(request))])
+    return _told(request, [await pet.conversations.forget(id, user=person_of(request))])
 
 
 @router.post("/forget")
@@ -38,7 +38,7 @@ async def forget_chosen(request: Request) -> Response:
         for kind in kinds
         for id in form.get(kind, [])
     ]
-    receipts = await pet.forget(chosen, user=person_of(request))
+    receipts = await pet.memories.forget_confirmed(chosen, user=person_of(request))
     return _told(request, receipts) if receipts else RedirectResponse("/", 303)
 
 
@@ -46,7 +46,7 @@ async def forget_chosen(request: Request) -> Response:
 async def restore(request: Request) -> Response:
     """Bring back what was forgotten."""
     pet: Companion = request.app.state.pet
-    back = await pet.undo_forget(await field_of(request, "id"), user=person_of(request))
+    back = await pet.memories.undo_forget(await field_of(request, "id"), user=person_of(request))
     return RedirectResponse(f"/memories/{back.id}" if back.id else "/", 303)
 
 

@@ -25,8 +25,8 @@ async def overview(request: Request) -> HTMLResponse:
     pet, user = request.app.state.pet, person_of(request)
     text = request.query_params.get("text", "").strip()
     hits = await pet.search_memories(text, user=user, limit=FOUND) if text else []
-    newest = [] if text else await pet.memories(user=user, limit=SHOWN)
-    known = await pet.context(user=user)
+    newest = [] if text else await pet.memories.list(user=user, limit=SHOWN)
+    known = await pet.people.context(user=user)
     return page(
         request,
         "console/memories.html",
@@ -52,7 +52,7 @@ async def alias(request: Request) -> Response:
     """Remember another name of a person."""
     pet: Companion = request.app.state.pet
     person, other = await field_of(request, "person"), await field_of(request, "alias")
-    await pet.services.memories.name(person, other, user=person_of(request))
+    await pet.people.alias(person, other, user=person_of(request))
     return RedirectResponse("/memories", 303)
 
 
@@ -61,12 +61,12 @@ async def show(request: Request, id: str) -> Response:
     """One fact. The address of a replaced one leads to what replaced it."""
     pet, user = request.app.state.pet, person_of(request)
     try:
-        memory = await pet.memory(id, user=user)
+        memory = await pet.memories.get(id, user=user)
     except NotFound:
-        replacing = [step.new_id for step in await pet.history(id, user=user) if step.new_id]
+        replacing = [step.new_id for step in await pet.memories.history(id, user=user) if step.new_id]
         for newer in reversed(replacing):
             with suppress(NotFound):
-                return RedirectResponse(f"/memories/{(await pet.memory(newer, user=user)).id}", 303)
+                return RedirectResponse(f"/memories/{(await pet.memories.get(newer, user=user)).id}", 303)
         raise
     why = await why_remembered(pet, memory, user)
     return page(request, "console/memory.html", memory=memory, why=why)
@@ -77,7 +77,7 @@ async def correct(request: Request, id: str) -> Response:
     """Replace the fact by what the person writes."""
     pet: Companion = request.app.state.pet
     content = await field_of(request, "content")
-    decision = await pet.update_memory(id, content, user=person_of(request))
+    decision = await pet.memories.update(id, content, user=person_of(request))
     return RedirectResponse(f"/memories/{decision.id or id}", 303)
 
 
@@ -85,5 +85,5 @@ async def correct(request: Request, id: str) -> Response:
 async def undo(request: Request, id: str) -> Response:
     """Undo the last replacement: what was replaced holds again."""
     pet: Companion = request.app.state.pet
-    step = await pet.undo(id, user=person_of(request))
+    step = await pet.memories.undo(id, user=person_of(request))
     return RedirectResponse(f"/memories/{step.new_id}" if step.new_id else "/memories", 303)

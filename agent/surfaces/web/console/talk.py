@@ -43,7 +43,7 @@ async def say(request: Request) -> Response:
     """Take a turn: as a stream of JSON lines for the script, else as the page with the answer."""
     form = await form_of(request)
     text, pet, user = form.get("text", [""])[0].strip(), request.app.state.pet, person_of(request)
-    await pet.services.profiles.note_zone(form.get("zone", [""])[0], user=user)
+    await pet.people.note_zone(form.get("zone", [""])[0], user=user)
     if "stream" in form:
         return StreamingResponse(_answer(pet, user, text), media_type="application/x-ndjson")
     return await _page(request, await pet.respond(text, user=user) if text else None)
@@ -66,9 +66,9 @@ async def _page(request: Request, reply: Reply | None = None) -> HTMLResponse:
 async def _said(pet: Companion, user: str) -> dict[str, Any]:
     """The newest messages of the private conversation, oldest first, and what was learned from each."""
     conversation = TurnRequest("", user, pet.clock()).conversation_id
-    found = await pet.messages(user=user, limit=SHOWN)
+    found = await pet.conversations.messages(user=user, limit=SHOWN)
     learned = defaultdict(list)
-    for memory in await pet.memories(user=user, limit=LEARNED):
+    for memory in await pet.memories.list(user=user, limit=LEARNED):
         learned[memory.message_id].append(memory)
     shown = [message for message in reversed(found) if message.conversation_id == conversation]
     return {"messages": shown, "learned": learned}

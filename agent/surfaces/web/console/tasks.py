@@ -4,12 +4,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent.companion import Companion
-from agent.errors import BadInput
 from agent.surfaces.web.forms import field_of
 from agent.surfaces.web.templates import page
 from agent.surfaces.web.visits import person_of
-from memory.audience import PRIVATE
-from memory.people.due_dates import read_due
 from memory.records import TaskStatus
 
 router = APIRouter(prefix="/tasks")
@@ -20,7 +17,7 @@ async def overview(request: Request) -> HTMLResponse:
     """Open tasks, or with `all` finished ones too."""
     pet, user = request.app.state.pet, person_of(request)
     everything = "all" in request.query_params
-    found = await pet.services.tasks.list(user, PRIVATE, done=everything)
+    found = await pet.tasks.list(user=user, done=everything)
     return page(request, "console/tasks.html", tasks=found, everything=everything, now=pet.clock())
 
 
@@ -28,14 +25,10 @@ async def overview(request: Request) -> HTMLResponse:
 async def add(request: Request) -> Response:
     """Make a task, with a reminder where it is due at a time."""
     pet: Companion = request.app.state.pet
-    user, now = person_of(request), pet.clock()
+    user = person_of(request)
     description, due = await field_of(request, "description"), await field_of(request, "due")
-    await pet.services.profiles.note_zone(await field_of(request, "zone"), user=user)
-    try:
-        due_at = read_due(due, (await pet.context(user=user)).zone, now) if due else None
-    except ValueError as error:
-        raise BadInput(str(error)) from error
-    await pet.services.tasks.update(user, description, due=due_at, now=now, place=PRIVATE, alike=False)
+    await pet.people.note_zone(await field_of(request, "zone"), user=user)
+    await pet.tasks.update(description, user=user, due=due, alike=False)
     return RedirectResponse("/tasks", 303)
 
 
@@ -44,5 +37,5 @@ async def change(request: Request, id: str) -> Response:
     """Finish a task, or open it again."""
     pet: Companion = request.app.state.pet
     status: TaskStatus = "done" if await field_of(request, "status") == "done" else "open"
-    await pet.services.tasks.update(person_of(request), "", status, id=id, now=pet.clock(), place=PRIVATE)
+    await pet.tasks.update(user=person_of(request), id=id, status=status)
     return RedirectResponse("/tasks", 303)

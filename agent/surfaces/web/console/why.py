@@ -25,7 +25,7 @@ class Why:
 
 
 async def why_remembered(pet: Companion, memory: Memory, user: str) -> Why:
-    steps = await pet.history(memory.id, user=user)
+    steps = await pet.memories.history(memory.id, user=user)
     told = {step.old_id: await _own(pet, step.old_message_id, user) for step in steps}
     said = {id: message for id, message in told.items() if message}
     message = await _own(pet, memory.message_id, user)
@@ -44,7 +44,7 @@ async def turn_of(pet: Companion, message: str, user: str) -> Summary | None:
 async def _own(pet: Companion, id: str | None, user: str) -> Message | None:
     """The message, if it is the person's own and not forgotten."""
     try:
-        return await pet.services.transcripts.own(id, user=user) if id else None
+        return await pet.conversations.message(id, user=user) if id else None
     except NotFound:
         return None
 

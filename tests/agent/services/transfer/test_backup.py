@@ -50,7 +50,7 @@ async def test_what_was_backed_up_is_back_and_found(open_pet: OpenPet, home: Pat
 
     other = await open_pet(home=tmp_path / "other")
     assert [hit.content for hit in await other.search_memories("does Ana ski?", user="ana")] == ["Ana skis"]
-    assert [memory.content for memory in await other.memories(user="ana")] == ["Ana skis"]
+    assert [memory.content for memory in await other.memories.list(user="ana")] == ["Ana skis"]
     copies = sorted((tmp_path / "copy").iterdir())
     assert [path.name for path in copies] == ["decisions.jsonl", "hachi.db", MANIFEST]
     for path in (tmp_path / "copy", *copies, *(tmp_path / "other").glob("*.db")):

@@ -14,13 +14,13 @@ async def fill(pet: Companion, user: str) -> None:
     for said in (f"I am {user} and I ski", "my skis are red"):
         await pet.respond(said, user=user)
     await pet.respond("remind me to wax the skis tomorrow", user=user, place="acme/general")
-    await pet.import_messages(
+    await pet.conversations.import_messages(
         [{"author": user, "text": "once upon a time", "sent_at": pet.clock()}], user=user, conversation="old"
     )
     await pet.settle()
     old = await pet.remember(f"{user} lives in Paris", user=user)
-    await pet.update_memory(str(old.id), f"{user} lives in Lyon", user=user)
-    await pet.set_context("role", f"nurse {user}", user=user, place="acme/general")
+    await pet.memories.update(str(old.id), f"{user} lives in Lyon", user=user)
+    await pet.people.set_context("role", f"nurse {user}", user=user, place="acme/general")
 
 
 async def test_all_that_would_be_erased_is_in_it(open_pet: OpenPet, tmp_path: Path) -> None:
@@ -28,9 +28,9 @@ async def test_all_that_would_be_erased_is_in_it(open_pet: OpenPet, tmp_path: Pa
     await fill(pet, "ana")
     await fill(pet, "ben")
     (tmp_path / "paper.md").write_text("# Skis\n\nHow to wax them.")
-    await pet.add_knowledge([tmp_path / "paper.md"], user="ana")
+    await pet.documents.add_files([tmp_path / "paper.md"], user="ana")
 
-    whole = await pet.export(user="ana")
+    whole = await pet.conversations.export(user="ana")
 
     assert json.loads(json.dumps(whole)) == whole
     assert (whole["format"], whole["version"], whole["user"], whole["place"]) == (
@@ -55,13 +55,13 @@ async def test_all_that_would_be_erased_is_in_it(open_pet: OpenPet, tmp_path: Pa
 
 
 async def test_who_is_not_known_has_an_empty_one(open_pet: OpenPet) -> None:
-    whole = await (await open_pet()).export(user="nobody")
+    whole = await (await open_pet()).conversations.export(user="nobody")
     assert not any(value for value in whole.values() if isinstance(value, list))
 
 
 async def test_after_an_erasure_it_is_empty(open_pet: OpenPet) -> None:
     pet = await open_pet()
     await fill(pet, "ana")
-    await pet.erase(user="ana")
-    whole: dict[str, Any] = await pet.export(user="ana")
+    await pet.people.erase(user="ana")
+    whole: dict[str, Any] = await pet.conversations.export(user="ana")
     assert not any(value for value in whole.values() if isinstance(value, list))

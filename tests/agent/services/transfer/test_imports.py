@@ -63,6 +63,6 @@ async def test_many_memories_are_stored_in_batches(
     pet = await open_pet()
     done: list[int] = []
     parsed = parse_import(json.loads(json.dumps(EXPORT | {"memories": memories})), user="lea")
-    assert await pet.services.imports.store(parsed, user="lea", progress=done.append) == Imported(0, 60)
+    assert await pet.conversations.import_(parsed, user="lea", progress=done.append) == Imported(0, 60)
     assert sum(done) == 60
-    assert len(await pet.memories(user="lea")) == 60
+    assert len(await pet.memories.list(user="lea")) == 60

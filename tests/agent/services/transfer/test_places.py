@@ -27,7 +27,7 @@ async def talk(pet: Companion) -> dict[str, Any]:
     await pet.remember("The stairs are steep", user="ana", place=ACME)
     await pet.remember("Rex is also called Tiger", user="ana", place=ACME)
     await pet.remember("The bakery is closed", user="ana", place="acme")
-    exported: dict[str, Any] = await pet.services.exports.export_place(ACME, user="ana")
+    exported: dict[str, Any] = await pet.conversations.export_place(ACME, user="ana")
     return exported
 
 
@@ -35,14 +35,16 @@ async def bring(
     pet: Companion, given: Any, user: str = "operator", for_others: bool = True, **to: Any
 ) -> int:
     parsed = parse_import(json.loads(json.dumps(given)), user=user)
-    stored = await pet.services.imports.store(parsed, user=user, for_others=for_others, **to)
+    stored = await pet.conversations.import_(parsed, user=user, for_others=for_others, **to)
     return stored.memories
 
 
 async def state(pet: Companion) -> dict[str, Any]:
     """What the place and each of the two may read, and what the operator may."""
-    whole = await pet.services.exports.export_place(ACME, user="ana")
-    found = {user: {m.content for m in await pet.memories(user=user)} for user in ("ana", "ben", "operator")}
+    whole = await pet.conversations.export_place(ACME, user="ana")
+    found = {
+        user: {m.content for m in await pet.memories.list(user=user)} for user in ("ana", "ben", "operator")
+    }
     return {"place": (whole["memories"], whole["messages"]), **found}
 
 
@@ -81,10 +83,10 @@ async def test_after_an_import_each_person_can_be_erased(
     _, other, exported = both
     await bring(other, exported)
 
-    receipt = await other.erase(user=erased)
+    receipt = await other.people.erase(user=erased)
 
     assert receipt.verified
-    left = await other.services.exports.export_place(ACME, user=stays)
+    left = await other.conversations.export_place(ACME, user=stays)
     assert {message["user"] for message in left["messages"]} == {stays}
     assert {memory["user"] for memory in left["memories"]} == {stays}
     contents = {memory["content"] for memory in left["memories"]}
@@ -99,14 +101,14 @@ async def test_what_a_person_had_replaced_for_themselves_does_not_come_back(
     old = await pet.remember("Ana lives in Paris", user="ana", place=ACME)
     pet.clock.advance(hours=1)  # type: ignore[attr-defined]
     await pet.remember("Ana lives in Lyon", user="ana", replaces=old.id)
-    exported = await pet.services.exports.export_place(ACME, user="ben")
+    exported = await pet.conversations.export_place(ACME, user="ben")
 
     await bring(other, exported)
 
-    assert await other.memories(user="ana") == []
-    assert [m.content for m in await other.memories(user="ben", place=ACME)] == ["Ana lives in Paris"]
+    assert await other.memories.list(user="ana") == []
+    assert [m.content for m in await other.memories.list(user="ben", place=ACME)] == ["Ana lives in Paris"]
     await bring(pet, exported)
-    assert [m.content for m in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
+    assert [m.content for m in await pet.memories.list(user="ana")] == ["Ana lives in Lyon"]
 
 
 async def test_a_fact_that_the_place_knows_already_gains_an_owner(
@@ -117,7 +119,7 @@ async def test_a_fact_that_the_place_knows_already_gains_an_owner(
 
     await bring(other, exported)
 
-    [stairs] = [m for m in await other.memories(user="ana", place=ACME) if "stairs" in m.content]
+    [stairs] = [m for m in await other.memories.list(user="ana", place=ACME) if "stairs" in m.content]
     assert stairs.owners == {f"place:{ACME}", "user:ana", "user:ben"}
 
 
@@ -167,7 +169,7 @@ async def test_an_export_of_a_place_stays_in_that_place(open_pet: OpenPet) -> No
     with pytest.raises(
         BadInput, match=r"an export of acme/general, and cannot become beach; leave out --place"
     ):
-        await pet.services.imports.store(parsed, user="operator", place=Place(("beach",)))
+        await pet.conversations.import_(parsed, user="operator", place=Place(("beach",)))
 
 
 async def test_a_transcript_of_a_place_needs_to_say_whose_each_message_is(

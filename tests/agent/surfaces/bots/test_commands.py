@@ -78,8 +78,8 @@ async def test_long_lists_come_in_pages(pet: Companion, commands: Commands) -> N
 async def test_in_a_channel_nothing_private_is_shown(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana looks for another job", user=ANA)
     await pet.remember("Ana likes tea", user=ANA, place=GENERAL)
-    await pet.services.tasks.update(ANA, "write the application", now=pet.clock(), place=PRIVATE)
-    await pet.set_context("role", "nurse", user=ANA)
+    await pet.components.tasks.update(ANA, "write the application", now=pet.clock(), place=PRIVATE)
+    await pet.people.set_context("role", "nurse", user=ANA)
     assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana likes tea"]
     assert "job" not in str(await commands.run("memories", IN_GENERAL, "another job"))
     assert "No task" in (await commands.run("tasks", IN_GENERAL)).text
@@ -100,7 +100,7 @@ async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(pet
             assert isinstance(text, Answer)
             assert all(GONE in answer.text for answer in (*refused, text))
     assert isinstance(await commands.text_to_edit(IN_GENERAL, private), Answer)
-    assert len(await pet.memories(user=ANA)) == 2
+    assert len(await pet.memories.list(user=ANA)) == 2
 
 
 async def test_remember_keeps_a_fact_with_a_button_to_forget_it(pet: Companion, commands: Commands) -> None:
@@ -111,7 +111,7 @@ async def test_remember_keeps_a_fact_with_a_button_to_forget_it(pet: Companion, 
     again = await commands.run("remember", PRIVATELY, "ana lives in LYON!")
     assert "known word for word" in again.text
     assert "Forgotten" in (await press(commands, PRIVATELY, answer, "Forget")).text
-    assert await pet.memories(user=ANA) == []
+    assert await pet.memories.list(user=ANA) == []
 
 
 async def test_make_private_takes_a_memory_from_the_channel(pet: Companion, commands: Commands) -> None:
@@ -167,8 +167,8 @@ async def test_forget_takes_an_id_or_offers_a_choice(pet: Companion, commands: C
 
 async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Commands) -> None:
     due = datetime(2026, 11, 23, 8, tzinfo=UTC)
-    await pet.set_context("timezone", "Europe/Paris", user=ANA)
-    await pet.services.tasks.update(
+    await pet.people.set_context("timezone", "Europe/Paris", user=ANA)
+    await pet.components.tasks.update(
         ANA, "call the dentist", "in_progress", now=pet.clock(), due=due, place=PRIVATE
     )
     answer = await commands.run("tasks", PRIVATELY)
@@ -238,18 +238,18 @@ async def test_a_note_and_its_correction_stay_their_authors(pet, commands) -> No
     heard = await pet.respond(asked, user="chat:cyn", author="Cyn", place=GENERAL)
     assert "Ada told me" in heard.message
     assert "Cyn told me" not in heard.message
-    [memory] = await pet.memories(user="chat:ada", place=GENERAL)
+    [memory] = await pet.memories.list(user="chat:ada", place=GENERAL)
     assert memory.subjects == ("ada",)
     id = button(noted, "Edit").value
     await commands.edit(ADA_IN_GENERAL, id, "I prefer black tea")
     heard = await pet.respond(f"{asked} Black?", user="chat:cyn", author="Cyn", place=GENERAL)
     assert "Ada told me" in heard.message
-    [memory] = await pet.memories(user="chat:ada", place=GENERAL)
+    [memory] = await pet.memories.list(user="chat:ada", place=GENERAL)
     assert (memory.content, memory.subjects) == ("I prefer black tea", ("ada",))
 
 
 async def test_a_note_about_somebody_here_bears_on_them(pet, commands) -> None:
     await pet.respond("Hello there", user="chat:ben", author="Ben", place=GENERAL)
     await commands.run("remember", ADA_IN_GENERAL, "Ben prefers green tea")
-    [memory] = await pet.memories(user="chat:ada", place=GENERAL)
+    [memory] = await pet.memories.list(user="chat:ada", place=GENERAL)
     assert memory.subjects == ("ben",)

@@ -37,8 +37,8 @@ async def press(pet: Companion, answer: Answer, label: str, asker: Asker = PRIVA
 
 
 async def known(pet: Companion) -> str:
-    facts = [memory.content for memory in await pet.memories(user=ANA)]
-    return str([*facts, *(message.text for message in await pet.messages(user=ANA))])
+    facts = [memory.content for memory in await pet.memories.list(user=ANA)]
+    return str([*facts, *(message.text for message in await pet.conversations.messages(user=ANA))])
 
 
 async def test_what_a_person_confirms_is_forgotten_with_their_request_and_comes_back(pet: Companion) -> None:
@@ -71,12 +71,12 @@ async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion) -> None:
     gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
     assert [item.text for item in gone.items] == ["Citalopram makes Ana tired"]
     assert (await press(pet, gone, "Forget")).text == "Forgotten: Citalopram makes Ana tired"
-    assert await pet.memories(user=ANA) == []
+    assert await pet.memories.list(user=ANA) == []
 
 
 async def test_a_message_of_which_no_fact_was_made_is_forgotten_too(pet: Companion) -> None:
     await pet.respond("what is a PIN good for?", user=ANA)
-    [_, message] = await pet.messages(user=ANA)
+    [_, message] = await pet.conversations.messages(user=ANA)
     commands = Commands(pet)
     gone = await commands.press(PRIVATELY, "message", f"{message.id}.{message.id[:22]}")
     assert (gone.text, gone.note[:15]) == ("Forgotten: what is a PIN good for?", "Taken: 1 messag")

@@ -24,7 +24,7 @@ async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they
     pet: Companion, place: Place | None, open_: set[Place | None], delivered: list[tuple[Place | None, str]]
 ) -> None:
     message = {"author": "Ana", "text": "hello", "sent_at": pet.clock()}
-    await pet.import_messages([message], user=ANA, place=LAST)
+    await pet.conversations.import_messages([message], user=ANA, place=LAST)
     sent: list[tuple[Place | None, str]] = []
 
     async def post(user: str, where: Place | None, text: str) -> bool:
@@ -32,6 +32,6 @@ async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they
             sent.append((where, text))
         return where in open_
 
-    send = reminder_sender(pet.services.places, Place(("chat",)), post)
+    send = reminder_sender(pet.people.places, Place(("chat",)), post)
     assert await send(ANA, place, "call Lucie") is bool(delivered)
     assert sent == delivered

@@ -11,7 +11,7 @@ import pytest
 from command import process, stopping, until
 from scripted_server import Say
 
-from agent.companion import Companion
+from agent.services.memories import MemoryService
 from agent.surfaces.cli import main
 from agent.surfaces.cli.options import login
 from agent.surfaces.cli.session import error_line
@@ -101,7 +101,7 @@ def test_a_bug_is_one_line_with_its_traceback_in_the_log(hachi, home, monkeypatc
     async def breaks(*_, **__):
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr(Companion, "memories", breaks)
+    monkeypatch.setattr(MemoryService, "list", breaks)
     ran = hachi("memories", "list")
     assert ran.code == 1
     assert ran.complaint == (

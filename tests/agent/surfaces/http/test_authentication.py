@@ -38,7 +38,7 @@ def operations(site: Any) -> list[tuple[str, str]]:
 
 
 async def contents(site: Any, user: str) -> list[str]:
-    return [memory.content for memory in await site.pet.memories(user=user)]
+    return [memory.content for memory in await site.pet.memories.list(user=user)]
 
 
 async def test_no_operation_works_without_a_key_or_with_a_key_for_somebody_else(site: Any) -> None:
@@ -72,7 +72,7 @@ async def test_only_a_whole_active_key_in_its_own_header_is_accepted(site: Any) 
         assert (await site.client.get("/v1/models", headers=headers)).status_code == 401, headers
     assert (await site.client.get("/v1/models", params={"api_key": secret})).status_code == 401
     assert (await site.client.get("/v1/models", headers=right)).status_code == 200
-    await site.pet.services.keys.revoke(key.id, site.pet.clock())
+    await site.pet.admin.keys.revoke(key.id, site.pet.clock())
     assert (await site.client.get("/v1/models", headers=right)).status_code == 401
 
 
@@ -163,7 +163,7 @@ async def test_on_loopback_no_key_is_needed_until_one_was_made(serve: Serve) -> 
 
     key, _ = await site.key("ana")
     assert (await status(), await status("/metrics")) == (401, 401)
-    await site.pet.services.keys.revoke(key.id, site.pet.clock())
+    await site.pet.admin.keys.revoke(key.id, site.pet.clock())
     assert await status() == 401
 
 

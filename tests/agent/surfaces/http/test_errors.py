@@ -9,8 +9,8 @@ import memory.errors
 import memory.people.tasks
 import memory.sql.engine
 import memory.sql.keys
-from agent.companion import Companion
 from agent.errors import FAULTS, ModelUnavailable
+from agent.services.memories import MemoryService
 from agent.surfaces.http.errors import PUBLIC_MESSAGES, STATUS, fault_response
 from memory.errors import NotFound, StoreUnavailable
 
@@ -50,7 +50,7 @@ async def test_no_fault_escapes(site: Any, monkeypatch: pytest.MonkeyPatch) -> N
     async def failing(*_: Any, **__: Any) -> Any:
         raise coming.pop()
 
-    monkeypatch.setattr(Companion, "memories", failing)
+    monkeypatch.setattr(MemoryService, "list", failing)
     for kind in ALL:
         coming.append(made(kind))
         answer = await site.client.get("/api/users/ana/memories", headers=headers)

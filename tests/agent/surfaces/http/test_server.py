@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import BadInput
+from agent.services.conversations import ConversationService
 from agent.surfaces.http import server as http_server
 from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
 
@@ -145,10 +146,10 @@ async def test_a_client_that_reads_slowly_gets_all_of_it(site: Any, monkeypatch:
     monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.4)
     text = "I row. " * 600_000
 
-    async def export(**_: Any) -> Any:
+    async def export(*_: Any, **__: Any) -> Any:
         return {"text": text}
 
-    monkeypatch.setattr(site.pet, "export", export)
+    monkeypatch.setattr(ConversationService, "export", export)
     key = (await site.headers("ivy"))["authorization"].encode()
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)

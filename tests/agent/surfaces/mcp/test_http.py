@@ -28,7 +28,7 @@ async def test_the_key_decides_for_whom_the_tools_act(site: Any, mode: str) -> N
         assert await ben.knows() == []
         assert len((await anonymous.client.list_tools()).tools) == 9
         assert "header x-openwebui-user-id" in await anonymous.refused("get_recent_memories")
-    assert [memory.user_id for memory in await site.pet.memories(user=user)] == [user]
+    assert [memory.user_id for memory in await site.pet.memories.list(user=user)] == [user]
 
 
 async def test_without_a_key_of_its_own_a_request_is_refused(site: Any) -> None:

@@ -88,7 +88,7 @@ async def test_a_fault_is_told_in_full_only_to_an_operator_and_a_bug_only_in_the
         raise ZeroDivisionError("a slip")
 
     monkeypatch.setattr(shared.components.recall, "look", away)
-    monkeypatch.setattr(shared.services.tasks, "list", slips)
+    monkeypatch.setattr(shared.components.tasks, "list", slips)
     async with agent(shared, "ana") as ana, agent(shared, "ana", operator=True) as owner:
         told = await ana.refused("search_memories", query="boat")
         assert told == "searching is not possible just now; try again later"
@@ -100,7 +100,7 @@ async def test_a_fault_is_told_in_full_only_to_an_operator_and_a_bug_only_in_the
 
 
 async def test_what_is_known_of_the_person_is_a_resource(shared: Companion, agent: Any) -> None:
-    await shared.set_context("timezone", "Europe/Paris", user="ana")
+    await shared.people.set_context("timezone", "Europe/Paris", user="ana")
     async with agent(shared, "ana") as ana, agent(shared, "ben") as ben, agent(shared, None) as nobody:
         [offered] = (await ana.client.list_resources()).resources
         assert str(offered.uri) == "hachi://context"

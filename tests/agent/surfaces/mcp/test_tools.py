@@ -55,7 +55,7 @@ async def test_processes_on_one_home_find_what_each_has_remembered(
 
 async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, agent: Any) -> None:
     said = {"author": "ida", "text": "my locker code is 8315", "sent_at": shared.clock()}
-    await shared.import_messages([said], user="ida")
+    await shared.conversations.import_messages([said], user="ida")
     async with agent(shared, "ida") as ida:
         [found] = (await ida.call("search_memories", query="locker code"))["memories"]
         [id] = found["ids"]
@@ -70,7 +70,7 @@ async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, 
 
 async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages(shared, agent) -> None:
     said = {"author": "bea", "text": "the harbour " + "and so on " * 400, "sent_at": shared.clock()}
-    await shared.import_messages([said], user="bea")
+    await shared.conversations.import_messages([said], user="bea")
     async with agent(shared, "bea") as bea:
         [found] = (await bea.call("search_memories", query="harbour"))["memories"]
         assert (found["kind"], "subjects" in found) == ("messages", False)
@@ -90,8 +90,8 @@ async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages
 async def test_a_search_is_narrowed_by_day_author_and_kind_and_shows_what_was_answered(shared, agent) -> None:
     asked = {"author": "Kim", "text": "How long did you date Viktor?", "sent_at": "2025-05-01T10:00:00Z"}
     told = {"author": "cleo", "text": "Three years, until he left", "sent_at": "2025-05-01T10:01:00Z"}
-    await shared.import_messages([asked, told], user="cleo")
-    await shared.set_context("timezone", "Europe/Paris", user="cleo")
+    await shared.conversations.import_messages([asked, told], user="cleo")
+    await shared.people.set_context("timezone", "Europe/Paris", user="cleo")
     async with agent(shared, "cleo") as cleo:
         await cleo.call("remember", content="Viktor was Cleo's friend")
 
@@ -129,7 +129,7 @@ async def test_nothing_private_is_told_in_a_place(shared: Companion, agent: Any)
 
 
 async def test_tasks_are_made_changed_and_finished(shared: Companion, agent: Any) -> None:
-    await shared.set_context("timezone", "Europe/Paris", user="hal")
+    await shared.people.set_context("timezone", "Europe/Paris", user="hal")
     async with agent(shared, "hal") as hal:
         made = await hal.call("update_task", description="paint the boat", due="2026-11-27")
         assert made["action"] == "made"
@@ -150,7 +150,7 @@ async def test_tasks_are_made_changed_and_finished(shared: Companion, agent: Any
 
 async def test_a_persons_documents_are_searched_for_them_alone(shared, agent, tmp_path) -> None:
     (tmp_path / "travel.md").write_text("# Travel\n\n## Tickets\n\nThe office pays for train tickets.\n")
-    await shared.add_knowledge([tmp_path / "travel.md"], user="ivy")
+    await shared.documents.add_files([tmp_path / "travel.md"], user="ivy")
     question = "who pays for train tickets?"
     async with agent(shared, "ivy") as ivy, agent(shared, "ben") as ben:
         [passage] = (await ivy.call("search_knowledge", query=question))["passages"]

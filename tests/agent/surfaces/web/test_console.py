@@ -50,7 +50,7 @@ async def test_an_answer_comes_as_it_is_written(ana, pet):
     assert all(set(piece) == {"html"} for piece in pieces)
     for turn in (first["turn"], last["turn"]):
         assert "<strong>bees</strong> &amp; &lt;b&gt;wasps&lt;/b&gt;" in turn
-    [memory] = await pet.memories(user="ana")
+    [memory] = await pet.memories.list(user="ana")
     assert f"/memories/{memory.id}" in last["turn"]
     assert last["turn"].strip() in (await ana.get("/")).text
 
@@ -89,7 +89,7 @@ async def test_a_failed_turn_is_told_in_the_stream(ana, pet, monkeypatch):
 
 async def test_a_fact_shows_why_it_is_there(ana, pet):
     await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
-    [memory] = await pet.memories(user="ana")
+    [memory] = await pet.memories.list(user="ana")
     page = text_of(await ana.get(f"/memories/{memory.id}"))
     assert "You said this on" in page
     assert "What was decided: added, since nothing like it was known." in page
@@ -98,7 +98,7 @@ async def test_a_fact_shows_why_it_is_there(ana, pet):
 
 async def test_a_fact_is_corrected_and_the_correction_undone(ana, pet):
     await ana.post("/memories", data={"content": "Ana lives in Lyon"})
-    [memory] = await pet.memories(user="ana")
+    [memory] = await pet.memories.list(user="ana")
     assert "You wrote it down on" in text_of(await ana.get(f"/memories/{memory.id}"))
     answer = await ana.post(f"/memories/{memory.id}", data={"content": "Ana lives in Lisbon"})
     page = await ana.get(answer.headers["location"])
@@ -109,7 +109,7 @@ async def test_a_fact_is_corrected_and_the_correction_undone(ana, pet):
     page = await ana.get(answer.headers["location"])
     assert "Ana lives in Lyon" in text_of(page)
     assert "Undo the last change" not in page.text
-    assert [one.content for one in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
+    assert [one.content for one in await pet.memories.list(user="ana")] == ["Ana lives in Lyon"]
 
 
 async def test_a_person_is_given_another_name(ana, pet):
@@ -128,30 +128,30 @@ async def test_a_fact_is_forgotten_and_brought_back(ana, pet):
     memory = (await pet.remember("Ana lives in Lyon", user="ana")).id
     page = await ana.post(f"/memories/{memory}/forget")
     assert "Taken: 1 memory" in text_of(page)
-    assert await pet.memories(user="ana") == []
+    assert await pet.memories.list(user="ana") == []
     [undo] = re.findall(r'name="id" value="([^"]+)"', page.text)
     await ana.post("/restore", data={"id": undo})
-    assert [one.content for one in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
+    assert [one.content for one in await pet.memories.list(user="ana")] == ["Ana lives in Lyon"]
 
 
 async def test_what_is_near_a_forgotten_fact_is_named_and_may_go_too(ana, pet):
     await pet.remember("Ana sails a dinghy on the Alster", user="ana")
     near = (await pet.remember("The dinghy of Ana is red", user="ana")).id
-    sails, *_ = [one for one in await pet.memories(user="ana") if "sails" in one.content]
+    sails, *_ = [one for one in await pet.memories.list(user="ana") if "sails" in one.content]
     page = await ana.post(f"/memories/{sails.id}/forget")
     assert "Also remembered" in text_of(page)
     assert f'href="/memories/{near}"' in page.text
     await ana.post(f"/memories/{near}/forget")
-    assert await pet.memories(user="ana") == []
+    assert await pet.memories.list(user="ana") == []
 
 
 async def test_the_address_of_a_replaced_fact_leads_to_the_newest(ana, pet):
     old = (await pet.remember("Ana lives in Lyon", user="ana")).id
-    new = (await pet.update_memory(old, "Ana lives in Nice", user="ana")).id
-    newest = (await pet.update_memory(new, "Ana lives in Brest", user="ana")).id
+    new = (await pet.memories.update(old, "Ana lives in Nice", user="ana")).id
+    newest = (await pet.memories.update(new, "Ana lives in Brest", user="ana")).id
     for id in (old, new):
         assert (await ana.get(f"/memories/{id}")).headers["location"] == f"/memories/{newest}"
-    await pet.delete_memory(newest, user="ana")
+    await pet.memories.forget(newest, user="ana")
     page = await ana.get(f"/memories/{old}")
     assert page.status_code == 404
     assert "hachi memories" not in page.text
@@ -159,7 +159,7 @@ async def test_the_address_of_a_replaced_fact_leads_to_the_newest(ana, pet):
 
 async def test_a_corrected_fact_still_shows_what_was_said(ana, pet):
     await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
-    [memory] = await pet.memories(user="ana")
+    [memory] = await pet.memories.list(user="ana")
     answer = await ana.post(f"/memories/{memory.id}", data={"content": "Lucie is allergic to peanuts"})
     page = await ana.get(answer.headers["location"])
     assert re.search("<blockquote[^>]*>My sister Lucie is allergic to nuts</blockquote>", page.text)
@@ -169,7 +169,7 @@ async def test_what_was_typed_comes_back_with_the_error(ana, pet, ask):
     page = await ana.post("/tasks", data={"description": "call <mum>", "due": "soon"})
     assert 'name="description" value="call &lt;mum&gt;"' in page.text
     assert 'name="due" value="soon"' in page.text
-    await pet.services.keys.create("ben", "user", "ben", False, now=pet.clock())
+    await pet.admin.keys.create("ben", "user", "ben", False, now=pet.clock())
     page = await ana.post("/documents", data={"name": "notes", "content": "a long text"})
     assert page.status_code == 401
     assert "a long text</textarea>" in page.text
@@ -177,14 +177,14 @@ async def test_what_was_typed_comes_back_with_the_error(ana, pet, ask):
 
 async def test_only_an_admin_filters_traces_by_person(ana, ask, pet):
     assert 'name="user"' in (await ana.get("/traces")).text
-    _, secret = await pet.services.keys.create("ben", "user", "ben", False, now=pet.clock())
+    _, secret = await pet.admin.keys.create("ben", "user", "ben", False, now=pet.clock())
     ana.headers["authorization"] = f"Bearer {secret}"
     assert 'name="user"' not in (await ana.get("/traces")).text
 
 
 async def test_a_message_is_forgotten(ana, pet):
     await pet.respond("I plan to quit", user="ana", settle=True)
-    [message] = [one for one in await pet.messages(user="ana") if one.role == "user"]
+    [message] = [one for one in await pet.conversations.messages(user="ana") if one.role == "user"]
     assert "Taken:" in text_of(await ana.post(f"/messages/{message.id}/forget"))
     page = text_of(await ana.get("/"))
     assert "I plan to quit" not in page
@@ -198,9 +198,9 @@ async def test_what_was_asked_in_words_is_forgotten_once_it_is_confirmed(ana, pe
     assert (await ana.post("/forget", data={"asked": dict(fields)["asked"]})).status_code == 303, (
         "none chosen"
     )
-    assert len(await pet.memories(user="ana")) == 1
+    assert len(await pet.memories.list(user="ana")) == 1
     await ana.post("/forget", data=dict(fields))
-    assert await pet.memories(user="ana") == []
+    assert await pet.memories.list(user="ana") == []
     assert "4711" not in (await ana.get("/")).text
 
 
@@ -214,7 +214,7 @@ async def test_facts_and_messages_are_searched(ana, pet):
 
 async def test_tasks_are_added_finished_and_opened_again(ana, pet):
     await ana.post("/tasks", data={"description": "call mum", "due": "tomorrow 9am", "zone": "Asia/Tokyo"})
-    [task] = await pet.services.tasks.list("ana", PRIVATE)
+    [task] = await pet.components.tasks.list("ana", PRIVATE)
     assert task.due.hour == 0, "nine by the clock of the browser"
     assert "09:00" in text_of(await ana.get("/tasks"))
     await ana.post(f"/tasks/{task.id}", data={"status": "done"})
@@ -231,11 +231,11 @@ async def test_times_are_by_the_persons_clock_or_else_the_browsers(ana, pet):
     shown = '<time datetime="2026-11-20T20:30:00.000+00:00" title="{}"{}>{}</time>'
     assert ' data-form="day"' in (await ana.get("/memories")).text
     await ana.post("/talk", data={"text": "hello", "zone": "Nowhere/Atlantis"})
-    assert (await pet.context(user="ana")).profile.timezone is None
+    assert (await pet.people.context(user="ana")).profile.timezone is None
     await ana.post("/talk", data={"text": "hello", "zone": "Asia/Tokyo"})
     tokyo = shown.format("Saturday 21 November 2026, 05:30:00 JST", "", "21 Nov 2026")
     assert tokyo in (await ana.get("/memories")).text
-    await pet.set_context("timezone", "Europe/Paris", user="ana")
+    await pet.people.set_context("timezone", "Europe/Paris", user="ana")
     await ana.post("/talk", data={"text": "hello again", "zone": "Asia/Tokyo"})
     paris = shown.format("Friday 20 November 2026, 21:30:00 CET", "", "20 Nov 2026")
     assert paris in (await ana.get("/memories")).text
@@ -244,12 +244,12 @@ async def test_times_are_by_the_persons_clock_or_else_the_browsers(ana, pet):
 
 async def test_documents_are_added_searched_and_removed(ana, pet):
     await ana.post("/documents", data={"name": "boats", "content": "# Boats\n\nOars are made of ash."})
-    [document] = await pet.knowledge_documents(user="ana")
+    [document] = await pet.documents.list(user="ana")
     assert "made of ash" in text_of(await ana.get("/documents", params={"text": "oars"}))
     assert "boats.md" in text_of(await ana.get("/documents"))
     await ana.post(f"/documents/{document.id}/remove")
     assert "There is no document" in text_of(await ana.get("/documents"))
-    await pet.add_document("oaks.md", "Oaks are trees.", user=None)
+    await pet.documents.add("oaks.md", "Oaks are trees.", user=None)
     page = await ana.get("/documents")
     assert "everybody's" in text_of(page)
     assert "/remove" not in page.text
@@ -257,18 +257,21 @@ async def test_documents_are_added_searched_and_removed(ana, pet):
 
 async def test_another_person_sees_and_changes_nothing_of_it(ana, ask, pet, write):
     await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
-    await pet.services.tasks.update("ana", "call mum", now=pet.clock(), place=PRIVATE)
-    await pet.add_document("boats.md", "Oars of ash", user="ana")
+    await pet.components.tasks.update("ana", "call mum", now=pet.clock(), place=PRIVATE)
+    await pet.documents.add("boats.md", "Oars of ash", user="ana")
     turn = await write(a_turn("the secret of Ana"), user="ana")
-    _, secret = await pet.services.keys.create("ben", "user", "ben", False, now=pet.clock())
+    _, secret = await pet.admin.keys.create("ben", "user", "ben", False, now=pet.clock())
     ben = ask(person="ana")
     ben.headers["authorization"] = f"Bearer {secret}"
-    [memory], [message, *_] = await pet.memories(user="ana"), await pet.messages(user="ana")
+    [memory], [message, *_] = (
+        await pet.memories.list(user="ana"),
+        await pet.conversations.messages(user="ana"),
+    )
     shown = "".join([(await ben.get(path)).text for path in (*PAGES, "/traces?user=ana", "/traces?kind=all")])
     for secret in ("Lucie", "call mum", "boats", "secret of Ana"):
         assert secret not in shown
-    [task] = await pet.services.tasks.list("ana", PRIVATE)
-    [document] = await pet.knowledge_documents(user="ana")
+    [task] = await pet.components.tasks.list("ana", PRIVATE)
+    [document] = await pet.documents.list(user="ana")
     for path in (f"/memories/{memory.id}", f"/traces/{turn.id}", f"/traces/{turn.id}/json", "/traces/last"):
         assert (await ben.get(path)).status_code == 404
     for path in (
@@ -277,11 +280,11 @@ async def test_another_person_sees_and_changes_nothing_of_it(ana, ask, pet, writ
         f"/traces/{turn.id}/test",
     ):
         assert (await ben.post(path, data={"content": "mine", "status": "done"})).status_code == 404
-    assert [one.content for one in await pet.memories(user="ana")] == [memory.content]
+    assert [one.content for one in await pet.memories.list(user="ana")] == [memory.content]
 
 
 async def test_each_key_opens_the_page_of_its_person(ask, pet):
-    keys = pet.services.keys
+    keys = pet.admin.keys
     _, of_ben = await keys.create("ben", "user", "ben", False, now=pet.clock())
     _, service = await keys.create("web", "service", None, False, now=pet.clock())
     await pet.remember("Ben skis", user="ben")

@@ -11,7 +11,7 @@ Ask = Callable[..., httpx.AsyncClient]
 
 
 async def key(pet, *, admin=True):
-    return await pet.services.keys.create("test", "service", None, admin, now=pet.clock())
+    return await pet.admin.keys.create("test", "service", None, admin, now=pet.clock())
 
 
 PATHS = [
@@ -70,7 +70,7 @@ async def test_a_revoked_key_ends_the_visit(pet, ask):
     made, secret = await key(pet)
     client = ask()
     await client.post("/enter", data={"key": secret})
-    await pet.services.keys.revoke(made.id, pet.clock())
+    await pet.admin.keys.revoke(made.id, pet.clock())
     assert (await client.get("/traces")).status_code == 401
 
 

@@ -157,21 +157,22 @@ async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(
     await say(pet, "hi there", conversation="boat")
     await say(pet, "I sail on Sundays", *start, conversation="boat")
     await say(pet, "with Ben", *branch, conversation="boat")
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana sails on Sundays"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana sails on Sundays"]
 
     await say(pet, "I row on Mondays", *start, conversation="boat")
 
     assert seen(server.asked[-1]) == ["hi there", "Hello.", "I row on Mondays"]
     assert kept(rows) == ["hi there", "Hello.", "I row on Mondays", "I see."]
-    assert await pet.memories(user="ana") == []
+    assert await pet.memories.list(user="ana") == []
     assert [
-        step.reason for step in await pet.history(rows("SELECT id FROM memories")[0]["id"], user="ana")
+        step.reason
+        for step in await pet.memories.history(rows("SELECT id FROM memories")[0]["id"], user="ana")
     ] == [REPLACED]
     await pet.settle()
     assert not [
         hit for hit in await pet.search_memories("sail Sundays", user="ana") if "Sunday" in hit.content
     ]
-    [shown] = [one for one in await pet.messages(user="ana") if one.text == "I sail on Sundays"]
+    [shown] = [one for one in await pet.conversations.messages(user="ana") if one.text == "I sail on Sundays"]
     assert shown.replaced_at is not None
 
     server.script(answer("Welcome back."))
@@ -179,7 +180,7 @@ async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(
         pet, "and with Eve", *branch, Said("user", "with Ben"), Said("assistant", "Aye."), conversation="boat"
     )
     assert kept(rows, replaced=True) == ["I row on Mondays", "I see."]
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana sails on Sundays"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana sails on Sundays"]
     await pet.settle()
     assert "Sunday" in str(await pet.search_memories("sail Sundays", user="ana"))
 
@@ -193,11 +194,11 @@ async def test_an_edit_of_the_first_message_replaces_the_whole_chat_and_may_be_t
     await say(pet, "I have a zebu", conversation="pets")
     assert seen(server.asked[-1]) == ["I have a zebu"]
     assert kept(rows) == ["I have a zebu", "Moo."]
-    assert await pet.memories(user="ana") == []
+    assert await pet.memories.list(user="ana") == []
     first = [Said("user", "I have a yak"), Said("assistant", "Baa.")]
     await say(pet, "what do I have?", *first, conversation="pets")
     assert kept(rows) == ["I have a yak", "Baa.", "what do I have?", "Baa again."]
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana has a yak"]
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana has a yak"]
 
 
 async def test_a_long_message_is_edited_at_once(pet: Companion, server: ScriptedServer, rows: Rows) -> None:
@@ -339,7 +340,7 @@ async def test_what_was_replaced_stays_replaced_in_an_export(
     server.script(*map(answer, ("Peru", "Chile")))
     for _ in range(2):
         await say(pet, "Name a country", conversation="atlas")
-    whole = await pet.export(user="ana")
+    whole = await pet.conversations.export(user="ana")
     [talk] = whole["conversations"]
     assert [(line["text"], "replaced_at" in line) for line in talk["messages"]] == [
         ("Name a country", False),
@@ -347,8 +348,8 @@ async def test_what_was_replaced_stays_replaced_in_an_export(
         ("Chile", False),
     ]
     other = await open_pet(home=tmp_path / "other", openai_base_url=server.url, model="tiny")
-    await other.import_messages(talk["messages"], user="ana")
-    assert [one.text for one in await other.messages(user="ana") if one.gone] == ["Peru"]
+    await other.conversations.import_messages(talk["messages"], user="ana")
+    assert [one.text for one in await other.conversations.messages(user="ana") if one.gone] == ["Peru"]
 
 
 def transcript(*told: str, clock: Any) -> list[Message]:

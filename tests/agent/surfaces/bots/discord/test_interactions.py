@@ -51,7 +51,7 @@ async def test_only_who_asked_sees_the_memories_of_the_place(bot, pet, platform)
     assert "somebody else" in (await press(platform, shown, "Forget 1", by=BEN)).text
     elsewhere = await ask(platform, "memories", channel=GROUP, context=2)
     assert "direct messages" in elsewhere.text
-    assert len(await pet.memories(user=WHO)) == 2
+    assert len(await pet.memories.list(user=WHO)) == 2
 
 
 async def test_a_button_works_after_a_restart_and_then_goes(bot, pet, platform, go_online, clock) -> None:
@@ -70,7 +70,7 @@ async def test_a_button_works_after_a_restart_and_then_goes(bot, pet, platform, 
     assert shown.text.splitlines()[1:] == ["1. (forgotten)", "2. Ana plays the cello (2026-11-21)"]
     back = await press(platform, pressed.answer, "Undo")
     assert back.text == "I remember it again: Ana lives in Lyon"
-    assert len(await pet.memories(user=WHO)) == 2
+    assert len(await pet.memories.list(user=WHO)) == 2
 
 
 async def test_of_two_processes_one_answers(bot, pet, platform, go_online, caplog) -> None:
@@ -92,15 +92,15 @@ async def test_what_was_told_in_a_channel_is_edited_and_made_private_later(bot, 
     shown = await ask(platform, "memories", channel=GENERAL)
     assert [button["label"] for button in shown.buttons] == ["Forget 1", "Edit 1", "Make private 1"]
     await press(platform, shown, "Make private 1")
-    assert await pet.memories(user=f"discord:{BEN}", place=HERE) == []
+    assert await pet.memories.list(user=f"discord:{BEN}", place=HERE) == []
 
 
 async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: DiscordServer) -> None:
     assert "Ana lives in Lyon" in (await ask(platform, "remember", content="Ana lives in Lyon")).text
-    await pet.services.tasks.update(WHO, "call the dentist", now=pet.clock(), place=PRIVATE)
+    await pet.components.tasks.update(WHO, "call the dentist", now=pet.clock(), place=PRIVATE)
     tasks = await ask(platform, "tasks")
     assert (await press(platform, tasks, "Done 1")).text == "Done: call the dentist"
-    await pet.set_context("role", "nurse", user=WHO)
+    await pet.people.set_context("role", "nurse", user=WHO)
     assert "**role:** nurse" in (await ask(platform, "context")).text
     assert "**Who may read it:**" in (await ask(platform, "privacy")).text
     assert "Which one" in (await ask(platform, "forget", what="Lyon")).text
@@ -115,7 +115,7 @@ async def test_forget_me_replaces_its_question(bot, pet: Companion, platform: Di
         await press(platform, asked, label)
         assert text in asked.text
         assert asked.buttons == []
-        assert len(await pet.memories(user=WHO)) == left
+        assert len(await pet.memories.list(user=WHO)) == left
 
 
 async def test_a_command_that_fails_is_answered_if_discord_still_takes_it(

@@ -12,7 +12,7 @@ SERVER = Place(("discord", str(GUILD)))
 
 async def due(pet: Companion, what: str, place: Place = PRIVATE, user: str = f"discord:{ANA}") -> None:
     now = pet.clock()
-    await pet.services.tasks.update(user, what, now=now - timedelta(days=1), due=now, place=place)
+    await pet.components.tasks.update(user, what, now=now - timedelta(days=1), due=now, place=place)
 
 
 async def test_in_a_channel_a_reminder_pings_the_person_and_nobody_else(bot, pet, platform) -> None:

@@ -117,7 +117,7 @@ async def press(platform: DiscordServer, on: Posted, label: str, **given: Any) -
 
 
 async def here(pet: Companion) -> list[str]:
-    return [memory.content for memory in await pet.memories(user=f"discord:{BEN}", place=HERE)]
+    return [memory.content for memory in await pet.memories.list(user=f"discord:{BEN}", place=HERE)]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_a_receipt_has_buttons_for_who_told_it(
     assert (await press(platform, reply, label)).text.startswith(text)
     assert (reply.text, reply.buttons) == (f"Get well soon!\n\n-# ({outcome})", [])
     assert await here(pet) == []
-    assert [memory.content for memory in await pet.memories(user=f"discord:{ANA}")] == kept
+    assert [memory.content for memory in await pet.memories.list(user=f"discord:{ANA}")] == kept
 
 
 async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(

@@ -38,17 +38,17 @@ async def test_nine_oclock_is_by_the_clock_that_slack_knows_unless_they_told_ano
 ) -> None:
     slack.zones = {"UANA": "Europe/Paris", "UBEN": "Nowhere/Atlantis"}
     slack.names |= {"UCYN": "Cyn"}
-    await pet.set_context("timezone", "Asia/Tokyo", user="slack:T1:UCYN")
+    await pet.people.set_context("timezone", "Asia/Tokyo", user="slack:T1:UCYN")
     slack.zones["UCYN"] = "Europe/Paris"
     due = {}
     for user, channel in (("UANA", DM), ("UBEN", "D2"), ("UCYN", "D3")):
         server.script(nine_tomorrow(), answer("Noted."))
         await bot.hears(slack.says(user, "remind me tomorrow at nine to call", channel=channel))
-        [task] = await pet.services.tasks.list(f"slack:T1:{user}", PRIVATE)
+        [task] = await pet.components.tasks.list(f"slack:T1:{user}", PRIVATE)
         assert task.due is not None
         due[user] = task.due.hour
     assert due == {"UANA": 8, "UBEN": 9, "UCYN": 0}
-    assert (await pet.context(user="slack:T1:UANA")).profile.timezone == "Europe/Paris"
+    assert (await pet.people.context(user="slack:T1:UANA")).profile.timezone == "Europe/Paris"
 
 
 async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_without_mentions(
@@ -105,7 +105,7 @@ async def test_a_message_deleted_on_slack_is_forgotten_with_a_thread_below_it_or
         deletion = slack.deletes(said["event"]["ts"], channel=DM)
         assert deletion["event"]["subtype"] == ("message_deleted" if thread else "message_changed")
         await bot.hears(deletion)
-        assert {message.text for message in await pet.messages(user="slack:T1:UANA")} == {""}
+        assert {message.text for message in await pet.conversations.messages(user="slack:T1:UANA")} == {""}
 
 
 async def test_only_who_asks_to_forget_sees_the_question_and_confirms(bot, slack, server, pet) -> None:
@@ -123,7 +123,7 @@ async def test_only_who_asks_to_forget_sees_the_question_and_confirms(bot, slack
         await slack.until(lambda before=before: len(slack.responses) > before)
         assert slack.responses[-1]["text"].startswith(told)
         assert slack.responses[-1]["replace_original"] is True
-        assert len(await pet.memories(user="slack:T1:UANA")) == (0 if user == "UANA" else 1)
+        assert len(await pet.memories.list(user="slack:T1:UANA")) == (0 if user == "UANA" else 1)
     [undo] = buttons_of(slack.responses[-1]["blocks"])
     await slack.deliver(slack.pressed(undo, user="UANA"))
     await slack.until(lambda: len(slack.responses) == 3)
@@ -190,7 +190,7 @@ async def test_facts_of_a_thread_belong_to_its_channel(bot, slack, server, pet) 
     await bot.hears(*slack.mentions("UANA", "my dog is called Rex", channel=GENERAL, ts="1.5"))
     await bot.hears(*slack.mentions("UBEN", "the weather?", channel=GENERAL, ts="1.6"))
     assert server.asked[1].conversation == [("user", "Ben: the weather?")], "a thread is a conversation"
-    known = await pet.memories(user="slack:T1:UBEN", place=HERE)
+    known = await pet.memories.list(user="slack:T1:UBEN", place=HERE)
     assert [memory.content for memory in known] == ["Ana has a dog called Rex"]
 
 
@@ -210,14 +210,14 @@ async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(
 
 
 async def test_where_everything_is_listened_to_answers_stay_out_of_threads(bot, slack, server, pet) -> None:
-    await bot.hachi.pet.services.places.set(HERE, "everything", "slack:T1:UANA", pet.clock())
+    await bot.hachi.pet.people.places.set(HERE, "everything", "slack:T1:UANA", pet.clock())
     server.script(answer("Sunny."), answer("Tomorrow too."))
     await bot.hears(slack.says("UANA", "the weather?", channel=GENERAL))
     await bot.hears(*slack.mentions("UBEN", "and tomorrow?", channel=GENERAL))
     assert texts(slack, GENERAL) == [("Sunny.", None), ("Tomorrow too.", None)]
     said = [text for _, text in server.asked[1].conversation]
     assert said == ["Ana: the weather?", "Sunny.", "Ben: and tomorrow?"]
-    await bot.hachi.pet.services.places.set(HERE, "nothing", "slack:T1:UANA", pet.clock())
+    await bot.hachi.pet.people.places.set(HERE, "nothing", "slack:T1:UANA", pet.clock())
     await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
     assert len(server.asked) == 2
 

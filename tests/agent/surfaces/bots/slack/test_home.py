@@ -30,8 +30,8 @@ async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(bot,
         clock.advance(minutes=1)
         await pet.remember(f"Fact {number}: Ana wrote about <!channel> & {word}", user=ANA)
     await pet.remember("Ben likes coffee", user="slack:T1:UBEN")
-    await pet.services.tasks.update(ANA, "call the dentist", now=clock(), place=PRIVATE)
-    await pet.set_context("name", "Ana", user=ANA)
+    await pet.components.tasks.update(ANA, "call the dentist", now=clock(), place=PRIVATE)
+    await pet.people.set_context("name", "Ana", user=ANA)
     home = await opened(slack)
     assert "&lt;!channel&gt; &amp; snow" in str(home)
     assert "call the dentist" in str(home)
@@ -45,7 +45,7 @@ async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(bot,
     [erase] = [one for one in buttons_of(home["blocks"]) if one["text"]["text"] == "Forget me"]
     assert "cannot be undone" in erase["confirm"]["text"]["text"]
     await press(slack, home, "Forget me")
-    assert await pet.memories(user=ANA) == []
+    assert await pet.memories.list(user=ANA) == []
 
 
 async def test_a_memory_is_edited_from_the_home(bot, slack, pet) -> None:
@@ -58,7 +58,7 @@ async def test_a_memory_is_edited_from_the_home(bot, slack, pet) -> None:
     await slack.deliver(slack.filled_in("Ana likes coffee", user="UANA"))
     await slack.until(lambda: slack.homes)
     assert "Ana likes coffee" in str(slack.homes["UANA"]["blocks"][:2])
-    assert [memory.content for memory in await pet.memories(user=ANA)] == ["Ana likes coffee"]
+    assert [memory.content for memory in await pet.memories.list(user=ANA)] == ["Ana likes coffee"]
 
     slack.homes.clear()
     await slack.deliver(slack.pressed(edit | {"value": "0" * 36}, user="UANA", home=True))

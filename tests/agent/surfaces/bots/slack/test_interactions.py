@@ -69,15 +69,15 @@ async def test_further_pages_and_confirmed_buttons_replace_their_message(ask, sl
     kept = await ask(slack.pressed(button(asked, "Keep it"), user="UANA"))
     assert kept["replace_original"] is True
     assert "gone" in (await ask(slack.pressed(button(asked, "Forget me"), user="UANA")))["text"]
-    assert await pet.memories(user=ANA) == []
+    assert await pet.memories.list(user=ANA) == []
 
 
 async def test_remember_reads_slacks_markup(ask: Any, slack: SlackServer, pet: Companion) -> None:
     answer = await ask(slack.command("/remember", "<@UANA|ana> likes 1 &lt; 2", user="UANA"))
     assert "@ana likes 1 &lt; 2" in answer["text"]
-    assert [memory.content for memory in await pet.memories(user=ANA)] == ["@ana likes 1 < 2"]
+    assert [memory.content for memory in await pet.memories.list(user=ANA)] == ["@ana likes 1 < 2"]
     assert (await ask(slack.pressed(button(answer, "Forget"), user="UANA")))["replace_original"] is True
-    assert await pet.memories(user=ANA) == []
+    assert await pet.memories.list(user=ANA) == []
     asked = await ask(slack.command("/pet-remember", user="UANA"))
     assert "`/pet-remember Ana prefers tea`" in asked["text"]
 
@@ -90,7 +90,7 @@ async def told(ask: Any, slack: SlackServer) -> dict[str, dict[str, Any]]:
 
 
 async def here(pet: Companion) -> list[str]:
-    return [memory.content for memory in await pet.memories(user="slack:T1:UBEN", place=HERE)]
+    return [memory.content for memory in await pet.memories.list(user="slack:T1:UBEN", place=HERE)]
 
 
 async def open_modal(slack: SlackServer, told: dict[str, Any]) -> None:
@@ -143,4 +143,4 @@ async def test_admins_and_the_creator_of_a_channel_set_what_is_listened_to(
     slack.refused |= {refused: "fatal_error"} if refused else {}
     answer = await ask(slack.command("/listen", "Everything", user="UANA", channel=GENERAL))
     assert ("may not" in answer["text"]) is not allowed
-    assert await bot.hachi.pet.services.places.listening(HERE) == ("everything" if allowed else "mentions")
+    assert await bot.hachi.pet.people.places.listening(HERE) == ("everything" if allowed else "mentions")

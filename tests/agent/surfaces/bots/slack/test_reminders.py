@@ -13,7 +13,7 @@ async def test_reminders_reach_people_while_the_bot_runs(go_online, slack, pet, 
         ("of another workspace", "slack:T2:UANA", ()),
     ):
         place = Place(path) if path else PRIVATE
-        await pet.services.tasks.update(user, what, now=clock(), due=clock(), place=place)
+        await pet.components.tasks.update(user, what, now=clock(), due=clock(), place=place)
     assert await pet.reminders.run() == 0
     await go_online()
     assert await pet.reminders.run() == 3
@@ -26,5 +26,5 @@ async def test_reminders_reach_people_while_the_bot_runs(go_online, slack, pet, 
 
 async def test_closed_direct_messages_are_no_error(bot, slack, pet, clock) -> None:
     slack.closed = {"DANA"}
-    await pet.services.tasks.update("slack:T1:UANA", "cake", now=clock(), due=clock(), place=PRIVATE)
+    await pet.components.tasks.update("slack:T1:UANA", "cake", now=clock(), due=clock(), place=PRIVATE)
     assert await pet.reminders.run() == 0

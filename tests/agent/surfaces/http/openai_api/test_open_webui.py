@@ -111,7 +111,9 @@ async def test_a_temporary_chat_reads_nothing_and_leaves_nothing(
     assert [text for _, text in model.asked[-1].conversation][:2] == ["I have a zebu", "A zebu!"]
     assert "oboe" not in "".join(one.text for one in model.asked[-3:])
     assert scripted.messages(user) == []
-    assert [memory.content for memory in await scripted.pet.memories(user=user)] == ["Tem plays the oboe"]
+    assert [memory.content for memory in await scripted.pet.memories.list(user=user)] == [
+        "Tem plays the oboe"
+    ]
     assert HOW_TO_BE_REMEMBERED not in told.text
     assert (asked["memories"], "note" in asked, "conversation" in asked) == ([], False, False)
     trace = await trace_of(scripted, asked["trace_id"])
@@ -152,9 +154,9 @@ async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: Sc
     assert "Cleo brings the cake" in asked.results[0]
     assert "job" not in asked.results[0].replace("and job", "")
     assert [row["text"] for row in scripted.messages("dan")] == ["who brings the cake?", "Cleo does."]
-    found = await scripted.pet.memories(user="dan", place=channel)
+    found = await scripted.pet.memories.list(user="dan", place=channel)
     assert [memory.content for memory in found] == ["Cleo brings the cake"]
-    assert await scripted.pet.memories(user="dan") == []
+    assert await scripted.pet.memories.list(user="dan") == []
 
     headers = await scripted.headers("dan") | {"x-openwebui-chat-id": "channel:c7"}
     refused = await scripted.say("what was said?", headers)

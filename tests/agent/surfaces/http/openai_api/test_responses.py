@@ -129,9 +129,9 @@ async def test_calls_that_wait_are_forgotten_with_what_they_may_repeat(
     [asked] = scripted.messages(user)
     assert "Lyon" in asked["client_items"]
     if forgotten == "message":
-        await scripted.pet.delete_message(asked["id"], user=user)
+        await scripted.pet.conversations.forget(asked["id"], user=user)
     else:
-        await scripted.pet.delete_memory(fact.id, user=user)
+        await scripted.pet.memories.forget(fact.id, user=user)
     assert [row["client_items"] for row in scripted.messages(user)] == [None]
 
 

@@ -119,4 +119,4 @@ async def test_a_foreign_page_cannot_make_a_browser_add_a_document(serve: Serve)
     answer = await site.client.options(f"{ALL}/files/a.md", headers=asked)
     assert answer.status_code == 405
     assert not any(name.startswith("access-control") for name in answer.headers)
-    assert await site.pet.knowledge_documents(user="ana") == []
+    assert await site.pet.documents.list(user="ana") == []

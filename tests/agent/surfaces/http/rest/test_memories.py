@@ -74,7 +74,7 @@ async def test_an_unknown_memory_is_404(site: Any, id: str) -> None:
 async def test_a_session_is_a_conversation_of_the_caller_and_of_nobody_else(site: Any) -> None:
     ana, ben = await site.headers("ana"), await site.headers("ben")
     await site.say("I own a red boat", ana | {"x-openwebui-chat-id": "chat-1"})
-    [memory] = await site.pet.memories(user="ana")
+    [memory] = await site.pet.memories.list(user="ana")
     for session in ("chat-1", "ana"):
         found = await site.client.get(f"/api/sessions/{session}/memories", headers=ana)
         assert [(m["id"], m["sessionId"]) for m in found.json()] == [(memory.id, session)]
@@ -85,7 +85,7 @@ async def test_a_session_is_a_conversation_of_the_caller_and_of_nobody_else(site
             assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
     answer = await site.client.get(f"/api/sessions/ben/memories/{memory.id}", headers=ben)
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "memory_not_found")
-    assert await site.pet.memories(user="ben") == []
+    assert await site.pet.memories.list(user="ben") == []
 
 
 async def test_each_session_keeps_its_own_memories(site: Any) -> None:

@@ -60,7 +60,7 @@ async def test_memories_are_added_found_changed_undone_and_deleted(ana: Ana) -> 
 async def test_a_found_message_comes_with_what_it_answers(ana: Ana) -> None:
     said = [("Ben", "Do you want a kayak for the trip?"), ("Ana", "No, this is not necessary at all.")]
     messages = [{"author": name, "text": text, "sent_at": "2025-05-01T10:00:00Z"} for name, text in said]
-    await ana.pet.import_messages(messages, user=ana.user)
+    await ana.pet.conversations.import_messages(messages, user=ana.user)
     hits = await ana("GET", "/memories/search", query="not necessary")
     [excerpt] = [hit["excerpt"] for hit in hits if hit["content"] == said[1][1]]
     assert [(line["author"], line["text"]) for line in excerpt] == said
@@ -68,7 +68,7 @@ async def test_a_found_message_comes_with_what_it_answers(ana: Ana) -> None:
 
 async def test_what_is_forgotten_is_told_and_brought_back(ana: Ana) -> None:
     said = {"author": "Ana", "text": "my bank PIN is 4711", "sent_at": ana.pet.clock()}
-    await ana.pet.import_messages([said], user=ana.user)
+    await ana.pet.conversations.import_messages([said], user=ana.user)
     made = await ana("POST", "/memories", {"content": "Ana's bank PIN is 4711"}, 201)
     told = await ana("POST", f"/memories/{made['id']}/forget")
     assert (told["memories"], told["messages"], told["replies"]) == ([made["id"]], 1, 0)
@@ -138,8 +138,8 @@ async def test_a_person_is_exported_and_erased(ana: Ana) -> None:
     assert [memory["content"] for memory in whole["memories"]] == ["Ana rows on Fridays"]
     receipt = await ana("DELETE", "")
     assert (receipt["user"], receipt["verified"]) == (ana.user, True)
-    assert await ana.pet.memories(user=ana.user) == []
-    assert len(await ana.pet.memories(user="ben")) == 1
+    assert await ana.pet.memories.list(user=ana.user) == []
+    assert len(await ana.pet.memories.list(user="ben")) == 1
 
 
 async def test_a_service_names_the_user_in_the_path(site: Any) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from agent import Companion
 from agent.errors import BadInput
-from agent.services.transcripts import BATCH
+from agent.services.conversations import BATCH
 from memory.sql.tables import session_memories
 from tests.memory.conftest import server as postgresql
 
@@ -36,7 +36,7 @@ async def test_messages_keep_their_order_authors_and_times(open_pet: OpenPet, ro
         line(2, author="hachi", role="assistant", text="Hello\x00 both"),
     ]
 
-    assert await pet.import_messages(messages, user="ana") == 3
+    assert await pet.conversations.import_messages(messages, user="ana") == 3
 
     kept = rows("SELECT author, role, text, sent_at, user_id FROM messages ORDER BY seq")
     assert [(row["author"], row["role"], row["text"]) for row in kept] == [
@@ -53,8 +53,8 @@ async def test_importing_again_changes_nothing(open_pet: OpenPet, rows: Rows) ->
     own = str(uuid4())
     messages = [line(0), line(1, id=own), line(2, id=7)]
 
-    for _ in range(2):
-        assert await pet.import_messages(messages, user="ana") == 3
+    assert await pet.conversations.import_messages(messages, user="ana") == 3
+    assert await pet.conversations.import_messages(messages, user="ana") == 0, "none is new"
 
     ids = [row["id"] for row in rows("SELECT id FROM messages ORDER BY seq")]
     assert len(ids) == 3
@@ -65,10 +65,10 @@ async def test_importing_again_changes_nothing(open_pet: OpenPet, rows: Rows) ->
 async def test_the_same_ids_elsewhere_are_other_messages(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
 
-    await pet.import_messages([line(0)], user="ana")
-    await pet.import_messages([line(0)], user="bob")
-    await pet.import_messages([line(0)], user="ana", place="acme/general")
-    await pet.import_messages([line(0)], user="ana", conversation="letters")
+    await pet.conversations.import_messages([line(0)], user="ana")
+    await pet.conversations.import_messages([line(0)], user="bob")
+    await pet.conversations.import_messages([line(0)], user="ana", place="acme/general")
+    await pet.conversations.import_messages([line(0)], user="ana", conversation="letters")
 
     assert len(rows("SELECT DISTINCT id FROM messages")) == 4
 
@@ -78,13 +78,13 @@ async def test_messages_without_ids_are_imported_once(open_pet: OpenPet, rows: R
     told = [line(0, id=None), line(0, id=None), line(0, id=None, text="more"), line(1, id=None, text="more")]
 
     for messages in (told, told, [*told, line(2, id=None)]):
-        await pet.import_messages(messages, user="ana")
+        await pet.conversations.import_messages(messages, user="ana")
     elsewhere = line(1)["sent_at"].astimezone(timezone(timedelta(hours=2)))
-    await pet.import_messages([line(1, id=None, text="more", sent_at=elsewhere)], user="ana")
+    await pet.conversations.import_messages([line(1, id=None, text="more", sent_at=elsewhere)], user="ana")
     assert len(rows("SELECT DISTINCT id FROM messages")) == 5
 
-    await pet.import_messages(told, user="bob")
-    await pet.import_messages(told, user="ana", place="acme")
+    await pet.conversations.import_messages(told, user="bob")
+    await pet.conversations.import_messages(told, user="ana", place="acme")
     assert len(rows("SELECT DISTINCT id FROM messages")) == 13
 
 
@@ -93,23 +93,23 @@ async def test_what_was_forgotten_of_an_imported_transcript_stays_forgotten(
 ) -> None:
     pet = await open_pet()
     told = [line(0, id=None, text="My PIN is 4711"), line(1, id=None)]
-    await pet.import_messages(told, user="ana")
+    await pet.conversations.import_messages(told, user="ana")
     [first, _] = rows("SELECT id FROM messages ORDER BY seq")
-    await pet.delete_message(first["id"], user="ana")
+    await pet.conversations.forget(first["id"], user="ana")
 
-    await pet.import_messages(told, user="ana")
+    await pet.conversations.import_messages(told, user="ana")
 
     assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["", "line 1"]
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
     assert not rows("SELECT import_key FROM users")
-    await pet.import_messages(told, user="ana")
+    await pet.conversations.import_messages(told, user="ana")
     assert first["id"] not in {row["id"] for row in rows("SELECT id FROM messages")}
 
 
 async def test_what_was_taken_over_is_the_history_of_the_next_turn(open_pet: OpenPet) -> None:
     model = ScriptedModel([[assistant_message("Hello again.")]])
     pet = await open_pet(given=model)
-    await pet.import_messages([line(0), line(1, role="assistant", author="hachi")], user="ana")
+    await pet.conversations.import_messages([line(0), line(1, role="assistant", author="hachi")], user="ana")
 
     await pet.respond("hi", user="ana")
 
@@ -119,7 +119,9 @@ async def test_what_was_taken_over_is_the_history_of_the_next_turn(open_pet: Ope
 
 async def test_messages_of_a_place_belong_to_the_place(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    await pet.import_messages([line(0, text="the boat is green")], user="ana", place="acme/general")
+    await pet.conversations.import_messages(
+        [line(0, text="the boat is green")], user="ana", place="acme/general"
+    )
 
     assert len(await pet.search_memories("boat", user="bob", place="acme/general")) == 1
     assert len(await pet.search_memories("boat", user="ana")) == 1
@@ -152,7 +154,7 @@ async def test_a_bad_entry_names_its_number_and_nothing_is_half_taken_over(
     bad = {key: value for key, value in line(2, **change).items() if value is not None}
 
     with pytest.raises(BadInput, match=told):
-        await pet.import_messages([line(0), line(1), bad, line(3)], user="ana")
+        await pet.conversations.import_messages([line(0), line(1), bad, line(3)], user="ana")
 
     assert rows("SELECT * FROM messages") == []
 
@@ -161,13 +163,13 @@ async def test_an_entry_that_is_no_mapping_is_refused_by_its_number(open_pet: Op
     pet = await open_pet()
 
     with pytest.raises(BadInput, match="message 2"):
-        await pet.import_messages([line(0), "hello"], user="ana")  # type: ignore[list-item]
+        await pet.conversations.import_messages([line(0), "hello"], user="ana")  # type: ignore[list-item]
 
 
 async def test_text_that_cannot_be_written_down_is_mended(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
 
-    await pet.import_messages([line(0, text="half \ud83d", author="A\x00na")], user="ana")
+    await pet.conversations.import_messages([line(0, text="half \ud83d", author="A\x00na")], user="ana")
 
     assert rows("SELECT author, text FROM messages") == [{"author": "Ana", "text": "half �"}]
 
@@ -176,7 +178,9 @@ async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, r
     pet = await open_pet()
     told: list[int] = []
 
-    count = await pet.import_messages([line(at) for at in range(BATCH + 3)], user="ana", progress=told.append)
+    count = await pet.conversations.import_messages(
+        [line(at) for at in range(BATCH + 3)], user="ana", progress=told.append
+    )
 
     assert count == BATCH + 3
     assert sum(told) == BATCH + 3, "as they come into the index"
@@ -186,7 +190,7 @@ async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, r
 async def test_nothing_to_take_over_is_no_fault(open_pet: OpenPet) -> None:
     pet = await open_pet()
 
-    assert await pet.import_messages([], user="ana") == 0
+    assert await pet.conversations.import_messages([], user="ana") == 0
 
 
 @pytest.mark.parametrize("on", ["sqlite", "postgresql"])
@@ -195,20 +199,20 @@ async def test_a_conversation_has_what_was_said_in_it_or_given_to_it_as_it_is_wo
 ) -> None:
     url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
     pet = await open_pet(given=ScriptedModel([]), database_url=url, look_back="off")
-    transcripts = pet.services.transcripts
+    transcripts = pet.conversations
     for at, chat in enumerate(("sea", "road")):
-        await pet.import_messages([line(at)], user="ana", conversation=f"chat:{chat}:ana")
+        await pet.conversations.import_messages([line(at)], user="ana", conversation=f"chat:{chat}:ana")
     sea = await transcripts.session_of("sea", "ana")
     assert (sea, await transcripts.session_of("sea", "ben")) == ("chat:sea:ana", None)
     given = await pet.remember("Ana rents a berth in Sète", user="ana")
     for _ in range(2):
         await transcripts.give(str(sea), str(given.id))
-    now = await pet.update_memory(str(given.id), "Ana rents a berth in Agde", user="ana")
+    now = await pet.memories.update(str(given.id), "Ana rents a berth in Agde", user="ana")
     found = await transcripts.learned_in(str(sea), user="ana")
     assert [memory.id for memory in found] == [now.id]
     assert await transcripts.learned_in(str(sea), user="ana", id=str(now.id)) == found
     assert await transcripts.learned_in("chat:road:ana", user="ana") == []
     assert await transcripts.learned_in(str(sea), user="ben") == []
-    await pet.erase(user="ana")
+    await pet.people.erase(user="ana")
     async with pet.components.database.read() as connection:
         assert (await connection.execute(select(session_memories))).all() == []

@@ -1,21 +1,41 @@
-"""Maintenance for the operator and the schedule: purge, clean up, prune traces, rebuild the index."""
+"""What the operator and the schedule do: purge, clean up, prune traces, rebuild the index, look at health,
+figures, keys and jobs: `pet.admin`."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agent.services.health import HealthService
+from agent.services.statistics import StatisticsService
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
-from memory.erasure.cleanup import CleanUp
+from memory.erasure.cleanup import CleanUp, CleanupItem
 from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting
 from memory.index.sync import IndexSync, Progress
 from memory.records import Memory
 from memory.sql.engine import Database
+from memory.sql.jobs import JobQueue
+from memory.sql.keys import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingForCalls:
+    """The consolidations whose owners have no calls left."""
+
+    jobs: int = 0
+    until: datetime | None = None
+    """When the last of them can go on."""
 
 
 @dataclass(frozen=True)
-class MaintenanceService:
+class AdminService:
+    health: HealthService
+    statistics: StatisticsService
+    keys: Keys
+    jobs: JobQueue
+    upkeep_waiting: Callable[[], Awaitable[WaitingForCalls]]
+    """How many consolidations wait for model calls."""
     database: Database
     forgetting: Forgetting
     statements: StatementForgetting
@@ -26,8 +46,16 @@ class MaintenanceService:
     trace_days: float | None
     clock: Callable[[], datetime]
 
+    async def preview_purge(self) -> list[CleanupItem]:
+        """What `purge` and `tidy` would delete now."""
+        return await self.cleanup.preview()
+
+    async def tidy(self) -> list[CleanupItem]:
+        """Delete what the settings `unused_days` and `max_memories` do not keep, and return it."""
+        return await self.cleanup.run()
+
     async def purge(self) -> list[Memory]:
-        """Delete expired memories and return them."""
+        """Delete memories that have expired, and return them."""
         await self.purge_undo()
         purged = await self.forgetting.purge()
         await self.sync.purge()
@@ -58,6 +86,11 @@ class MaintenanceService:
     async def reindex(self, progress: Progress | None = None) -> int:
         """Rebuild the index from the database. Returns how many rows it holds."""
         return await self.sync.catch_up(progress, anew=True)
+
+    async def catch_up(self, progress: Progress | None = None) -> int:
+        """Let the index follow what has changed; one that is new or was damaged is filled. Returns how
+        many rows that were. A search need not wait for it. Raises IndexUnavailable or EmbedderUnavailable."""
+        return await self.sync.catch_up(progress)
 
     async def tend_index(self) -> None:
         """Shorten the log of changes and the files of the index. Raises IndexUnavailable."""

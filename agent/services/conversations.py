@@ -1,4 +1,4 @@
-"""Conversations: imports them from elsewhere and tells who owns them."""
+"""Conversations: their messages, whose they are, export and import: `pet.conversations`."""
 
 import hmac
 import json
@@ -18,15 +18,28 @@ from agent.services.arguments import (
     audience_of,
     checked,
     moment_of,
+    place_of,
     readable_name,
     turn_request,
     user_named,
 )
 from agent.services.erasure import ErasureService
+from agent.services.forgetting import ForgetService
+from agent.services.transfer.export import export_person, export_place
+from agent.services.transfer.imports import (
+    Imported,
+    ParsedImport,
+    checked_import,
+    restore_all,
+    speaks_for,
+)
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
+from memory.documents.library import DocumentLibrary
+from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync, Progress
-from memory.records import Memory, Message
+from memory.records import Forgotten, Memory, Message
+from memory.sql.deliveries import Deliveries
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import all_readable, unexpired
@@ -57,26 +70,75 @@ def chat_of(conversation: str) -> str:
 
 
 @dataclass(frozen=True)
-class TranscriptService:
+class ConversationService:
     database: Database
     transcript: Transcript
     store: MemoryStore
+    documents: DocumentLibrary
+    writer: FactWriter
+    forgetting: ForgetService
+    deliveries: Deliveries
     sync: IndexSync
     erasure: ErasureService
     clock: Callable[[], datetime]
 
-    async def page(
+    async def messages(
         self, *, user: str, place: Place | str | None = None, limit: int = 20, before: str | None = None
     ) -> list[Message]:
-        """Return messages that may be read there, newest first, with the tombstones of forgotten ones; with
-        `before`, those older than the message with this id."""
+        """Messages that may be read there, newest first; with `before`, those older than the message with
+        this id. A forgotten one has no text and `forgotten_at`."""
         if limit < 1:
             raise BadInput(f"limit is {limit}; ask for at least one message")
         return await self.transcript.page(audience_of(user, place), limit, before)
 
-    async def own(self, id: str, *, user: str) -> Message:
+    async def message(self, id: str, *, user: str) -> Message:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
         return await self.transcript.own(id, user_named(user))
+
+    async def forget(self, id: str, *, user: str) -> Forgotten:
+        """Forget one of the user's messages with the reply to it, and the memories that rest on it alone.
+        Raises NotFound for anybody else's."""
+        return await self.forgetting.forget_message(id, user_named(user))
+
+    async def forget_sent(self, origin: str) -> Forgotten | None:
+        """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
+        if it is not stored, or forgotten."""
+        sent = await self.transcript.sent_as(origin)
+        return await self.forget(sent[0], user=sent[1]) if sent else None
+
+    async def export(self, *, user: str) -> dict[str, Any]:
+        """Everything that `pet.people.erase` deletes, as plain JSON values; `import_` reads it."""
+        return await export_person(self.database, self.store, self.documents, self.clock(), user)
+
+    async def export_place(self, place: Place | str, *, user: str) -> dict[str, Any]:
+        """The memories and messages of a place, each with whose it is, so that `import_` restores them. What
+        is known around the place or inside it is not part of it."""
+        return await export_place(self.database, self.store, self.clock(), place, user)
+
+    async def import_(
+        self,
+        parsed: ParsedImport,
+        *,
+        user: str,
+        place: Place | str | None = None,
+        progress: Progress | None = None,
+        for_others: bool = False,
+    ) -> Imported:
+        """Store what `parse_import` read of an export or a transcript. Calls `progress` for each row. Returns
+        how many are new. Raises BadInput, also for a message or a place that the file does not attribute, and
+        for what the file says is somebody else's unless `for_others` allows it."""
+        where = checked_import(parsed, user, place_of(place), for_others)
+        # Messages first, because memories name them as evidence.
+        messages = await self.import_messages(parsed.messages, user=user, place=where, progress=progress)
+        decisions = await self.writer.remember_many(parsed.memories, progress)
+        new = sum(decision.action in ("add", "replace") for decision in decisions)
+        new += await restore_all(self.database, self.store, parsed.restored, self.clock(), progress)
+        await self.sync.try_to_catch_up()
+        return Imported(messages, new)
+
+    def others_in(self, parsed: ParsedImport, *, user: str, place: Place | str | None = None) -> list[str]:
+        """Who else would own what the import holds, or would have said it."""
+        return speaks_for(parsed, user_named(user), place_of(place))
 
     async def written_since(self, moment: datetime, *, user: str) -> int:
         """Return how many messages of the user came since then, in private and in places."""

@@ -1,0 +1,122 @@
+"""People: their profiles, their other names, their places, and erasing them: `pet.people`."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+
+from agent.errors import BadInput
+from agent.services.arguments import audience_of, place_of, readable_name, user_named
+from agent.services.erasure import ErasureService
+from agent.services.memories import MemoryService, Where
+from agent.types import TurnRequest
+from memory.audience import PRIVATE, Audience, Place
+from memory.erasure.person.receipt import Erased
+from memory.errors import NotFound
+from memory.facts.aliases import also_called, linked
+from memory.people.places import Places
+from memory.people.profile import UserContext
+from memory.people.profile_entries import entry_for
+from memory.people.profile_store import ProfileStore
+from memory.people.tasks import Tasks
+from memory.records import Decision, Forgotten, Memory
+from memory.search.core_facts import core_facts
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
+from memory.sql.summaries import ConversationSummaries, owner_of
+from memory.text.names import fold, named
+
+MODES = ("companion", "study", "work")
+
+
+@dataclass(frozen=True)
+class PeopleService:
+    contexts: ProfileStore
+    memories: MemoryService
+    store: MemoryStore
+    transcript: Transcript
+    places: Places
+    tasks: Tasks
+    conversations: ConversationSummaries
+    erasure: ErasureService
+    clock: Callable[[], datetime]
+    remembers: bool
+    """Whether anything is remembered: the setting `memory`."""
+
+    async def context(self, *, user: str, place: Where = None) -> UserContext:
+        """What they told of themselves, their most important facts, and their open tasks."""
+        named, where = user_named(user), place_of(place)
+        facts = await core_facts(self.store, named, Audience.of(named, where), self.clock())
+        tasks = await self.tasks.list(named, where)
+        known = await self.contexts.view(named, where, self.clock())
+        return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
+
+    async def set_context(
+        self, field: str, value: str | bool | None, *, user: str, place: Where = None
+    ) -> UserContext:
+        """Set a field of the profile or the preferences, or add to a list; an empty value removes it. The
+        field `mode` says what the conversation is for: companion, study or work."""
+        named, where = user_named(user), place_of(place)
+        await self.erasure.finished(named)
+        text = "" if value is None else str(value)
+        if field.strip().lower() == "mode":
+            await self._set_mode(text.strip().lower(), named, where)
+        else:
+            try:
+                entry = entry_for(field, text, self.clock())
+            except ValueError as error:
+                raise BadInput(str(error)) from error
+            await self.contexts.merge(named, where, [entry], self.clock())
+        return await self.context(user=named, place=where)
+
+    async def zone(self, *, user: str) -> tzinfo | None:
+        """Return the person's time zone; None while it is unknown."""
+        known = await self.contexts.view(user_named(user), PRIVATE, self.clock())
+        return known.zone if known.profile.timezone else None
+
+    async def note_zone(self, zone: str, *, user: str) -> None:
+        """Take the time zone that a chat platform or a browser tells of a person, as long as none is known.
+        One that cannot be read is left out."""
+        if zone and self.remembers and await self.zone(user=user) is None:
+            with suppress(BadInput):
+                await self.set_context("timezone", zone, user=user)
+
+    async def named(self, text: str, *, user: str, place: Where = None) -> list[str]:
+        """The people whom the text names, of those who wrote where the user reads."""
+        return sorted(named(text, await self.transcript.authors(audience_of(user, place))))
+
+    async def alias(self, person: str, other: str, *, user: str, place: Where = None) -> Decision:
+        """Remember that a person has another name; a search for either finds what is known of both."""
+        names = readable_name(person, "person"), readable_name(other, "other name")
+        content = also_called(*names)
+        if linked(content) is None:
+            raise BadInput("give two names that differ, each of at most four words")
+        return await self.memories.remember(content, subjects=names, user=user, place=place)
+
+    async def aliases(self, *, user: str, place: Where = None) -> list[tuple[Memory, str, str]]:
+        """The memories that give a person another name, newest first, with the two names."""
+        known = await self.memories.list(user=user, place=place)
+        return [(memory, *pair) for memory in known if (pair := linked(memory.content))]
+
+    async def forget_alias(self, person: str, other: str, *, user: str, place: Where = None) -> Forgotten:
+        """Forget that a person has another name. Raises NotFound if it is not remembered."""
+        wanted = {fold(person.strip()), fold(other.strip())}
+        for memory, *pair in await self.aliases(user=user, place=place):
+            if {*map(fold, pair)} == wanted:
+                return await self.memories.forget(memory.id, user=user, place=place)
+        raise NotFound(f"{person!r} is not known as {other!r} here; `hachi people aliases` shows who is")
+
+    async def preview_erase(self, *, user: str) -> Mapping[str, int]:
+        """What `erase` would delete from the database now, by kind."""
+        return await self.erasure.preview(user=user)
+
+    async def erase(self, *, user: str) -> Erased:
+        """Erase a person: everything of theirs, everywhere, for good, and look whether it is gone. Returns
+        the receipt. What they say meanwhile is taken up afterwards, as from somebody new."""
+        return await self.erasure.erase(user=user)
+
+    async def _set_mode(self, mode: str, user: str, place: Place) -> None:
+        if mode and mode not in MODES:
+            raise BadInput(f"there is no mode {mode!r}; use {', '.join(MODES)}, or nothing to unset it")
+        conversation = TurnRequest("", user, self.clock(), place).conversation_id
+        await self.conversations.set_mode(conversation, owner_of(user, place), mode or None, self.clock())

@@ -1,0 +1,56 @@
+"""What people have to do, or want to be reminded of: `pet.tasks`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.errors import BadInput
+from agent.services.arguments import due_of, place_of, user_named
+from memory.audience import Place
+from memory.people.profile_store import ProfileStore
+from memory.people.tasks import Change, Tasks
+from memory.records import Task, TaskStatus
+
+Where = Place | str | None
+
+
+@dataclass(frozen=True)
+class TaskService:
+    tasks: Tasks
+    profiles: ProfileStore
+    clock: Callable[[], datetime]
+
+    async def update(
+        self,
+        description: str = "",
+        *,
+        user: str,
+        place: Where = None,
+        id: str | None = None,
+        status: TaskStatus | None = None,
+        due: str | datetime | None = None,
+        alike: bool = True,
+    ) -> Change:
+        """Create, change or finish a task. What is left out stays as it is; a new task is open.
+
+        `id` is a whole id or at least its first 4 characters. Without it the open task with the same words is
+        meant or, if `alike` and the update begins or finishes a task, the only one that the words can mean;
+        otherwise a new one is made, unless it is to be finished. `due` is an aware time, or text: ISO 8601 or
+        plain English, by the person's clock where it names no zone; "never" removes it. Raises BadInput,
+        NotFound, and Unclear where several can be meant; then nothing is changed."""
+        named, where = user_named(user), place_of(place)
+        if id is None and not description.strip():
+            raise BadInput("description: say what is to be done, or give the id of a task")
+        now = self.clock()
+        zone = (await self.profiles.view(named, where, now)).zone if isinstance(due, str) else None
+        return await self.tasks.update(
+            named, description, status, now=now, id=id, due=due_of(due, zone, now), place=where, alike=alike
+        )
+
+    async def forget(self, id: str, *, user: str, place: Where = None) -> None:
+        """Delete a task, finished or not, by its id or the first characters of it. Raises NotFound."""
+        await self.tasks.delete(user_named(user), id, place=place_of(place))
+
+    async def list(self, *, user: str, place: Where = None, done: bool = False) -> list[Task]:
+        """The open tasks, newest first; with `done` the finished ones too."""
+        return await self.tasks.list(user_named(user), place_of(place), done=done)
