@@ -57,16 +57,16 @@ class TurnContext:
         )
 
     @property
-    def recalled(self) -> list[Hit]:
-        """What all searches and lists brought."""
+    def found(self) -> list[Hit]:
+        """What all searches and lists brought, with the lines around a found message."""
         return self.reader.recalled
 
     @property
-    def found(self) -> list[Hit]:
-        """What the searches found; in a turn without a search, what the lists of the newest brought. Without
-        the lines around a found message. Each once."""
-        hits = [hit for hits in self.searches or self.lists for hit in hits if hit.score]
-        return list({hit.id: hit for hit in hits}.values())
+    def hits(self) -> tuple[Hit, ...]:
+        """What the searches were for, each once; in a turn without a search, what the lists of the newest
+        brought."""
+        hits = (hit for hits in self.searches or self.lists for hit in hits if hit.score)
+        return tuple({hit.id: hit for hit in hits}.values())
 
     def origin(self) -> Provenance:
         """Where a memory that a tool stores now comes from. The person must be known."""
@@ -79,6 +79,6 @@ class TurnContext:
             live=True,
             now=True,
             said=self.text,
-            recalled=tuple(self.recalled),
+            recalled=tuple(self.found),
             shown=self.shown,
         )

@@ -123,7 +123,7 @@ async def remember(
         draft, before = replace(draft, replaces=corrected.id), _said_before(turn, content, corrected.id)
     decisions = await in_a_moment(turn.writer.remember([draft], origin))
     if decisions is None:
-        await turn.accept(draft, turn.recalled)
+        await turn.accept(draft, turn.found)
         return {
             "action": "accepted",
             "id": None,

@@ -61,7 +61,7 @@ class BuiltContext:
     shown: frozenset[str]
     """Ids of the messages, facts, passages and the summary in the prompt. Searches do not return them
     again."""
-    given: frozenset[str]
+    sources: frozenset[str]
     """Ids of the messages, facts, tasks and the summary that the prompt was written from."""
     begins: bool = False
     """Whether a conversation begins with this message."""

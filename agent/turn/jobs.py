@@ -1,21 +1,28 @@
 """Builds the jobs that follow a turn, in the form that the queue stores."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from agent.types import TurnRequest
+from agent.types import ReceivedMessage, TurnRequest
 from memory.audience import Place
+from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
-from memory.records import Draft, Hit
-from memory.sql.jobs import Job
+from memory.records import Decision, Draft, Hit
+from memory.sql.engine import Database
+from memory.sql.jobs import Job, JobQueue
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, owner_of
+from tools.failures import ToolFailed
 
 APPLY_UPDATES = "apply_updates"
 """The kind of job that stores the facts and tasks that a consolidation extracted."""
 STORE_MEMORIES = "store_memories"
 """The kind of job that stores the memories[] of an answer."""
+PAUSES = (0.5, 2.0)
+"""Seconds before a busy or absent database is given again what a tool is to keep."""
+NOT_KEPT = "this was not kept, since the database does not answer; say so, and do not call again for it"
 
 
 class QueuedJob(NamedTuple):
@@ -31,18 +38,19 @@ def store_memories_payload(
     drafts: Sequence[Draft],
     incoming: TurnRequest,
     message_id: str | None,
-    recalled: Sequence[Hit],
-    shown: Iterable[str] = (),
+    found: Sequence[Hit],
+    sources: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Return the payload: an answer's memories[] and their origin."""
+    """Return the payload: an answer's memories[] and their origin. `found` is what the tools brought, and
+    `sources` are the rows that the prompt was written from."""
     return {
         "drafts": [asdict(draft) for draft in drafts],
         "place": list(incoming.place.path),
         "said_at": incoming.sent_at.isoformat(),
         "said": incoming.text,
         "message_id": message_id,
-        "recalled": [{"id": hit.id, "kind": hit.kind, "content": hit.content} for hit in recalled],
-        "shown": sorted(shown),
+        "recalled": [{"id": hit.id, "kind": hit.kind, "content": hit.content} for hit in found],
+        "shown": sorted(sources),
     }
 
 
@@ -68,17 +76,57 @@ def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
     return drafts, origin
 
 
-def task_payload(
-    task: Mapping[str, Any], incoming: TurnRequest, message_id: str | None, now: datetime
-) -> dict[str, Any]:
-    """Return the payload of an `APPLY_UPDATES` job with one task: its id, description, status and due."""
-    origin = {"place": list(incoming.place.path), "heard": message_id, "found_at": now.isoformat()}
-    return {**origin, "facts": [], "said": {}, "tasks": [dict(task)]}
-
-
 def consolidation(incoming: TurnRequest) -> QueuedJob:
     """Return the job that consolidates the conversation."""
     place = list(incoming.place.path)
     payload = {"conversation": incoming.conversation_id, "place": place, "may_wait": True}
     owner = owner_of(str(incoming.user), incoming.place)
     return QueuedJob(LOOK_BACK, payload, consolidation_subject(incoming.conversation_id, owner))
+
+
+class Worker(Protocol):
+    """Runs the jobs that a turn adds."""
+
+    async def do(self, id: str) -> list[Decision]: ...
+
+    def wake(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class KeptForLater:
+    """Keeps, as jobs, what a tool could not store at once because the database was busy."""
+
+    database: Database
+    queue: JobQueue
+    worker: Worker
+    clock: Callable[[], datetime]
+    received: ReceivedMessage
+    sources: frozenset[str]
+    """The rows that the prompt was written from."""
+    trace: str
+
+    async def fact(self, draft: Draft, found: Sequence[Hit]) -> None:
+        """Keep a fact, with what the tools had found before it. Raises ToolFailed."""
+        request, message = self.received.request, self.received.id
+        payload = store_memories_payload([draft], request, message, found, self.sources)
+        await self._add(STORE_MEMORIES, payload)
+
+    async def task(self, task: Mapping[str, Any]) -> None:
+        """Keep a task, by its id, description, status and due. Raises ToolFailed."""
+        place, now = list(self.received.request.place.path), self.clock().isoformat()
+        origin = {"place": place, "heard": self.received.id, "found_at": now}
+        await self._add(APPLY_UPDATES, {**origin, "facts": [], "said": {}, "tasks": [dict(task)]})
+
+    async def _add(self, kind: str, payload: dict[str, Any]) -> None:
+        user, payload = str(self.received.request.user), payload | {"trace": self.trace}
+        for pause in (*PAUSES, None):
+            try:
+                async with self.database.write() as connection:
+                    await self.queue.add(connection, kind, user, payload, self.clock())
+            except StoreUnavailable as error:
+                if pause is None:
+                    raise ToolFailed(NOT_KEPT) from error
+                await asyncio.sleep(pause)
+            else:
+                self.worker.wake()
+                return

@@ -25,7 +25,6 @@ from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEven
 from agent.errors import ModelError
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
-from agent.models.offline_reading import content_words, share_found
 from agent.settings import Settings
 from agent.turn.client.tool_names import shown_names
 from agent.turn.client.wishes import FormStream, StopText, model_settings, refused_wish, shaped, until_stop
@@ -262,14 +261,13 @@ async def _read(raw: str, turn: _Turn, form: AnswerForm | None) -> Answer:
 
 
 def _quoted(turn: _Turn) -> str:
-    """Return a reply that quotes what the tools found; empty if that is nothing. The quotes that share most
-    words with the message come first. For a model that still calls tools on its last call."""
+    """Return a reply that quotes what the tools found; empty if that is nothing. For a model that still calls
+    tools on its last call."""
     found: list[tuple[str, str]] = []
     for result in [json.loads(call.result) for call in turn.called if call.ok]:
         for entry in (*result.get("memories", ()), *result.get("newest", ())):
             found += _quotes(entry)
         found += [(chunk["source"], chunk["text"]) for chunk in result.get("chunks", ())]
-    found.sort(key=lambda one: share_found(turn.context.text, one[1]), reverse=True)
     lines = [f"- {where}: “{cut(text, LONGEST_QUOTE)}”" for where, text in found[:MOST_QUOTED]]
     return "\n".join(["This is what I found:", *lines]) if lines else ""
 
@@ -286,18 +284,6 @@ def _quotes(entry: Entry) -> Iterator[tuple[str, str]]:
             yield f"{at}, {author}", text
 
 
-def searches_used(turn: TurnContext, answer: Answer) -> int:
-    """Count the searches of which the answer or what was remembered repeats something: two telling words of
-    a fact or message (or all, if there are fewer) that the person's message does not have."""
-    if not any(turn.searches):
-        return 0
-    written = [answer.message, *(new.content for new in answer.memories)]
-    written += [decision.content for decision in turn.decisions]
-    asked, said = content_words(turn.text).keys(), content_words(" ".join(written)).keys()
-    telling = [[content_words(hit.content).keys() - asked for hit in hits] for hits in turn.searches]
-    return sum(any(new and len(new & said) >= min(2, len(new)) for new in words) for words in telling)
-
-
 def _function_tool(tool: Tool) -> FunctionTool:
     """Convert a tool to the SDK's form. The SDK's own decorator would hide from the model what was wrong with
     its arguments."""
@@ -311,7 +297,7 @@ def _function_tool(tool: Tool) -> FunctionTool:
                 late = f"{tool.name} did not end within {TOOL_SECONDS:g} s; go on without it"
                 result = ToolResult({"error": late}, ok=False)
                 note(traceback=traceback_of(error))
-            note(ok=result.ok, result=result.text, rows=[hit.id for hit in context.context.context.recalled])
+            note(ok=result.ok, result=result.text, rows=[hit.id for hit in context.context.context.found])
         context.context.called.append(ToolCall(tool.name, _arguments(written), result.ok, result.text))
         return result.text
 

@@ -50,7 +50,7 @@ async def test_what_is_remembered_is_found(turn: Any, clock: Any) -> None:
     assert (memory["id"], memory["kind"], memory["content"]) == (kept["id"], "memory", "Ana is in Rome")
     assert (memory["subjects"], memory["at"]) == (["ana", "rome"], f"{clock():%a %d %b %Y %H:%M}")
     assert memory["expires"] == f"{clock() + timedelta(days=7):%a %d %b %Y %H:%M}"
-    assert [hit.id for hit in turn.context.recalled] == [decision.id]
+    assert [hit.id for hit in turn.context.found] == [decision.id]
     stored = await turn.pet.memories.get(kept["id"], user="ana")
     assert (stored.type, stored.importance, stored.source) == ("insight", 0.7, "conversation")
 
@@ -66,7 +66,7 @@ async def test_messages_are_found_with_their_author_cut_and_not_those_in_the_pro
     assert at == "Thu 01 May 2025 10:00"
     assert line.startswith("Bob: the boat is green")
     assert line.endswith(" … (7,500 more characters)")
-    [hit] = turn.context.recalled
+    [hit] = turn.context.found
     nothing = {"memories": [], "note": NOTHING_NEW, "ok": True}
     for again in (turn, turn_of("ana", shown=frozenset({hit.id}))):
         assert await again.call("search_memories", query="boat") == nothing
@@ -153,7 +153,7 @@ async def test_what_hachi_said_comes_up_where_it_is_asked_for_alone(turn: Any) -
         turn.context.searches.clear()
     found = await turn.call("search_memories", query="kayak", author="hachi")
     assert "hachi: Your kayak is in the cellar." in str(found)
-    assert [hit.author for hit in turn.context.found] == ["hachi"]
+    assert [hit.author for hit in turn.context.hits] == ["hachi"]
 
 
 async def test_in_a_shared_place_a_fact_says_who_told_it(turn_of: Any, pet: Companion) -> None:

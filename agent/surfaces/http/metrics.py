@@ -22,8 +22,8 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
         lambda counts: _share(counts["known"], counts["decided"]),
     ),
     "retrieval_hit_rate": (
-        "Of the searches in memory that a model made, the share of which the reply repeats something.",
-        lambda counts: _share(counts["turn searches used"], counts["turn searches"]),
+        "Of the searches in memory that a model made, the share that found something.",
+        lambda counts: _share(counts["turn searches that found"], counts["turn searches"]),
     ),
     "memory_extraction_count": ("Extractions from conversations.", itemgetter("extractions")),
     "memory_extraction_success": ("Extractions that were applied.", itemgetter("applied")),

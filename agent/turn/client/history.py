@@ -12,8 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from agent.types import TurnRequest
 from agent.types.client import ClientTurn, Item, Said
+from memory.audience import user_key
+from memory.erasure.replaced_messages import bring_back, replace_messages
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.messages import Transcript
@@ -37,7 +41,7 @@ Key = tuple[str, str]
 class Compared:
     """A client's history beside the transcript."""
 
-    history: tuple[Item, ...] | None = ()
+    history: tuple[Item, ...] | None = None
     """The client's, with the ids of the messages that are stored; None where the transcript has it."""
     question: str | None = None
     """The id of the question, if it is stored."""
@@ -47,6 +51,10 @@ class Compared:
     """Messages that the client no longer has."""
     back: frozenset[str] = frozenset()
     """Hidden messages that the client has again."""
+
+    def locks(self, user: str) -> set[str]:
+        """Return the keys to lock before it is followed."""
+        return {user_key(user)} if self.hidden or self.back else set()
 
 
 async def with_conversation(transcript: Transcript, request: TurnRequest, now: datetime) -> TurnRequest:
@@ -62,14 +70,14 @@ async def with_conversation(transcript: Transcript, request: TurnRequest, now: d
     return replace(request, conversation=found or f"{UNNAMED}{new_id()}:{user}")
 
 
-async def compare(transcript: Transcript, request: TurnRequest) -> Compared | None:
-    """Compare what the client sends with the transcript; None if that is a new message alone."""
-    client, user = request.client, request.user
-    if client is None or (client.history is None and not client.after):
-        return None
+async def compare(transcript: Transcript, request: TurnRequest) -> Compared:
+    """Compare what a client sends with the transcript."""
+    client, user = request.client or ClientTurn(), request.user
     if user is None:
         return Compared(client.history)
     if client.history is None:
+        if not client.after:
+            return Compared()
         return Compared(None, await transcript.waiting(request.conversation_id, user, request.text))
     stored = await transcript.branches(request.conversation_id, user, MOST)
     pairs = pairs_of(stored, [_key(one) for one in _sent(client, request.text)])
@@ -81,6 +89,14 @@ async def compare(transcript: Transcript, request: TurnRequest) -> Compared | No
             asked += 1
         history.append(one)
     return replace(compared(stored, pairs, asked), history=tuple(history))
+
+
+async def follow(connection: AsyncConnection, sent: Compared, user: str, now: datetime) -> None:
+    """In the caller's transaction, hide what the client no longer has, and show again what it has again."""
+    if sent.hidden:
+        await replace_messages(connection, sent.hidden, user, now)
+    if sent.back:
+        await bring_back(connection, sent.back, user, now)
 
 
 def compared(stored: Sequence[Message], pairs: Mapping[int, int], asked: int) -> Compared:

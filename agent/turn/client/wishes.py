@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import openai
@@ -17,14 +18,32 @@ from agent.settings import Settings
 from agent.turn.client.json_schema import fault_in
 from agent.turn.output.memories import drafts_in
 from agent.turn.output.parse import Answer
+from agent.types import MAX_MESSAGE, TurnRequest
 from agent.types.client import AnswerForm, Called, ClientTurn, Item, Returned, Said, Sampling
+from memory.text import storable
 
 MOST_CHARACTERS = 400_000
 """What a model is given of a client at most, beside the history, which has a budget of its own."""
 NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
 
 
-def check(client: ClientTurn, settings: Settings) -> None:
+def checked(request: TurnRequest, settings: Settings) -> TurnRequest:
+    """Return the request with storable text. Raises BadInput if there is none or too much of it, or for what
+    the model that is set up cannot do for a client."""
+    text = storable(request.text).strip()
+    if not text:
+        raise BadInput("the message is empty")
+    if len(text) > MAX_MESSAGE:
+        raise BadInput(
+            f"the message has {len(text):,} characters and the limit is {MAX_MESSAGE:,}; send it in parts"
+        )
+    if request.client:
+        _check_wishes(request.client, settings)
+        _check_size(request.client, text)
+    return replace(request, text=text)
+
+
+def _check_wishes(client: ClientTurn, settings: Settings) -> None:
     """Raise BadInput for what the model that is set up cannot do."""
     if settings.offline and client.form:
         raise BadInput("response_format: the rule-based stand-in cannot shape its answers; set up a model")
@@ -40,7 +59,7 @@ def check(client: ClientTurn, settings: Settings) -> None:
         raise BadInput(f"tool_choice: there is no tool {client.tool_choice!r} among `tools`")
 
 
-def check_size(client: ClientTurn, text: str) -> None:
+def _check_size(client: ClientTurn, text: str) -> None:
     """Raise BadInput if a client sends more than the model may be given whole. Its history is cut instead."""
     schemas = [tool.parameters for tool in client.tools] + [client.form.schema if client.form else None]
     parts = {

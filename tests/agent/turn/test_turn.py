@@ -166,11 +166,11 @@ async def test_a_model_that_never_answers_has_what_it_found_quoted(
     heading, *quotes = reply.message.splitlines()
     assert heading == "This is what I found:"
     assert [quote.split(": ", 1)[1] for quote in quotes] == [
+        "“The green boat has new oars”",
         "“Ana hurt a shoulder while rowing”",
         "“A shoulder rests for a week.”",
-        "“The green boat has new oars”",
     ]
-    assert quotes[2].startswith("- Thu 01 May 2025 10:00, Bob: ")
+    assert quotes[0].startswith("- Thu 01 May 2025 10:00, Bob: ")
 
 
 async def test_what_a_model_says_beside_its_forbidden_call_is_the_reply(
@@ -332,7 +332,7 @@ async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
     async def cannot(*_: Any, **__: Any) -> None:
         raise StoreUnavailable("too much is asked at once; try again")
 
-    monkeypatch.setattr("agent.turn.turn.PAUSES", (0, 0))
+    monkeypatch.setattr("agent.turn.jobs.PAUSES", (0, 0))
     monkeypatch.setattr(pet.components.queue, "add", busy)
     (await pet.runtime()).worker._stopped = True
     server.script(FACT, answer("I see."))

@@ -87,7 +87,8 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
     )
     await site.pet.remember("Ana keeps ferrets", user="ana", importance=0.4)
     search = Call("search_memories", {"query": "ferrets", "kind": "memory"})
-    server.script(search, answer("Ana keeps two."), search, answer("Hm."), answer("Oh."))
+    vain = Call("search_memories", {"query": "zeppelin", "kind": "summary"})
+    server.script(search, answer("Ana keeps two."), vain, answer("Hm."), answer("Oh."))
     server.script_looking_back(Say("{}"), Say("no JSON at all"))
     for user, text, stream in (
         ("ana", "how many ferrets?", False),
@@ -98,7 +99,7 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
         await site.pet.settle()
 
     found = await metrics(site)
-    assert found["retrieval_hit_rate"] == 0.5, "the second answer uses nothing of what was found"
+    assert found["retrieval_hit_rate"] == 0.5, "the second search found nothing"
     assert found["memory_retrieved_count"] == 2
     before = found["memory_retrieved_count"]
     await site.pet.remember("Ana paints", user="ana", importance=0.9)
