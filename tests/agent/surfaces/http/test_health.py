@@ -100,7 +100,7 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
 
     found = await metrics(site)
     assert found["retrieval_hit_rate"] == 0.5, "the second search found nothing"
-    assert found["memory_retrieved_count"] == 2
+    assert found["memory_retrieved_count"] == 3
     before = found["memory_retrieved_count"]
     await site.pet.remember("Ana paints", user="ana", importance=0.9)
     server.script(answer("Hi."))
