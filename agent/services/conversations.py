@@ -36,6 +36,7 @@ from agent.services.transfer.imports import (
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
 from memory.documents.library import DocumentLibrary
+from memory.facts.bulk import remember_many
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync, Progress
 from memory.records import Forgotten, Memory, Message
@@ -130,7 +131,7 @@ class ConversationService:
         where = checked_import(parsed, user, place_of(place), for_others)
         # Messages first, because memories name them as evidence.
         messages = await self.import_messages(parsed.messages, user=user, place=where, progress=progress)
-        decisions = await self.writer.remember_many(parsed.memories, progress)
+        decisions = await remember_many(self.writer, parsed.memories, progress)
         new = sum(decision.action in ("add", "replace") for decision in decisions)
         new += await restore_all(self.database, self.store, parsed.restored, self.clock(), progress)
         await self.sync.try_to_catch_up()

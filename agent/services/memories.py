@@ -22,6 +22,7 @@ from agent.services.forgetting import ForgetService
 from agent.turn.forget_requests import ForgetRequests
 from memory.audience import PRIVATE, Place, user_key
 from memory.errors import NotFound
+from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.ttl import describe
@@ -126,7 +127,7 @@ class MemoryService:
         id = user_named(user)
         await self.erasure.finished(id)
         origin = Provenance(id, self.clock(), place_of(place), source="note", now=True)
-        decisions = await self.writer.remember_many([(draft, origin) for draft in drafts])
+        decisions = await remember_many(self.writer, [(draft, origin) for draft in drafts])
         await self.sync.try_to_catch_up()
         return decisions
 

@@ -18,7 +18,7 @@ from memory.erasure.repeats import repeated_by_task
 from memory.erasure.repetition import NO_WORDS, FactWords, Words, words
 from memory.facts.compare.tokens import words_of
 from memory.facts.derived import HeldFacts
-from memory.facts.evidence.echoes import echoes_of
+from memory.facts.echoes import echoes_of
 from memory.records import Memory
 from memory.sql.memories import tellers
 from memory.sql.memory_rows import fetch

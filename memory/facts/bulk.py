@@ -1,22 +1,70 @@
-"""What is known of some owners, as words, so that many facts can be stored at once.
+"""Stores many facts at once: without a model some thousand a second.
 
-Without a model, words alone relate two facts: the same ones, in whatever order. A fact whose words nobody has
-told is new. Of any other the usual decision is made, with a search.
+Without a model, words alone relate two facts: the same ones, in whatever order. So what is known of the
+owners is kept as words. A fact whose words nobody has told is new, and hundreds of those are stored in one
+transaction. Of any other the usual decision is made, with a search.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
+from typing import Any
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.decision_log import decision_run, extracted
+from memory.facts.fact_rows import NOT_SEARCHED, has_expired, lacking_owners
+from memory.facts.writer import TRIES, FactWriter
 from memory.index import bm25
+from memory.process.spans import span
+from memory.records import Decision, Draft, Memory
+from memory.sql.engine.errors import Overtaken
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import is_active
+from memory.sql.rests_on import record_each
 from memory.sql.tables import memories, memory_owners
 from memory.text.names import Aliases, fold
+
+AT_ONCE = 500
+"""How many facts are stored in one transaction …"""
+JUDGED = 10
+"""… and how many a model, if one rules on facts, is asked about in one call."""
+
+Stated = Sequence[tuple[Draft, Provenance]]
+Refused = Sequence[tuple[CandidateFact, Decision | None]]
+"""Facts, each with the decision to refuse it, or None."""
+
+
+async def remember_many(
+    writer: FactWriter, stated: Stated, progress: Callable[[int], None] | None = None
+) -> list[Decision]:
+    """The decisions that `FactWriter` makes, on many statements that no turn has made, without what is close
+    to them. Calls `progress` with how many have become durable. The index gets the new facts when it catches
+    up."""
+    judged = writer.similar.judge is not None
+    decisions: list[Decision] = []
+    known: dict[tuple[Any, Any], KnownWords] = {}
+    with decision_run(), span("decision"):
+        while part := _of_one(stated[len(decisions) : len(decisions) + (JUDGED if judged else AT_ONCE)]):
+            origin = part[0][1]
+            words = known.setdefault((origin.owners, origin.audience), KnownWords(writer.store, origin))
+            decided_on = await (writer.remember_each(part) if judged else _Part(writer, words).store(part))
+            decisions += decided_on
+            if progress:
+                progress(len(decided_on))
+    writer.indexing.wake()
+    return decisions
+
+
+def _of_one(stated: Stated) -> Stated:
+    """The first statements, up to one for other owners."""
+    first = [(origin.owners, origin.audience) for _, origin in stated[:1]]
+    return [*takewhile(lambda one: [(one[1].owners, one[1].audience)] == first, stated)]
+
 
 Words = frozenset[int]
 
@@ -83,3 +131,91 @@ class KnownWords:
     def _named(self, content: str) -> bool:
         text = fold(content)
         return any(name in text for name in self._names)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Statements for the same owners."""
+
+    writer: FactWriter
+    words: KnownWords
+
+    async def store(self, stated: Stated) -> list[Decision]:
+        """Decide on those that are new or known word for word in few transactions, on each of the others as
+        usual."""
+        facts = await self.writer.candidates(stated, {}, embed=False)
+        left = [(fact, self.writer.refuse(fact)) for fact in facts]
+        extracted(facts)
+        decisions: list[Decision] = []
+        while left:
+            added = await self._add_together(left)
+            decisions += added or [await self._decide(left[0][0])]
+            left = left[len(added) or 1 :]
+        for fact, decision in zip(facts, decisions, strict=True):
+            self.writer.note(fact.origin, decision)
+        return decisions
+
+    async def _decide(self, fact: CandidateFact) -> Decision:
+        await self.writer.indexing.try_to_catch_up()  # a search reads only so many waiting rows
+        [vector] = await self.writer.similar.embed([fact.draft.content])
+        decision = await self.writer.decide(replace(fact, vector=vector))
+        for memory in fact.changed.values():
+            self.words.add(memory.id, memory.content)
+        return decision
+
+    async def _add_together(self, facts: Refused) -> list[Decision]:
+        """Decide on the first of these facts in one transaction: up to one that is to be searched for, or
+        that gives somebody another name."""
+        for tries_left in reversed(range(TRIES)):
+            await self.words.read(facts[0][0].now)
+            try:
+                async with self.writer.database.write(lock=self.words.origin.owners) as connection:
+                    decisions = await self._settle_together(connection, facts)
+            except Overtaken:
+                if not tries_left:
+                    raise
+            else:
+                break
+        return decisions
+
+    async def _settle_together(self, connection: AsyncConnection, facts: Refused) -> list[Decision]:
+        if await self.words.new_ids(connection):
+            where = self.writer.database.where
+            raise Overtaken(f"{where}: somebody else has told something; try again")
+        used = await self.words.used(connection, {fact.key for fact, _ in facts})
+        decisions: list[Decision] = []
+        new: dict[str, Memory] = {}
+        for fact, refused in facts:
+            aliases = linked(fact.draft.content)
+            if aliases and decisions:
+                break
+            decision = refused
+            if refused is None and fact.key in used | new.keys():
+                await self._insert(connection, new)
+                used, new = used | new.keys(), {}
+                decision = await self._known_word_for_word(connection, fact)
+            elif refused is None and not aliases and self.words.is_new(fact):
+                memory = new[fact.key] = fact.memory(fact.origin.owners)
+                self.words.add(memory.id, memory.content)
+                fact.made.add(memory.id)
+                decision = fact.decision("add", memory, "new")
+            if decision is None:
+                break
+            decisions.append(decision)
+        await self._insert(connection, new)
+        return decisions
+
+    async def _insert(self, connection: AsyncConnection, new: Mapping[str, Memory]) -> None:
+        """Insert new facts, by their content keys, with the messages that state them."""
+        await self.writer.store.insert_many(connection, new)
+        await record_each(
+            connection, ((one.id, one.message_id, "stated") for one in new.values() if one.message_id)
+        )
+
+    async def _known_word_for_word(self, connection: AsyncConnection, fact: CandidateFact) -> Decision | None:
+        """The decision on a fact whose words each owner has; None where that is not so."""
+        held = await self.writer.store.holders(connection, fact.origin.owners, fact.key)
+        valid = [owner for owner, memory in held.items() if not has_expired(memory, fact.now)]
+        if lacking_owners(fact, valid):
+            return None
+        return await self.writer.rows.settle(connection, fact, NOT_SEARCHED)

@@ -14,7 +14,7 @@ from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict, compare
 from memory.facts.rulings import RULINGS, allowed
-from memory.index import Question, Rankings, vectors
+from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Memory
 from memory.sql.changes import ChangeLog
@@ -43,8 +43,10 @@ class Searched:
     """What a search found near a candidate, before the transaction that decides on it."""
 
     owners: frozenset[str]
+    ids: tuple[str, ...]
+    """Of the memories of these owners that it is compared with."""
     cosine: Mapping[str, float]
-    """By the id of each memory of these owners that it is compared with."""
+    """Of those that are nearest by meaning. The others are farther."""
     mark: str | None
     """The moment from before the search, for `MemoryStore.candidates`."""
 
@@ -91,19 +93,9 @@ class SimilarFacts:
         here, before the transaction that decides: nobody waits for them with a connection in hand."""
         mark = await ChangeLog(self.database).mark()
         found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
-        cosine = {hit.id: hit.score for hit in found.dense}
-        ids = [*cosine, *(hit.id for hit in found.words), *candidate.rulings]
+        ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
-        async with self.database.read() as connection:
-            memories = await self.store.candidates(connection, ids, owners, candidate.now)
-        unknown = {(m.id, "dense"): m.content for m in memories if m.id not in cosine}
-        if unknown and candidate.vector is not None:
-            known = await vectors.stored(self.database, self.embedder.name, unknown)
-            lacking = [key for key in unknown if key not in known]
-            known |= dict(zip(lacking, await self.embed([unknown[key] for key in lacking]), strict=True))
-            for (id, _), vector in known.items():
-                cosine[id] = 0.0 if vector is None else float(vector @ candidate.vector)
-        return Searched(frozenset(owners), {id: cosine.get(id, 0.0) for id in {*ids, *cosine}}, mark)
+        return Searched(frozenset(owners), tuple(ids), {hit.id: hit.score for hit in found.dense}, mark)
 
     async def near(
         self,
@@ -112,27 +104,16 @@ class SimilarFacts:
         owners: Collection[str],
         searched: Searched,
     ) -> Near:
-        """These owners' memories similar to the candidate, with verdicts; the decisive ones first. Raises
-        Overtaken where there are others by now than the search knew."""
-        memories = await self.store.candidates(
-            connection, searched.cosine, owners, candidate.now, searched.mark
-        )
-        if not searched.owners.issuperset(owners) or any(m.id not in searched.cosine for m in memories):
-            raise Overtaken(f"{self.database.where}: somebody else has told something similar; try again")
-        return await self._weighed(connection, candidate, memories, searched)
-
-    async def _weighed(
-        self,
-        connection: AsyncConnection,
-        candidate: CandidateFact,
-        memories: Sequence[Memory],
-        searched: Searched,
-    ) -> Near:
+        """These owners' memories that were found, and those that were told since the search, with verdicts;
+        the decisive ones first. Raises Overtaken where the search was not for all of these owners."""
+        if not searched.owners.issuperset(owners):
+            raise Overtaken(f"{self.database.where}: what was known already has just ended; try again")
+        memories = await self.store.candidates(connection, searched.ids, owners, candidate.now, searched.mark)
         # Only names that the people present know, since they see the reason.
         aliases = await self.store.aliases(connection, candidate.origin.audience.keys, candidate.now)
-        cosine = searched.cosine
-        weighed = [(m, self._weigh(candidate, m, cosine[m.id], aliases)) for m in memories]
-        return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine[pair[0].id]))
+        weighed = [(m, self._weigh(candidate, m, searched.cosine.get(m.id, 0.0), aliases)) for m in memories]
+        order = {m.id: -searched.cosine.get(m.id, 0.0) for m in memories}
+        return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), order[pair[0].id]))
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
@@ -181,9 +162,7 @@ class SimilarFacts:
         owners = candidate.origin.owners
         searched = await self.search(candidate, owners)
         async with self.database.read() as connection:
-            memories = await self.store.candidates(connection, searched.cosine, owners, candidate.now)
-            known = [memory for memory in memories if memory.id in searched.cosine]
-            near = await self._weighed(connection, candidate, known, searched)
+            near = await self.near(connection, candidate, owners, searched)
         tags = set(candidate.draft.subjects)
         return [
             memory

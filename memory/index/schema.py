@@ -14,6 +14,7 @@ T = TypeVar("T")
 DENSE = ("dense", "window_dense")
 SPARSE = ("words", "window_words")
 LANES = DENSE + SPARSE
+WINDOWS = ("window_dense", "window_words")
 
 FIELDS: dict[str, Literal["tenant", "keyword", "number"]] = {
     "owners": "tenant",
@@ -101,6 +102,8 @@ def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
     sparse = None if question.text is None else bm25.query(question.text)
     if sparse is not None:
         vectors |= dict.fromkeys(SPARSE, sparse)
+    if "message" not in question.kinds:  # nothing else has a window
+        vectors = {lane: vector for lane, vector in vectors.items() if lane not in WINDOWS}
     return vectors
 
 

@@ -76,8 +76,9 @@ class IndexSync:
         rows that were; none while another process does it. Raises IndexUnavailable or EmbedderUnavailable;
         the rest waits."""
         async with self._lock:
-            await know_dimension(self._embedder)
-            await self._index.ensure()
+            if self.behind or not self._fits:
+                await know_dimension(self._embedder)
+                await self._index.ensure()
             total = 0
             try:
                 if anew or not await self._leads_on():
@@ -120,7 +121,7 @@ class IndexSync:
 
     def wait(self, error: BaseException) -> None:
         """Note why rows wait for the index."""
-        if str(error) != self.behind:
+        if self.behind is None:
             log.warning("the index waits, and searches read the newest rows of the database: %s", error)
         self.behind = str(error)
 

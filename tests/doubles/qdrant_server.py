@@ -21,7 +21,10 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 from urllib.parse import unquote
 
+import numpy as np
+from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
+from qdrant_client.local import local_collection
 
 Answer = tuple[int, Any]
 
@@ -209,6 +212,31 @@ _ROUTES: dict[tuple[str, str], Callable[..., Any]] = {
     ("POST", _OF_ONE + "/points/scroll"): QdrantServer._scroll,
     ("POST", f"{_OF_ONE}/points"): QdrantServer._retrieve,
 }
+
+
+def _accepted(payloads: list[dict[str, Any]], payload_filter: Any, **_: Any) -> "NDArray[np.bool_]":
+    """Which payloads meet the filter, whose conditions are all on fields at the top. The client's own
+    function reads the names of fields anew for each payload: nine tenths of the time of a search."""
+    found = np.ones(len(payloads), dtype=bool)
+    for condition in payload_filter.must if payload_filter else ():
+        meeting = (_meets(condition, payload.get(condition.key)) for payload in payloads)
+        found &= np.fromiter(meeting, dtype=bool, count=len(payloads))
+    return found
+
+
+def _meets(condition: models.FieldCondition, value: Any) -> bool:
+    if isinstance(condition.match, models.MatchAny):
+        return not {*condition.match.any}.isdisjoint(value if isinstance(value, list) else [value])
+    bounds = condition.range
+    assert isinstance(bounds, models.Range), condition
+    return (
+        (bounds.gt is None or value > bounds.gt)
+        and (bounds.gte is None or value >= bounds.gte)
+        and (bounds.lt is None or value < bounds.lt)
+    )
+
+
+local_collection.calculate_payload_mask = _accepted
 
 
 async def _rows(reader: asyncio.StreamReader) -> list[bytes]:

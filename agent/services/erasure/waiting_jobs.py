@@ -10,7 +10,7 @@ from memory.erasure.forgotten_data import ForgottenData
 from memory.erasure.repeats import repeated_by_task
 from memory.erasure.repetition import FactWords
 from memory.facts.candidate import CandidateFact
-from memory.facts.evidence.echoes import echoed
+from memory.facts.echoes import echoed
 from memory.sql.jobs import Job
 
 Payload = dict[str, Any]

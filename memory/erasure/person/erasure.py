@@ -33,7 +33,7 @@ from memory.erasure.person.receipt import Erased, Remainder
 from memory.erasure.person.replies import shown_replies
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.derived import withhold
-from memory.facts.evidence.echoes import echoes_of
+from memory.facts.echoes import echoes_of
 from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.sql import tables

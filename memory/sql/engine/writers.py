@@ -1,10 +1,9 @@
-"""The queues of those who write, inside one process: for SQLite's only writer, and for each owner."""
+"""The queue of those who write, inside one process, for SQLite's only writer."""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from weakref import WeakValueDictionary
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
 
 
 class Writers:
@@ -51,20 +50,3 @@ class Writers:
         if not self._taken:
             for turn in self._waiting:
                 turn.set()
-
-
-class Turns:
-    """A lock for each name. It costs no connection, so one may wait for a server while holding it."""
-
-    def __init__(self) -> None:
-        self._locks = WeakValueDictionary[str, asyncio.Lock]()
-
-    @asynccontextmanager
-    async def of(self, names: Iterable[str]) -> AsyncIterator[None]:
-        async with AsyncExitStack() as held:
-            for name in sorted(names):  # in one order, so that nobody waits in a circle
-                lock = self._locks.get(name)
-                if lock is None:
-                    lock = self._locks[name] = asyncio.Lock()
-                await held.enter_async_context(lock)
-            yield

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memory.audience import Audience, Place
-from memory.facts.bulk import KnownWords
+from memory.facts.bulk import AT_ONCE, KnownWords, remember_many
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.writer import AT_ONCE
 from memory.records import Draft
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ async def told(
         for draft, ago, place in given
     ]
     if together:
-        return await stack.writer.remember_many(stated)
+        return await remember_many(stack.writer, stated)
     return [decision for one in stated for decision in await stack.writer.remember_each([one])]
 
 
@@ -92,12 +91,12 @@ async def test_what_was_told_at_once_is_found_and_told_twice_is_known(stack: Sta
     given = [(Draft(f"Ana's shelf {n} holds red boxes"), timedelta(), "") for n in range(AT_ONCE + 20)]
     durable: list[int] = []
     stated = [(draft, Provenance("ana", stack.clock.now)) for draft, *_ in given]
-    decisions = await stack.writer.remember_many(stated, durable.append)
+    decisions = await remember_many(stack.writer, stated, durable.append)
     assert {decision.action for decision in decisions} == {"add"}
     assert durable == [AT_ONCE, 20]
     await stack.indexing.catch_up()
     assert "Ana's shelf 7 holds red boxes" in await stack.found("which boxes are on shelf 7?", "ana")
-    assert {one.reason for one in await stack.writer.remember_many(stated)} == {"known word for word"}
+    assert {one.reason for one in await remember_many(stack.writer, stated)} == {"known word for word"}
 
 
 async def test_what_somebody_else_tells_meanwhile_is_not_told_twice(
@@ -115,6 +114,6 @@ async def test_what_somebody_else_tells_meanwhile_is_not_told_twice(
                 await stack.store.insert(connection, fact.memory(origin.owners), fact.key)
 
     monkeypatch.setattr(KnownWords, "read", and_then)
-    [decision] = await stack.writer.remember_many([(Draft("Ana sails in spring"), origin)])
+    [decision] = await remember_many(stack.writer, [(Draft("Ana sails in spring"), origin)])
     assert decision.action == "merge"
     assert await stack.known("ana") == {"In spring Ana sails"}

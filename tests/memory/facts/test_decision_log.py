@@ -38,7 +38,7 @@ async def test_a_run_of_several_calls_is_one_line_for_each_person(stack: Stack, 
 
 
 async def test_what_was_decided_before_a_failure_is_logged(stack: Stack, lines: Any) -> None:
-    decide, left = stack.writer._decide, [1]
+    decide, left = stack.writer.decide, [1]
 
     async def once(candidate: Any) -> Any:
         if not left:
@@ -46,7 +46,7 @@ async def test_what_was_decided_before_a_failure_is_logged(stack: Stack, lines: 
         left.clear()
         return await decide(candidate)
 
-    stack.writer._decide = once  # type: ignore[method-assign]
+    stack.writer.decide = once  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         await stack.writer.remember(
             [Draft("Ana runs"), Draft("Ana swims")], Provenance("ana", stack.clock.now)
