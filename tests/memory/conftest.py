@@ -10,6 +10,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -49,6 +50,7 @@ from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -86,8 +88,41 @@ class WordsEmbedder:
         return vector / length if length else vector
 
 
+_writing = set[asyncio.Task[Any] | None]()
+"""The tasks that have a transaction open that writes."""
+
+
+def _in_write() -> bool:
+    return asyncio.current_task() in _writing
+
+
+@pytest.fixture(autouse=True)
+def one_connection_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No transaction that writes takes a second connection, or waits for embedder or index (`Reachable`)."""
+    read, write = Database.read, Database.write
+
+    @asynccontextmanager
+    async def reading(self: Database) -> AsyncIterator[AsyncConnection]:
+        assert not _in_write(), "a connection is taken inside a transaction that writes"
+        async with read(self) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def writing(self: Database, *locks: Any, **given: Any) -> AsyncIterator[AsyncConnection]:
+        assert not _in_write(), "a transaction begins inside another"
+        async with write(self, *locks, **given) as connection:
+            _writing.add(task := asyncio.current_task())
+            try:
+                yield connection
+            finally:
+                _writing.remove(task)
+
+    monkeypatch.setattr(Database, "read", reading)
+    monkeypatch.setattr(Database, "write", writing)
+
+
 class Reachable:
-    """Passes everything on to what it wraps, until it is away."""
+    """Passes everything on to what it wraps, until it is away. Fails what waits for it in a transaction."""
 
     def __init__(self, real: Any, error: Exception) -> None:
         self.real = real
@@ -96,7 +131,10 @@ class Reachable:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.real, name)
-        if not self.away or not callable(found):
+        if not callable(found):
+            return found
+        assert not _in_write(), f"{name} is waited for inside a transaction that writes"
+        if not self.away:
             return found
 
         async def refused(*_: Any, **__: Any) -> None:
