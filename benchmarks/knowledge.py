@@ -3,13 +3,13 @@
     python benchmarks/knowledge.py FOLDER QUESTIONS.jsonl [--embedder NAME] [--json]
 
 FOLDER is added as it is; QUESTIONS has a line a question, {"question", "file"}, the file relative to FOLDER,
-and optionally "half" to report groups apart. Reported: the share of questions with a chunk of the right file
-among the first 5 and 10, for BM25 alone and vectors alone over the same chunks and for Hachi's own search,
-and how long that takes. No model and no network take part. Without arguments it says what it lacks.
+and optionally "half" to report groups apart. Reported: the share of questions with a passage of the right
+file among the first 5 and 10, for BM25 alone, vectors alone and Hachi's own search, and how long that takes.
+No model and no network take part. Without arguments it says what it lacks.
 
 `benchmarks/data/knowledge_django.jsonl` asks in people's words about the folder docs/ of Django 5.2.19
 (`pip download --no-deps --no-binary :all: django==5.2.19`). The weights of the default reranker were chosen
-on its tuning half alone; the size of a chunk was chosen with both in sight.
+on its tuning half alone; the size of a passage was chosen with both in sight.
 """
 
 import argparse
@@ -21,7 +21,6 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,87 +28,65 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from memory.audience import GLOBAL, Audience
-from memory.documents.ingest import IngestProgress, IngestResult
-from memory.documents.library import DocumentLibrary
-from memory.documents.rerank.fused import FusedReranker
+from agent import Companion, Settings
+from memory.audience import Audience
+from memory.documents.ingest import IngestProgress
 from memory.documents.store import DocumentStore
 from memory.index import Question
-from memory.index.embedded.index import EmbeddedIndex
-from memory.index.embedders import Embedder, open_embedder
-from memory.index.sync import IndexSync
-from memory.sql.engine import Database
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
-from memory.sql.summaries import ConversationSummaries
 
 DEPTHS = (5, 10)
-EVERYBODY = Audience(frozenset({GLOBAL}))
+READER = "reader"
 LACKS = (
     "skipped: it needs a folder of documentation and questions about it, such as docs/ of Django's source "
     "and benchmarks/data/knowledge_django.jsonl; see --help"
 )
 
 
-def now() -> datetime:
-    return datetime.now(UTC)
+async def ranked(pet: Companion, question: str) -> tuple[dict[str, list[str]], float]:
+    """The files that each ranker finds, best first, and the milliseconds of Hachi's own search."""
+    parts, audience = pet.components, Audience.of(READER)
+    [vector] = await parts.embedder.embed([question])
+    wanted = Question(
+        audience.keys, pet.clock(), vector, question, kinds=frozenset({"chunk"}), limit=max(DEPTHS)
+    )
+    lanes = await parts.index.search(wanted)
+    rows = await DocumentStore(parts.database).chunks({hit.id for hit in lanes.words + lanes.dense}, audience)
+    started = time.perf_counter()
+    chunks = await pet.documents.search(question, user=READER, limit=max(DEPTHS))
+    took = 1000 * (time.perf_counter() - started)
+    return {
+        "BM25 alone": [rows[hit.id].path for hit in lanes.words],
+        "vectors alone": [rows[hit.id].path for hit in lanes.dense],
+        "Hachi": [chunk.source for chunk in chunks],
+    }, took
 
 
-async def ingest(knowledge: DocumentLibrary, folder: Path) -> IngestResult:
-    with Progress(console=Console(stderr=True)) as bar:
+async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder: str) -> dict[str, Any]:
+    halves: dict[str, dict[str, list[list[bool]]]] = defaultdict(lambda: defaultdict(list))
+    milliseconds = []
+    with tempfile.TemporaryDirectory() as home, Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("files", total=None)
 
         def show(step: IngestProgress) -> None:
             bar.update(task, completed=step.done, total=step.total)
 
-        return await knowledge.add([folder], progress=show)
-
-
-async def lanes(
-    question: str, index: EmbeddedIndex, embedder: Embedder, documents: DocumentStore
-) -> dict[str, list[str]]:
-    """The files of what each lane of the index finds alone."""
-    [vector] = await embedder.embed([question])
-    found = await index.search(Question(EVERYBODY.keys, now(), vector, question, limit=max(DEPTHS)))
-    rows = await documents.chunks({hit.id for hit in found.words + found.dense}, EVERYBODY)
-    return {
-        "BM25 alone": [rows[hit.id].path for hit in found.words],
-        "vectors alone": [rows[hit.id].path for hit in found.dense],
-    }
-
-
-async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder_name: str) -> dict[str, Any]:
-    embedder = open_embedder(embedder_name)
-    halves: dict[str, dict[str, list[list[bool]]]] = defaultdict(lambda: defaultdict(list))
-    milliseconds = []
-    with tempfile.TemporaryDirectory() as name:
-        home = Path(name)
-        database = await Database.open(None, home)
-        index = EmbeddedIndex(home / "index", embedder, database.number)
-        rows = (MemoryStore(database), Transcript(database), index, embedder, now)
-        sync = IndexSync(*rows, ConversationSummaries(database))
-        knowledge = DocumentLibrary(database, sync, embedder, now, FusedReranker())
-        start = time.perf_counter()
-        done = await ingest(knowledge, folder)
-        took = time.perf_counter() - start
-        for line in asked:
-            found = await lanes(line["question"], index, embedder, DocumentStore(database))
-            start = time.perf_counter()
-            chunks = await knowledge.search(line["question"], EVERYBODY, max(DEPTHS))
-            milliseconds.append(1000 * (time.perf_counter() - start))
-            found["Hachi"] = [chunk.source for chunk in chunks]
-            right = str((folder / line["file"]).absolute())
-            for ranker, files in found.items():
-                halves[line.get("half", "all")][ranker].append([file == right for file in files])
-        await sync.stop()
-        await index.close()
-        await database.close()
-    await embedder.close()
+        settings = Settings.load(home=Path(home), embedder=embedder)
+        async with Companion.open(settings, upkeep=False) as pet:
+            started = time.perf_counter()
+            done = await pet.documents.add_files([folder], progress=show)
+            await pet.admin.catch_up()
+            seconds = time.perf_counter() - started
+            for line in asked:
+                found, took = await ranked(pet, line["question"])
+                milliseconds.append(took)
+                right = str((folder / line["file"]).absolute())
+                for ranker, files in found.items():
+                    halves[line.get("half", "all")][ranker].append([file == right for file in files])
     return {
         "files": len(done.added),
         "unread": len(done.unread),
         "chunks": done.chunks,
-        "ingest_s": took,
+        "ingest_s": seconds,
         "search_ms": {"p50": statistics.median(milliseconds), "max": max(milliseconds)},
         "halves": {half: {name: row(hits) for name, hits in of.items()} for half, of in halves.items()},
     }
@@ -122,22 +99,15 @@ def row(hits: Sequence[Sequence[bool]]) -> dict[str, float]:
 
 def show(result: Mapping[str, Any]) -> None:
     console = Console()
-    console.print(
-        f"{result['files']} files, {result['chunks']} chunks in {result['ingest_s']:.1f} s, "
-        f"{result['unread']} files left out"
-    )
+    console.print("{files} files, {chunks} passages in {ingest_s:.1f} s, {unread} left out".format(**result))
     for half, rankers in result["halves"].items():
         table = Table(half, "recall@5", "recall@10", "questions")
         for name, figures in rankers.items():
-            table.add_row(
-                name,
-                f"{figures['recall@5']:.3f}",
-                f"{figures['recall@10']:.3f}",
-                str(figures["questions"]),
-            )
+            table.add_row(name, *(f"{figures[f'recall@{d}']:.3f}" for d in DEPTHS), str(figures["questions"]))
         console.print(table)
-    times = result["search_ms"]
-    console.print(f"a search, embedding included: {times['p50']:.1f} ms p50, {times['max']:.1f} ms at most")
+    console.print(
+        "a search, embedding included: {p50:.1f} ms p50, {max:.1f} ms at most".format(**result["search_ms"])
+    )
 
 
 def main() -> int:

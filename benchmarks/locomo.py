@@ -53,21 +53,16 @@ def sent_at(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-class Tally:
-    """Recall at each depth, gathered over questions."""
-
-    def __init__(self) -> None:
-        self.at: dict[int, list[float]] = defaultdict(list)
-        self.hits: list[bool] = []
-
-    def add(self, found: Sequence[str], evidence: set[str]) -> None:
-        for depth in DEPTHS:
-            self.at[depth].append(len(evidence & set(found[:depth])) / len(evidence))
-        self.hits.append(bool(evidence & set(found[:10])))
-
-    def row(self) -> dict[str, float]:
-        recalls = {f"recall@{depth}": statistics.fmean(self.at[depth]) for depth in DEPTHS}
-        return recalls | {"hit@10": statistics.fmean(self.hits), "questions": len(self.hits)}
+def row(asked: Sequence[tuple[Sequence[str], set[str]]]) -> dict[str, float]:
+    """Recall over questions, each with what was found, best first, and its evidence."""
+    found = {
+        f"recall@{depth}": statistics.fmean(
+            len(right & set(ids[:depth])) / len(right) for ids, right in asked
+        )
+        for depth in DEPTHS
+    }
+    hits = statistics.fmean(bool(right & set(ids[:10])) for ids, right in asked)
+    return found | {"hit@10": hits, "questions": len(asked)}
 
 
 async def ask(pet: Companion, user: str, question: str) -> tuple[dict[str, list[str]], float]:
@@ -93,12 +88,13 @@ async def ask(pet: Companion, user: str, question: str) -> tuple[dict[str, list[
     }, seconds
 
 
-async def nothing_to_accept(*_: Any) -> None:
-    """A search stores nothing."""
+async def tool_result(pet: Companion, user: str, question: str) -> str:
+    """The result of the tool `search_memories` as a model gets it."""
 
+    async def keep_nothing(*_: Any) -> None:
+        raise AssertionError("a search stores nothing")
 
-async def look(pet: Companion, user: str, question: str) -> str:
-    """The result of the tool as a model gets it."""
+    parts = pet.components
     turn = TurnContext(
         user=user,
         place=PRIVATE,
@@ -106,12 +102,12 @@ async def look(pet: Companion, user: str, question: str) -> str:
         message_id=None,
         shown=frozenset(),
         clock=pet.clock,
-        recall=pet.components.recall,
-        writer=pet.components.writer,
-        accept=nothing_to_accept,
-        accept_task=nothing_to_accept,
-        tasks=pet.components.tasks,
-        knowledge=pet.components.documents,
+        recall=parts.recall,
+        writer=parts.writer,
+        accept=keep_nothing,
+        accept_task=keep_nothing,
+        tasks=parts.tasks,
+        knowledge=parts.documents,
     )
     [tool] = [tool for tool in TOOLS if tool.name == "search_memories"]
     return (await tool.call(turn, json.dumps({"query": question}))).text
@@ -136,42 +132,41 @@ def share_seen(result: str, evidence: Sequence[str]) -> float:
 
 
 async def measure(paths: Sequence[Path], embedder: str) -> dict[str, Any]:
-    tallies: dict[str, Tally] = defaultdict(Tally)
-    categories: dict[str, Tally] = defaultdict(Tally)
-    seconds: list[float] = []
+    rankers: dict[str, list[tuple[Sequence[str], set[str]]]] = defaultdict(list)
+    categories: dict[str, list[tuple[Sequence[str], set[str]]]] = defaultdict(list)
+    milliseconds: list[float] = []
     seen: list[float] = []
     sizes: list[int] = []
-    console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as home:
         settings = Settings.load(home=Path(home), embedder=embedder)
         async with Companion.open(settings, upkeep=False) as pet:
-            for path in track(paths, description="conversations", console=console):
+            for path in track(paths, description="conversations", console=Console(stderr=True)):
                 conversation = json.loads(path.read_text(encoding="utf-8"))
                 ids = await take_in(pet, path.stem, conversation["messages"])
                 texts = {message["id"]: message["text"] for message in conversation["messages"]}
                 for question in conversation["questions"]:
-                    evidence = {ids[id] for id in question["evidence"] if id in ids}
-                    if not evidence:
+                    known = [id for id in question["evidence"] if id in ids]
+                    if not known:
                         continue
+                    evidence = {ids[id] for id in known}
                     found, took = await ask(pet, path.stem, question["question"])
-                    seconds.append(took)
+                    milliseconds.append(1000 * took)
                     for ranker, order in found.items():
-                        tallies[ranker].add(order, evidence)
+                        rankers[ranker].append((order, evidence))
                     category = CATEGORIES.get(question.get("category"), str(question.get("category")))
-                    categories[category].add(found["hachi"], evidence)
-                    result = await look(pet, path.stem, question["question"])
-                    seen.append(share_seen(result, [texts[id] for id in question["evidence"] if id in ids]))
+                    categories[category].append((found["hachi"], evidence))
+                    result = await tool_result(pet, path.stem, question["question"])
+                    seen.append(share_seen(result, [texts[id] for id in known]))
                     sizes.append(len(token_ends(result)))
-    milliseconds = sorted(1000 * s for s in seconds)
     return {
         "embedder": embedder,
         "conversations": len(paths),
-        "rankers": {name: tally.row() for name, tally in tallies.items()},
-        "categories": {name: tally.row() for name, tally in sorted(categories.items())},
+        "rankers": {name: row(asked) for name, asked in rankers.items()},
+        "categories": {name: row(asked) for name, asked in sorted(categories.items())},
         "result": {"seen": statistics.fmean(seen), "tokens": statistics.fmean(sizes), "most": max(sizes)},
         "search_ms": {
             "p50": statistics.median(milliseconds),
-            "p95": milliseconds[int(0.95 * len(milliseconds))],
+            "p95": sorted(milliseconds)[int(0.95 * len(milliseconds))],
         },
     }
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from agent.services.memories import MemoryService
+
 LINES = [
     "I adopted a tortoise called Walter last week.",
     "How lovely! What does he eat?",
@@ -61,7 +63,7 @@ def test_evidence_that_is_not_found_misses_the_bar(
     async def nothing(*_: Any, **__: Any) -> list[Any]:
         return []
 
-    monkeypatch.setattr(script("locomo").Companion, "search_memories", nothing)
+    monkeypatch.setattr(MemoryService, "search", nothing)
     code, result = run("locomo", conversation(tmp_path, "Who opened a bakery in Ghent?", "m3"))
     assert code == 1
     assert result["rankers"]["hachi"]["recall@10"] == 0.0
