@@ -1,7 +1,8 @@
 """Splits a long text into parts that a platform accepts, where a reader would pause.
 
-A code block that is cut is closed at the end of its part and opened again in the next one. When the text
-grows, all parts but the last stay the same, so it can be shown in parts while it is generated.
+A code block that is cut is closed at the end of its part and opened again in the next one; a table has its
+header in each part. When the text grows, all parts but the last stay the same, so it can be shown in parts
+while it is generated.
 """
 
 import re
@@ -15,7 +16,13 @@ MIN_FULL = 0.4
 CLOSING = 9
 """The characters that are kept free in a part to close a code block."""
 
-_FENCE = re.compile(r"(?<!`)(`{3,8})(?!`)(?:([\w+#.-]{0,30})(?=[^\S\n]*\n))?")
+MAX_HEADER = 0.25
+"""A table's header is repeated if it takes no more than this share of a part."""
+
+_FENCE = re.compile(r"^ {0,3}(`{3,8})(?!`)([^`\n]*)$", re.MULTILINE)
+"""A fence stands at the start of a line, with nothing but the language behind it."""
+_TABLE = re.compile(r"(?:\A|\n)([ \t]*\|[^\n]*\n[ \t]*\|[ \t:|-]*-[ \t:|-]*\n)(?:[ \t]*\|[^\n]*\n)*\Z")
+"""A table that reaches to the end of a text, with its header."""
 _LINE = re.compile(r"\n")
 _BREAKS = (
     re.compile(r"\n[^\S\n]*\n+"),
@@ -38,15 +45,21 @@ def split(text: str, limit: int) -> list[str]:
     if limit < MIN_LIMIT:
         raise ValueError(f"a part has {MIN_LIMIT} characters or more, not {limit}")
     parts: list[str] = []
-    fence = ""
+    head = fence = ""
     while text:
-        head = f"{fence}\n" if fence else ""
         end = _end(text, limit - utf16_length(head), fence)
         piece, text = text[:end], text[end:]
         fence = _open_fence(piece, fence)
         if piece.strip():
             parts.append(head + (_closed(piece, fence) if text else piece))
+        head = f"{fence}\n" if fence else _header(head + piece, text, limit)
     return parts
+
+
+def _header(before: str, after: str, limit: int) -> str:
+    """Return the header of the table that is cut between the two texts; empty if none is."""
+    found = _TABLE.search(before) if after.lstrip(" \t").startswith("|") else None
+    return found[1] if found and utf16_length(found[1]) <= limit * MAX_HEADER else ""
 
 
 def close_code_block(text: str) -> str:
@@ -65,10 +78,10 @@ def _marks(fence: str) -> str:
 def _open_fence(piece: str, fence: str) -> str:
     """Return the fence, such as "```python", of the code block that is open at the end of the piece; empty
     if there is none. `fence` is the one that is open at its start."""
-    for found in _FENCE.finditer(piece):
+    for marks, language in _FENCE.findall(piece):
         if not fence:
-            fence = found[1] + (found[2] or "")
-        elif not fence.startswith(found[1] + "`"):
+            fence = marks + "".join(language.split()[:1])[:30]
+        elif not fence.startswith(marks + "`") and not language.strip():
             fence = ""
     return fence
 
@@ -112,6 +125,8 @@ def _joined(text: str, at: int) -> bool:
     whether it is in a fence."""
     before, after = text[at - 1 : at], text[at : at + 1]
     if _JOINERS.match(after) or before == "\u200d" or before == after == "`":
+        return True
+    if text.startswith("```", at) and before != "\n":  # it would begin a line in the next part
         return True
     if unicodedata.category(after or " ").startswith("M"):
         return True

@@ -88,6 +88,26 @@ def test_a_fence_stays_with_its_code_and_contains_shorter_fences() -> None:
     assert parts[-1].endswith("````\nend")
 
 
+def test_backticks_within_a_line_are_no_fence() -> None:
+    text = "Write ``` to begin a block. " + "words " * 30 + "\n```py\nx = 1\n```\n" + "more " * 30
+    parts = split(text, 120)
+    assert letters("".join(parts)) == letters(text)
+    assert sum("x = 1" in part for part in parts) == 1
+    assert not any(part.startswith("```") for part in split("x" * 97 + " ``` " + "words " * 20, 100))
+    assert split("a " * 40 + "``` b\n" + "c " * 40, 100)[1].startswith("c ")
+
+
+def test_a_table_has_its_header_in_every_part() -> None:
+    header, rows = "| day | tea |\n|---|:-:|\n", [f"| {day} | green |\n" for day in range(30)]
+    parts = split(f"See:\n{header}{''.join(rows)}\nThat is all.", 120)
+    assert len(parts) > 4
+    assert all(part.startswith(header) for part in parts[1:-1])
+    assert [row for part in parts for row in part.splitlines(True) if row in rows] == rows
+    assert not parts[-1].startswith(header) or "|" in parts[-1].removeprefix(header)
+    wide = f"| {'w' * 60} |\n|---|\n"
+    assert sum("www" in part for part in split(wide + "| x |\n" * 40, 120)) == 1, "too wide to repeat"
+
+
 def test_lengths_are_utf16_code_units_and_a_limit_leaves_room() -> None:
     assert utf16_length("a👍") == 3
     assert [utf16_length(part) for part in split("👍" * 75, 100)] == [90, 60]
