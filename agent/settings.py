@@ -239,6 +239,8 @@ class Settings(BaseSettings):
     """Seconds that a client may take to send a request."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
     """The token of the bot that `hachi discord` is."""
+    discord_api_url: str | None = _conventional("DISCORD_API_URL", "discord_api_url")
+    """Where Discord's API is, such as a proxy's `http://127.0.0.1:8080/api/v10`; unset is Discord's own."""
     discord_servers: Ids = frozenset()
     """The ids of the servers where the bot works, with commas between them; empty is all that it is in."""
     discord_channels: Ids = frozenset()

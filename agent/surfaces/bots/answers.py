@@ -1,19 +1,21 @@
-"""The answers of commands, as data. Each platform turns them into text and buttons."""
+"""The answers of commands, and what stands below replies, as data. Each platform turns them into text and
+buttons: it shows all text as it is, without markup, and times in the clock of whoever reads."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import Any, Literal
 
 from agent.models.providers import base_url_of
 from agent.settings import Settings
+from agent.surfaces.records_json import taken_with
 from agent.tracing.render.overview import overview, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 from memory.audience import PRIVATE, Place, user_key
 from memory.erasure.person.receipt import Erased
 from memory.people.profile import UserContext
-from memory.records import Decision, Memory, Task
+from memory.records import Decision, ForgetCandidate, Forgotten, Memory, Task
 from memory.sql.memories import tellers
 
 MAX_LINE = 300
@@ -21,6 +23,13 @@ MAX_LINE = 300
 MAX_FACTS = 7
 MAX_TRACE_LINES = 12
 MAX_TRACE_DEPTH = 3
+ID_PREFIX = 22
+"""Characters of the id of the message that asked, in a button's value: enough to find it, and both fit."""
+QUESTION = "Shall I forget this?"
+NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
+
+Words = tuple[str | datetime, ...]
+"""Pieces of a text, to be joined without blanks; a platform shows the times by the reader's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,10 @@ class Asker:
     """What the names of commands begin with for them."""
     name: str | None = None
     """Their name, as others see it; None where the platform does not tell."""
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        return {"user": self.user, "place": self.place}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +62,10 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of a list. People write its text, so a platform escapes the markup."""
+    """One line of a list."""
 
     text: str
-    note: str = ""
+    note: Words = ()
     buttons: tuple[Button, ...] = ()
     label: str = ""
 
@@ -71,10 +84,12 @@ class Answer:
 
     text: str
     items: tuple[Item, ...] = ()
-    note: str = ""
+    note: Words = ()
     """Shown after the items."""
     buttons: tuple[Button, ...] = ()
     update: ReceiptUpdate | None = None
+    replaces: bool = False
+    """Whether it takes the place of the answer whose button was pressed."""
 
 
 def new_memories(decisions: Iterable[Decision]) -> list[Decision]:
@@ -88,42 +103,26 @@ def shorten(text: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 2]} …"
 
 
-def expiry(expires_at: datetime | None, now: datetime, zone: tzinfo | None) -> str:
-    """Return ``until Friday``, in the zone's time; empty if nothing expires."""
-    if expires_at is None:
-        return ""
-    then, today = expires_at.astimezone(zone), now.astimezone(zone)
-    days = (then.date() - today.date()).days
-    if days <= 0:
-        return f"until {then:%H:%M}"
-    if days == 1:
-        return f"until tomorrow, {then:%H:%M}"
-    if days < 7:
-        return f"until {then:%A}"
-    date = f"{then.day} {then:%B}"
-    return f"until {date}" if then.year == today.year else f"until {date} {then.year}"
-
-
-def memory_item(memory: Memory, asker: Asker, now: datetime, zone: tzinfo) -> Item:
+def memory_item(memory: Memory, asker: Asker) -> Item:
     """Return a memory, with a button to forget it if the asker is one of those who said it, and if they alone
     did, to edit it and to make private what they said in this place."""
-    own = user_key(asker.user) in tellers(memory.owners, memory.user_id)
-    alone = own and memory.user_id == asker.user
-    told_here = alone and not asker.place.private and str(asker.place) == memory.place
+    told = user_key(asker.user) in tellers(memory.owners, memory.user_id)
+    told_first = told and memory.user_id == asker.user
+    told_here = told_first and not asker.place.private and str(asker.place) == memory.place
     buttons = tuple(
         Button(label, action, memory.id)
         for label, action, offered in (
-            ("Forget", "delete", own),
-            ("Edit", "edit", alone),
+            ("Forget", "delete", told),
+            ("Edit", "edit", told_first),
             ("Make private", "private", told_here),
         )
         if offered
     )
-    created = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
-    return Item(shorten(memory.content), f"{created} {expiry(memory.expires_at, now, zone)}".strip(), buttons)
+    until: Words = (", until ", memory.expires_at) if memory.expires_at else ()
+    return Item(shorten(memory.content), (memory.created_at, *until), buttons)
 
 
-def receipt_item(decision: Decision, place: Place, now: datetime, zone: tzinfo | None) -> Item:
+def receipt_item(decision: Decision, place: Place) -> Item:
     """Return a memory that is new, with buttons to forget it or, if it replaced another, to undo that; to
     edit it and, in a channel, to make it private."""
     id = decision.id or ""
@@ -131,14 +130,14 @@ def receipt_item(decision: Decision, place: Place, now: datetime, zone: tzinfo |
     buttons = [back, Button("Edit", "edit", id)]
     if not place.private:
         buttons.append(Button("Make private", "private", id))
-    return Item(shorten(decision.content), expiry(decision.expires_at, now, zone), tuple(buttons))
+    until: Words = ("until ", decision.expires_at) if decision.expires_at else ()
+    return Item(shorten(decision.content), until, tuple(buttons))
 
 
-def task_item(task: Task, zone: tzinfo) -> Item:
-    due = f"due {task.due.astimezone(zone):%Y-%m-%d %H:%M}" if task.due else ""
-    state = "in progress" if task.status == "in_progress" else ""
-    note = ", ".join(filter(None, (state, due)))
-    return Item(shorten(task.description), note, (Button("Done", "done", task.id),))
+def task_item(task: Task) -> Item:
+    state: Words = ("in progress ",) if task.status == "in_progress" else ()
+    due: Words = ("due ", task.due) if task.due else ()
+    return Item(shorten(task.description), (*state, *due), (Button("Done", "done", task.id),))
 
 
 def context_items(known: UserContext) -> tuple[Item, ...]:
@@ -159,6 +158,37 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "; ".join(value) if isinstance(value, tuple) else str(value or "")
+
+
+def forget_question(candidates: Iterable[ForgetCandidate]) -> Answer:
+    """Ask which of `Reply.forget` to forget, with a button for each. The buttons hold all ids that they need,
+    so they work after a restart."""
+    items = tuple(
+        Item(
+            shorten(candidate.content),
+            (candidate.created_at,),
+            (Button("Forget", candidate.kind, f"{candidate.id}.{candidate.asked_in[:ID_PREFIX]}"),),
+        )
+        for candidate in candidates
+    )
+    return Answer(QUESTION if items else NOTHING, items)
+
+
+def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
+    """Say what was forgotten and until when that can be undone, and offer what is related."""
+    text = "Forgotten as yours; somebody else said it here too" if told_by_others else "Forgotten"
+    content = shorten(receipt.content)
+    undo: Words = ("It can be undone until ", receipt.undo_until, ". ") if receipt.undo_id and receipt.undo_until else ()
+    return Answer(
+        f"{text}: {content}" + ("\nAlso remembered. Forget this too?" if receipt.near else ""),
+        tuple(
+            Item(shorten(memory.content), buttons=(Button("Forget", "delete", memory.id),))
+            for memory in receipt.near
+        ),
+        note=(f"Taken: {taken_with(receipt)}. ", *undo, "What stands in the chat you delete there."),
+        buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
+        update=ReceiptUpdate(content, "forgotten"),
+    )
 
 
 def privacy_answer(settings: Settings, prefix: str) -> Answer:
@@ -197,9 +227,10 @@ def erasure_answer(erased: Erased) -> Answer:
     )
     left += tuple(Item(where, label="not in my reach") for where in erased.out_of_reach)
     if not erased.verified:
-        return Answer("Not everything is gone yet; ask again, or tell whoever runs me.", removed + left)
-    text = "Everything I kept of you is gone." if removed else "I kept nothing of you."
-    return Answer(text, removed + left)
+        text = "Not everything is gone yet; ask again, or tell whoever runs me."
+    else:
+        text = "Everything I kept of you is gone." if removed else "I kept nothing of you."
+    return Answer(text, removed + left, replaces=True)
 
 
 def trace_answer(trace: Trace, short_id: str) -> Answer:
@@ -207,7 +238,7 @@ def trace_answer(trace: Trace, short_id: str) -> Answer:
     lines = [*_lines(overview(trace, hits=0)), *warnings(trace)]
     more = f"{len(lines) - MAX_TRACE_LINES} more lines; " if len(lines) > MAX_TRACE_LINES else ""
     items = tuple(Item(line) for line in lines[:MAX_TRACE_LINES])
-    return Answer("This is what I did:", items, note=f"{more}trace {short_id}")
+    return Answer("This is what I did:", items, note=(f"{more}trace {short_id}",))
 
 
 def _lines(node: Node, depth: int = 0) -> Iterator[str]:

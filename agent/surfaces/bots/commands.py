@@ -3,20 +3,20 @@
 Only the person who asked sees an answer, and it contains only what may be read in the place they asked in.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import tzinfo
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial, wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Literal, NamedTuple, ParamSpec, TypeVar
 
 from agent.companion import Companion
 from agent.surfaces.bots.answers import (
     Answer,
     Asker,
     Button,
-    Item,
     ReceiptUpdate,
     context_items,
     erasure_answer,
+    forgotten_answer,
     memory_item,
     new_memories,
     privacy_answer,
@@ -26,15 +26,15 @@ from agent.surfaces.bots.answers import (
     trace_answer,
 )
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.forgetting import Forgetting
 from agent.tracing.filters import TraceFilter
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
-from memory.records import Decision
+from memory.records import ForgetCandidate, Forgotten
 
 PAGE = 8
 """Memories in one list."""
 NOT_THEIRS = "That is not there any more, or somebody else said it too."
+GONE = "That is not yours to forget, or it is forgotten already."
 NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
 _LISTENING: dict[Listening, str] = {
     "mentions": "Here I answer who mentions me or replies to me. Nothing else is read or kept.",
@@ -77,9 +77,9 @@ def _answering(method: Callable[P, Awaitable[Result]]) -> Callable[P, Awaitable[
     """Return an answer where the method raises."""
 
     @wraps(method)
-    async def answering(*given: P.args, **options: P.kwargs) -> Result | Answer:
+    async def answering(*positional: P.args, **options: P.kwargs) -> Result | Answer:
         try:
-            return await method(*given, **options)
+            return await method(*positional, **options)
         except Exception as error:
             return Answer(NOT_THEIRS if isinstance(error, NotFound) else describe_error(error))
 
@@ -91,19 +91,18 @@ class Commands:
 
     def __init__(self, pet: Companion) -> None:
         self._pet = pet
-        self.forgetting = forgetting = Forgetting(pet, self._zone_if_readable)
         self._handlers: dict[str, Handler] = {
             command.name: getattr(self, f"_{command.name.replace('-', '_')}") for command in COMMANDS
         }
         self._actions: dict[str, Handler] = {
-            "delete": forgetting.delete,
-            "memory": partial(forgetting.confirm, "memory"),
-            "message": partial(forgetting.confirm, "message"),
-            "restore": forgetting.restore,
+            "delete": self._forget_one,
+            "memory": partial(self._forget_confirmed, "memory"),
+            "message": partial(self._forget_confirmed, "message"),
+            "restore": self._restore,
             "undo": self._undo,
             "private": self._make_private,
             "done": self._finish_task,
-            "more": self._more,
+            "more": self._page,
             "erase": self._erase,
         }
 
@@ -115,21 +114,21 @@ class Commands:
     @_answering
     async def press(self, asker: Asker, action: str, value: str = "") -> Answer:
         act = self._actions.get(action)
-        return await act(asker, value) if act else Answer("All right, nothing was changed.")
+        return await act(asker, value) if act else Answer("All right, nothing was changed.", replaces=True)
 
     @_answering
     async def text_to_edit(self, asker: Asker, id: str) -> str | Answer:
         """Return the text of a memory; an answer if the asker may not edit it."""
-        memory = await self._pet.memories.get(id, **_scope(asker))
+        memory = await self._pet.memories.get(id, **asker.scope)
         return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
 
     @_answering
     async def edit(self, asker: Asker, id: str, content: str) -> Answer:
-        old = await self._pet.memories.get(id, **_scope(asker))
-        decision = await self._pet.memories.update(old.id, content, author=asker.name, **_scope(asker))
+        old = await self._pet.memories.get(id, **asker.scope)
+        decision = await self._pet.memories.update(old.id, content, author=asker.name, **asker.scope)
         if not (new := new_memories([decision])):
             return Answer(f"Nothing was changed: {decision.reason}.")
-        items = await self.receipts(new, asker)
+        items = tuple(receipt_item(one, asker.place) for one in new)
         return Answer("Changed to:", items, update=ReceiptUpdate(shorten(old.content), "changed"))
 
     @_answering
@@ -138,7 +137,7 @@ class Commands:
         places, choice = self._pet.people.places, text.strip().lower()
         listening = next((known for known in LISTENING if known == choice), None)
         if choice and listening is None:
-            return Answer(f"Say `{asker.prefix}{LISTEN.name}` and one of: {', '.join(LISTENING)}.")
+            return Answer(f"Say {asker.prefix}{LISTEN.name} and one of: {', '.join(LISTENING)}.")
         if asker.place.private:
             return Answer("In direct messages I answer everything.")
         if listening:
@@ -147,51 +146,76 @@ class Commands:
             await places.set(asker.place, listening, asker.user, self._pet.clock())
         return Answer(_LISTENING[await places.listening(asker.place)])
 
-    async def receipts(self, new: Sequence[Decision], asker: Asker) -> tuple[Item, ...]:
-        """Return the items that tell a person what is remembered now."""
-        zone = await self._zone_if_readable(asker)
-        return tuple(receipt_item(decision, asker.place, self._pet.clock(), zone) for decision in new)
-
-    async def _memories(self, asker: Asker, query: str, skip: int = 0) -> Answer:
-        more = False
-        if query:
-            hits = await self._pet.search_memories(query, limit=PAGE * 2, **_scope(asker))
-            found = [hit.memory for hit in hits if hit.memory is not None][:PAGE]
-        else:
-            newest = await self._pet.memories.list(limit=skip + PAGE + 1, **_scope(asker))
-            found, more = newest[skip : skip + PAGE], len(newest) > skip + PAGE
+    async def _memories(self, asker: Asker, query: str) -> Answer:
+        if not query:
+            return await self._page(asker, "0")
+        hits = await self._pet.search_memories(query, limit=PAGE * 2, **asker.scope)
+        found = [hit.memory for hit in hits if hit.memory is not None][:PAGE]
         if not found:
-            return Answer("I remember nothing of that here." if query else "I remember nothing here yet.")
-        zone, now = await self._zone(asker), self._pet.clock()
+            return Answer("I remember nothing of that here.")
+        return Answer("This is what I remember of that:", tuple(memory_item(one, asker) for one in found))
+
+    async def _page(self, asker: Asker, skip: str) -> Answer:
+        """List the memories after so many newer ones."""
+        first = int(skip) if skip.isdecimal() else 0
+        newest = await self._pet.memories.list(limit=first + PAGE + 1, **asker.scope)
+        if not newest:
+            return Answer("I remember nothing here yet.")
+        buttons = [Button("Back", "more", str(max(0, first - PAGE)))] if first else []
+        if len(newest) > first + PAGE:
+            buttons.append(Button("More", "more", str(first + PAGE)))
+        private = "" if asker.place.private else "What you told me in private I show in our direct messages."
         return Answer(
-            "This is what I remember" + (" of that:" if query else ":"),
-            tuple(memory_item(memory, asker, now, zone) for memory in found),
-            note="" if asker.place.private else "What you told me in private I show in our direct messages.",
-            buttons=(Button("More", "more", str(skip + PAGE)),) if more else (),
+            "This is what I remember:",
+            tuple(memory_item(memory, asker) for memory in newest[first : first + PAGE]),
+            note=tuple(filter(None, [private])),
+            buttons=tuple(buttons),
+            replaces=True,
         )
 
     async def _remember(self, asker: Asker, content: str) -> Answer:
         if not content:
-            return Answer(f"Say what I shall remember: `{asker.prefix}remember Ana prefers tea`.")
-        people = await self._pet.people.named(content, **_scope(asker))
+            return Answer(f"Say what I shall remember: {asker.prefix}remember Ana prefers tea")
+        people = await self._pet.people.named(content, **asker.scope)
         subjects = people or ([asker.name] if asker.name else [])
-        decision = await self._pet.remember(content, subjects=subjects, author=asker.name, **_scope(asker))
+        decision = await self._pet.remember(content, subjects=subjects, author=asker.name, **asker.scope)
         if not (new := new_memories([decision])):
             return Answer(f"Nothing new to remember: {decision.reason}.")
         here = "between us" if asker.place.private else "for everybody in this channel to ask me about"
-        return Answer(f"Remembered, {here}:", await self.receipts(new, asker))
+        return Answer(f"Remembered, {here}:", tuple(receipt_item(one, asker.place) for one in new))
 
     async def _forget(self, asker: Asker, what: str) -> Answer:
         """Forget a memory by its id. For any other text, list the matching memories to choose from."""
         if len(what) >= 8 and " " not in what:
-            try:
-                memory = await self._pet.memories.get(what, **_scope(asker))
-            except NotFound:
-                pass
-            else:
-                return await self.forgetting.delete(asker, memory.id)
+            with suppress(NotFound):
+                memory = await self._pet.memories.get(what, **asker.scope)
+                return await self._forget_one(asker, memory.id)
         found = await self._memories(asker, what)
         return Answer("Which one shall I forget?", found.items, found.note) if found.items else found
+
+    async def _forget_one(self, asker: Asker, id: str) -> Answer:
+        return await self._forgotten(asker, await self._pet.memories.forget(id, **asker.scope))
+
+    async def _forget_confirmed(self, kind: Literal["memory", "message"], asker: Asker, value: str) -> Answer:
+        """Forget a candidate, and the message that asked."""
+        id, asked_in = value.split(".")
+        candidate = ForgetCandidate(id, kind, "", self._pet.clock(), asked_in)
+        receipts = await self._pet.memories.forget_confirmed([candidate], **asker.scope)
+        if not receipts:
+            return Answer(GONE, update=ReceiptUpdate("", "forgotten"))
+        return await self._forgotten(asker, receipts[0])
+
+    async def _forgotten(self, asker: Asker, receipt: Forgotten) -> Answer:
+        told_by_others = False
+        with suppress(NotFound):
+            if receipt.memory:
+                await self._pet.memories.get(receipt.id, **asker.scope)
+                told_by_others = True
+        return forgotten_answer(receipt, told_by_others=told_by_others)
+
+    async def _restore(self, asker: Asker, id: str) -> Answer:
+        back = await self._pet.memories.undo_forget(id, user=asker.user)
+        return Answer(f"I remember it again: {shorten(back.content) or 'your message'}")
 
     async def _forget_me(self, asker: Asker, _: str) -> Answer:
         return Answer(
@@ -204,14 +228,13 @@ class Commands:
         return privacy_answer(self._pet.settings, asker.prefix)
 
     async def _tasks(self, asker: Asker, _: str) -> Answer:
-        tasks = await self._pet.tasks.list(**_scope(asker))
+        tasks = await self._pet.tasks.list(**asker.scope)
         if not tasks:
             return Answer("No task is open here.")
-        zone = await self._zone(asker)
-        return Answer("Your open tasks:", tuple(task_item(task, zone) for task in tasks[:PAGE]))
+        return Answer("Your open tasks:", tuple(map(task_item, tasks[:PAGE])))
 
     async def _context(self, asker: Asker, _: str) -> Answer:
-        items = context_items(await self._pet.people.context(**_scope(asker)))
+        items = context_items(await self._pet.people.context(**asker.scope))
         return Answer("What I know of you here:" if items else "I know nothing of you here yet.", items)
 
     async def _trace(self, asker: Asker, _: str) -> Answer:
@@ -224,40 +247,23 @@ class Commands:
             return Answer("I have recorded nothing of what you said here.")
         return trace_answer(await traces.get(last.id, now), last.short)
 
-    async def _more(self, asker: Asker, skip: str) -> Answer:
-        return await self._memories(asker, "", int(skip) if skip.isdecimal() else 0)
-
     async def _erase(self, asker: Asker, _: str) -> Answer:
         return erasure_answer(await self._pet.people.erase(user=asker.user))
 
     async def _undo(self, asker: Asker, id: str) -> Answer:
-        memory = await self._pet.memories.get(id, **_scope(asker))  # NotFound if it has been replaced since
-        step = await self._pet.memories.undo(memory.id, **_scope(asker))
+        memory = await self._pet.memories.get(id, **asker.scope)  # NotFound if it has been replaced since
+        step = await self._pet.memories.undo(memory.id, **asker.scope)
         update = ReceiptUpdate(shorten(step.old_content), "taken back")
         return Answer(f"Taken back. I hold on to: {shorten(step.new_content or '')}", update=update)
 
     async def _make_private(self, asker: Asker, id: str) -> Answer:
-        text = shorten((await self._pet.memories.make_private(id, **_scope(asker))).content)
+        text = shorten((await self._pet.memories.make_private(id, **asker.scope)).content)
         note = "What you wrote in the channel stands there as before."
-        return Answer(f"Between us now: {text}", note=note, update=ReceiptUpdate(text, "made private"))
+        return Answer(f"Between us now: {text}", note=(note,), update=ReceiptUpdate(text, "made private"))
 
     async def _finish_task(self, asker: Asker, id: str) -> Answer:
         try:
-            change = await self._pet.tasks.update(id=id, status="done", **_scope(asker))
+            change = await self._pet.tasks.update(id=id, status="done", **asker.scope)
         except NotFound:
             return Answer("That task is not open any more.")
         return Answer(f"Done: {shorten(change.task.description)}")
-
-    async def _zone(self, asker: Asker) -> tzinfo:
-        return (await self._pet.people.context(**_scope(asker))).zone
-
-    async def _zone_if_readable(self, asker: Asker) -> tzinfo | None:
-        try:
-            return await self._zone(asker)
-        except Exception as error:
-            describe_error(error)
-            return None
-
-
-def _scope(asker: Asker) -> dict[str, Any]:
-    return {"user": asker.user, "place": asker.place}

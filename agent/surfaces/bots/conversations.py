@@ -12,12 +12,12 @@ from datetime import date
 from functools import partial
 
 from agent.companion import Companion
-from agent.surfaces.bots.answers import new_memories
+from agent.surfaces.bots.answers import Answer, Item, forget_question, new_memories, receipt_item
 from agent.surfaces.bots.attachments import read_attachments
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.live_text import EDIT_SECONDS, LiveText
-from agent.surfaces.bots.platform import Content, IncomingMessage, Platform, ToForget
-from memory.records import Decision
+from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
+from agent.surfaces.bots.replies import Reply
+from memory.people.places import Listening
 
 log = logging.getLogger("hachi.bots")
 
@@ -40,6 +40,9 @@ BUSY_TIMEOUT = 5.0
 TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
 TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
 
+Final = tuple[str, tuple[Item, ...], Answer | None]
+"""The arguments of `Reply.finish`."""
+
 
 @dataclass(slots=True)
 class _Conversation:
@@ -50,7 +53,15 @@ class _Conversation:
     warned: bool = False
     dropped: IncomingMessage | None = None
     """The last message for which there was no room."""
+    answering: tuple[IncomingMessage, ...] = ()
+    """The messages of the present turn."""
+    limit: asyncio.Timeout | None = None
+    """What ends the present turn."""
     worker: "asyncio.Task[None] | None" = None
+
+    def interrupt(self) -> None:
+        if self.limit and not self.limit.expired():
+            self.limit.reschedule(0)
 
 
 @dataclass(eq=False)
@@ -58,12 +69,9 @@ class Conversations:
     pet: Companion
     platform: Platform
     burst_seconds: float = BURST_SECONDS
-    edit_seconds: float = EDIT_SECONDS
     turns_per_minute: int = TURNS_PER_MINUTE
     monotonic: Callable[[], float] = time.monotonic
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
-    _turns: dict[str, tuple[list[IncomingMessage], asyncio.Timeout]] = field(default_factory=dict)
-    """Queue → the messages that are answered, and what ends their turn."""
     _deleted: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_DELETED))
     """The newest origins of messages that were deleted; some may wait for their turn."""
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -71,10 +79,16 @@ class Conversations:
     """The people who were told that their turns of a day are spent."""
     _stopped: bool = False
 
-    async def accept(self, message: IncomingMessage) -> None:
-        """Queue a message unless it came before, to this process or another."""
+    async def receive(self, message: IncomingMessage, listening: Listening) -> None:
+        """Queue a message that is to be answered, or may be, unless it came before, to this process or
+        another. `listening` is the setting of its place."""
+        answer = should_answer(listening, message)
+        if answer is None:
+            answer = message.follows_bot or await self.pet.conversations.exists(
+                message.queue, user=message.user, place=message.place
+            )
         source, _, id = message.origin.partition(":")
-        if await self.pet.conversations.deliveries.first(source, id, self.pet.clock()):
+        if answer and await self.pet.conversations.deliveries.first(source, id, self.pet.clock()):
             self.add(message)
 
     def add(self, message: IncomingMessage) -> bool:
@@ -91,9 +105,10 @@ class Conversations:
         return True
 
     async def deleted(self, origin: str) -> None:
-        """Forget a message that its author has deleted, whether it waits here or is stored. A stop waits for
-        it: the platform does not tell of the deletion again."""
+        """Forget a message that was deleted on the platform, whether it waits here, is being answered or is
+        stored. A stop waits for it: the platform does not tell of the deletion again."""
         self._deleted.append(origin)
+        self.interrupt(lambda message: message.origin == origin)
         forgetting = asyncio.create_task(self._forget_sent(origin), name=f"hachi forgets {origin}")
         self._forgetting.add(forgetting)
         forgetting.add_done_callback(self._forgetting.discard)
@@ -110,9 +125,9 @@ class Conversations:
 
     def interrupt(self, is_meant: Callable[[IncomingMessage], bool]) -> None:
         """End the turns that answer a message that is meant. What was generated stays, marked as stopped."""
-        for burst, turn in self._turns.values():
-            if any(map(is_meant, burst)) and not turn.expired():
-                turn.reschedule(0)
+        for conversation in self._conversations.values():
+            if any(map(is_meant, conversation.answering)):
+                conversation.interrupt()
 
     async def stop(self, grace: float = STOP_SECONDS) -> None:
         """Accept no more messages, and end the turns that take longer than `grace` seconds."""
@@ -122,7 +137,7 @@ class Conversations:
                 await asyncio.wait(running, timeout=seconds)
             for conversation in self._conversations.values():
                 conversation.waiting.clear()
-            self.interrupt(lambda _: True)
+                conversation.interrupt()
         late = self._running()
         for task in late:
             task.cancel()
@@ -138,32 +153,38 @@ class Conversations:
                 await self._next_turn(conversation)
                 if dropped := conversation.dropped:
                     conversation.dropped = None
-                    await self.platform.reply_to(dropped).finish(TOO_MANY)
+                    await self._tell(dropped, TOO_MANY)
             except Exception as error:
                 log.exception("a turn is lost: %s", error)
         self._drop_idle()
 
     async def _next_turn(self, conversation: _Conversation) -> None:
         first = conversation.waiting.popleft()
-        if self._too_many(conversation):
+        if not await self._is_meant(first):
+            return
+        while conversation.turns and conversation.turns[0] <= self.monotonic() - 60:
+            conversation.turns.popleft()
+        if len(conversation.turns) >= self.turns_per_minute:
             if not conversation.warned:
                 conversation.warned = True
-                await self.platform.reply_to(first).finish(TOO_MANY)
+                await self._tell(first, TOO_MANY)
             return
         if await self._spent(first.user):
             if (told := (first.user, self.pet.clock().date())) not in self._told:
                 self._told.append(told)
-                await self.platform.reply_to(first).finish(TOO_MANY_TODAY)
+                await self._tell(first, TOO_MANY_TODAY)
             return
         conversation.warned = False
         conversation.turns.append(self.monotonic())
         async with self._busy(first):
-            await self._answer(await self._burst(conversation, first))
+            await self._answer(conversation, await self._burst(conversation, first))
 
-    def _too_many(self, conversation: _Conversation) -> bool:
-        while conversation.turns and conversation.turns[0] <= self.monotonic() - 60:
-            conversation.turns.popleft()
-        return len(conversation.turns) >= self.turns_per_minute
+    async def _is_meant(self, message: IncomingMessage) -> bool:
+        """Return whether the message is for the bot, asking the platform for its thread if need be."""
+        if message.addressed or message.origin in self._deleted:
+            return message.addressed
+        answer = should_answer(await self.pet.people.places.listening(message.place), message)
+        return continues(message.user, await self.platform.thread(message)) if answer is None else answer
 
     async def _spent(self, user: str) -> bool:
         """Return whether the person has had all turns of today."""
@@ -171,11 +192,15 @@ class Conversations:
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return bool(most) and await self.pet.conversations.written_since(midnight, user=user) >= most
 
+    async def _tell(self, message: IncomingMessage, text: str) -> None:
+        async with Reply(self.platform.reply_to(message)) as reply:
+            await reply.finish(text)
+
     async def _burst(self, conversation: _Conversation, first: IncomingMessage) -> list[IncomingMessage]:
         """Return the message and those that the same person adds before a pause."""
         burst, waiting = [first], conversation.waiting
         while True:
-            while waiting and waiting[0].user == first.user:
+            while waiting and waiting[0].user == first.user and not waiting[0].to_others:
                 burst.append(waiting.popleft())
             conversation.arrived.clear()
             if waiting or len(burst) >= MAX_WAITING:
@@ -206,63 +231,61 @@ class Conversations:
                 log.info("cannot show a typing indicator: %s", error)
             await asyncio.sleep(self.platform.busy_seconds)
 
-    async def _answer(self, burst: list[IncomingMessage]) -> None:
-        burst = [message for message in burst if message.origin not in self._deleted]
-        if not burst:
-            return
-        message = burst[-1]
-        view = self.platform.reply_to(message)
-        stopped = partial(self.interrupt, lambda meant: meant is message)
-        async with LiveText(view.show, stopped, interval=self.edit_seconds) as live:
-            final = await self._run_turn(burst, live)
-            if final and not await live.finish(lambda: view.finish(*final)):
-                log.error("a reply in %s could not be shown; the transcript has it", message.queue)
-        for part in burst:  # stored after it was deleted
-            if part.origin in self._deleted:
-                await self._forget_sent(part.origin)
+    async def _answer(self, conversation: _Conversation, burst: list[IncomingMessage]) -> None:
+        """Answer the messages; those that are left, once one of them was deleted."""
+        while left := [message for message in burst if message.origin not in self._deleted]:
+            burst, view = left, self.platform.reply_to(left[-1])
+            async with Reply(view, conversation.interrupt, self.platform.edit_seconds) as reply:
+                final = await self._run_turn(conversation, burst, reply)
+                deleted = [message for message in burst if message.origin in self._deleted]
+                if not deleted:
+                    if not await reply.finish(*final):
+                        log.error("a reply in %s could not be shown; the transcript has it", left[-1].queue)
+                    break
+                await reply.withdraw()
+            for message in deleted:  # stored after it was deleted
+                await self._forget_sent(message.origin)
 
     async def _run_turn(
-        self, burst: list[IncomingMessage], live: LiveText
-    ) -> tuple[str, list[Decision], ToForget] | None:
-        """Return the arguments of `ReplyView.finish`; None if the messages were deleted while they were read.
-        If the turn fails or is interrupted, the text says so."""
-        message, ended = burst[-1], asyncio.timeout(None)
+        self, conversation: _Conversation, burst: list[IncomingMessage], reply: Reply
+    ) -> Final:
+        """Return what the reply ends with. If the turn fails or is interrupted, the text says so."""
+        limit = asyncio.timeout(None)
         try:
-            async with ended:
-                self._turns[message.queue] = burst, ended
-                return await self._reply(burst, live)
+            async with limit:
+                conversation.answering, conversation.limit = tuple(burst), limit
+                return await self._stream(burst, reply)
         except Exception as error:
-            if ended.expired():
-                return f"{live.text}\n\n{STOPPED}".strip(), [], None
-            return describe_error(error), [], None
+            if limit.expired():
+                return f"{reply.text}\n\n{STOPPED}".strip(), (), None
+            return describe_error(error), (), None
         finally:
-            del self._turns[message.queue]
+            conversation.answering, conversation.limit = (), None
 
-    async def _reply(
-        self, burst: list[IncomingMessage], live: LiveText
-    ) -> tuple[str, list[Decision], ToForget] | None:
-        """Run the turn, with those of the messages that were not deleted."""
+    async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final:
         message = burst[-1]
         contents = [await self.platform.read(part) for part in burst]
-        texts = [await _with_attachments(content) for content in contents]
-        left = [at for at, part in enumerate(burst) if part.origin not in self._deleted]
-        if not left:
-            return None
+        texts = [
+            "\n\n".join(filter(None, (content.text, await read_attachments(content.attachments))))
+            for content in contents
+        ]
         if contents[-1].zone:
             await self.pet.people.note_zone(contents[-1].zone, user=message.user)
         async with self.pet.stream(
-            "\n".join(filter(None, [texts[at] for at in left])),
+            "\n".join(filter(None, texts)),
             user=message.user,
             place=message.place,
             conversation=message.conversation,
             author=contents[-1].author,
-            origins=[burst[at].origin for at in left if burst[at].origin],
+            origins=[part.origin for part in burst if part.origin],
             settle=True,
         ) as stream:
             async for piece in stream:
-                live.add(piece)
-            reply = stream.reply
-        return reply.message.strip() or "…", new_memories(reply.memories), reply.forget
+                reply.add(piece)
+            answer = stream.reply
+        receipts = tuple(map(partial(receipt_item, place=message.place), new_memories(answer.memories)))
+        question = None if answer.forget is None else forget_question(answer.forget)
+        return answer.message.strip() or "…", receipts, question
 
     def _drop_idle(self) -> None:
         """Forget conversations without a turn in the last minute."""
@@ -272,7 +295,3 @@ class Conversations:
             idle = not known.turns or known.turns[-1] <= now - 60
             if idle and not known.waiting and known.worker not in busy:
                 del self._conversations[name]
-
-
-async def _with_attachments(content: Content) -> str:
-    return "\n\n".join(filter(None, (content.text, await read_attachments(content.attachments))))

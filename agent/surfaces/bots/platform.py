@@ -1,22 +1,23 @@
-"""What the turns of a chat need of its platform, and what a platform tells of its messages."""
+"""What a chat platform tells of its messages, what a turn needs of the platform, and who is answered."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.attachments import Attachment
 from memory.audience import Place
 from memory.people.places import Listening
-from memory.records import Decision, ForgetCandidate
 
-ToForget = Sequence[ForgetCandidate] | None
-"""What a person may mean who asked to forget something; None if they did not ask."""
+Label = Callable[[str, str, Place], Awaitable[str]]
+"""`await label(name, user, place)`: what a person of this name is called in the place, so that two people of
+one name are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A message to answer. Its content is read when its turn starts."""
+    """A message that people write. Its content is read when its turn starts."""
 
     user: str
     """The author's id across platforms: ``discord:1234``."""
@@ -27,6 +28,14 @@ class IncomingMessage:
     """The platform's own message, needed to read and answer it."""
     origin: str = ""
     """The message's id across platforms: ``discord:1234``."""
+    addressed: bool = True
+    """Whether it is private, mentions the bot or replies to it."""
+    to_others: bool = False
+    """Whether it is to somebody else."""
+    in_thread: bool = False
+    """Whether it is in a thread, which may go on without mentions."""
+    follows_bot: bool = False
+    """Whether the bot began the thread."""
 
     @property
     def queue(self) -> str:
@@ -40,34 +49,65 @@ class Content:
     author: str
     """The author's name, as other people see it."""
     text: str
+    """With the names of people instead of their ids."""
     attachments: Sequence[Attachment] = ()
     zone: str | None = None
     """The author's time zone, if the platform tells it: an IANA name."""
 
 
-class ReplyView(Protocol):
-    """The messages in which one reply appears."""
+class Line(NamedTuple):
+    """A message of a thread, of a person or the bot."""
 
-    async def show(self, text: str) -> None:
-        """Show the whole text so far. May raise."""
+    user: str
+    """Empty for the bot."""
+    addressed: bool = False
+    to_others: bool = False
 
-    async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
-        """Show the final text, receipts of the memories that are new and, if the person asked to forget
-        something, the question what they meant. May raise; it is then called again."""
+
+class Posts(Protocol):
+    """The messages in which one reply appears. Each call may raise."""
+
+    limit: int
+    """UTF-16 code units that a message holds."""
+
+    def markup(self, text: str, *, final: bool) -> str:
+        """Return the text in the platform's markup. The result for a text that goes on is how the result for
+        the longer text begins, as far as the platform allows."""
+
+    async def post(self, text: str, *, final: bool) -> Any:
+        """Post a message and return its handle. If it is not final, its author can stop what follows."""
+
+    async def edit(self, handle: Any, text: str) -> None:
+        """Raises Stopped or Deleted if a person stopped or deleted the reply."""
+
+    async def remove(self, handle: Any) -> None:
+        """Delete a message, unless somebody did."""
+
+    def footer(self, receipts: Sequence[Item]) -> str:
+        """Return what stands below the text of the reply."""
+
+    async def conclude(self, handles: Sequence[Any], receipts: Sequence[Item]) -> None:
+        """The text is final: end what was open, and show what was remembered, with buttons."""
+
+    async def ask(self, question: Answer) -> None:
+        """Show a question with buttons to the author of the message."""
 
 
 class Platform(Protocol):
-    """The operations of a chat platform that a turn needs."""
-
     busy_seconds: float
     """How long `set_busy` lasts before it has to be repeated."""
+    edit_seconds: float
+    """Seconds between two edits of a reply that is being generated."""
 
     async def read(self, message: IncomingMessage) -> Content: ...
+
+    async def thread(self, message: IncomingMessage) -> Sequence[Line]:
+        """Return the newest messages of its thread before it, oldest first. May raise."""
 
     async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
         """Show or hide a typing indicator or a status. May raise."""
 
-    def reply_to(self, message: IncomingMessage) -> ReplyView: ...
+    def reply_to(self, message: IncomingMessage) -> Posts: ...
 
 
 def without_call(text: str, bot: str) -> str:
@@ -76,7 +116,22 @@ def without_call(text: str, bot: str) -> str:
     return re.sub(rf"^(?:\s*(?:{bot})[\s,:]*)+|(?:\s*(?:{bot}))+\s*$", "", text)
 
 
-def should_answer(listening: Listening, *, addressed: bool, to_others: bool) -> bool:
-    """Return whether to answer. `addressed`: the message mentions the bot, replies to it or is private.
-    `to_others`: it names somebody else."""
-    return listening != "nothing" and (addressed or (listening == "everything" and not to_others))
+def should_answer(listening: Listening, message: IncomingMessage) -> bool | None:
+    """Return whether to answer; None if that depends on the thread, by `continues`."""
+    if listening == "nothing" or (message.to_others and not message.addressed):
+        return False
+    if message.addressed or listening == "everything":
+        return True
+    return None if message.in_thread else False
+
+
+def continues(user: str, thread: Sequence[Line]) -> bool:
+    """Return whether a message of the user that follows the thread goes on a talk with the bot: since the
+    bot's answer to whoever called it last, nobody else has written in the thread, and nothing was to
+    others. Where people talk to each other, the bot waits until it is called again."""
+    called = max((at for at, line in enumerate(thread) if line.user and line.addressed), default=-1)
+    answers = [at for at, line in enumerate(thread) if not line.user and at > called]
+    if called < 0 and not answers:
+        return False
+    since = thread[answers[0] if answers else called :]
+    return all(line.user in ("", user) and not (line.to_others and line.user) for line in since)

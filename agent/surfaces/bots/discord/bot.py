@@ -3,34 +3,35 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import aiohttp
 import discord
 
 from agent.companion import Companion
-from agent.errors import FAULTS
+from agent.errors import HachiError, SettingsError
+from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.discord.allowed import Allowed
 from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
     ROOT,
+    incoming,
     is_addressed,
     is_from_person,
-    is_to_others,
     origin_of,
     place_of,
     user_name,
 )
 from agent.surfaces.bots.discord.missed import Missed
-from agent.surfaces.bots.discord.reminders import reminder_post
 from agent.surfaces.bots.discord.rendering import HachiButton
-from agent.surfaces.bots.discord.replies import DiscordPlatform
+from agent.surfaces.bots.discord.replies import DiscordPlatform, remind
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.platform import IncomingMessage, should_answer
-from agent.surfaces.bots.reminders import reminder_sender
+from agent.surfaces.bots.running import reminder_sender, who_answers
+from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
 
 log = logging.getLogger("hachi.discord")
@@ -44,13 +45,46 @@ PERMISSIONS = discord.Permissions(
 """Requested when the bot is invited."""
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 """The events that Discord sends. Message content is privileged: the developer portal enables it."""
+PORTAL = "https://discord.com/developers/applications"
+WRONG_TOKEN = f"Discord refuses DISCORD_TOKEN; copy the bot's token anew from its page Bot at {PORTAL}"
+NO_CONTENT = (
+    "Discord does not let the bot read messages; switch on Message Content Intent on its page Bot at "
+    f"{PORTAL}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Where the bot works, and for whom: ids of Discord. What is empty limits nothing."""
+
+    servers: frozenset[int] = frozenset()
+    channels: frozenset[int] = frozenset()
+    """A channel's threads are within it."""
+    roles: frozenset[int] = frozenset()
+
+    def permits(self, channel: Any, person: Any) -> bool:
+        return self.permits_channel(channel) and self.permits_person(person)
+
+    def permits_channel(self, channel: Any) -> bool:
+        """Return whether the bot may be used there. No list names direct messages."""
+        guild = getattr(channel, "guild", None)
+        here = {channel.id, getattr(channel, "parent_id", None)}
+        return guild is None or (
+            (not self.servers or guild.id in self.servers)
+            and (not self.channels or not self.channels.isdisjoint(here))
+        )
+
+    def permits_person(self, person: Any) -> bool:
+        """Return whether they have a role that is demanded. In direct messages nobody has one."""
+        roles = {role.id for role in getattr(person, "roles", ())}
+        return not self.roles or not self.roles.isdisjoint(roles)
 
 
 class DiscordBot(discord.AutoShardedClient):
     """Opens as many shards as Discord recommends: one, and more for a bot in more than a thousand servers."""
 
-    def __init__(self, pet: Companion, **options: Any) -> None:
-        """`options` are those of `discord.AutoShardedClient`."""
+    def __init__(self, pet: Companion, say: Callable[[str], None] = log.info, **options: Any) -> None:
+        """`say` receives a line once the bot is online; `options` are those of `AutoShardedClient`."""
         super().__init__(
             intents=INTENTS,
             allowed_mentions=discord.AllowedMentions.none(),  # no text of a model or a memory may ping people
@@ -58,14 +92,18 @@ class DiscordBot(discord.AutoShardedClient):
             max_messages=None,
             **options,
         )
+        settings = pet.settings
         self.pet = pet
         self.online = asyncio.Event()
         self.commands = Commands(pet)
         self.tree = build_tree(self, self.commands)
         self.pressed = partial(press, self.commands)
-        self.allowed = Allowed.by(pet.settings)
+        self.allowed = Allowed(settings.discord_servers, settings.discord_channels, settings.discord_roles)
+        self.conversations = Conversations(
+            pet, DiscordPlatform(self, pet.conversations.transcript.label)
+        )
+        self._say = say
         self._missed = Missed(pet.clock())
-        self.conversations = Conversations(pet, DiscordPlatform(self, self.commands))
         self._order = asyncio.Lock()
         self._unregister: Callable[[], None] = lambda: None
 
@@ -87,8 +125,14 @@ class DiscordBot(discord.AutoShardedClient):
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
-            send = reminder_sender(self.pet.people.places, ROOT, reminder_post(self))
+            send = reminder_sender(self.pet.people.places, ROOT, partial(remind, self))
             self._unregister = self.pet.reminders.register(user_name(""), send)
+            id, scopes = int(self.application_id or 0), ("bot", "applications.commands")
+            link = discord.utils.oauth_url(id, permissions=PERMISSIONS, scopes=scopes)
+            self._say(
+                f"on Discord as {self.user}, {who_answers(self.pet.settings)}; to invite it into a server, "
+                f"open {link}"
+            )
         log.info("on Discord as %s, in %d servers", self.user, len(self.guilds))
 
     async def on_message(self, message: discord.Message) -> None:
@@ -97,7 +141,7 @@ class DiscordBot(discord.AutoShardedClient):
             self._missed.note(message)
             try:
                 await self._receive(message)
-            except FAULTS as error:
+            except Exception as error:
                 await self._apologize(message, error)
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
@@ -111,11 +155,15 @@ class DiscordBot(discord.AutoShardedClient):
         for id in sorted(ids):
             try:
                 await self.conversations.deleted(origin_of(id))
-            except FAULTS as error:
+            except Exception as error:
                 log.error("message %s was deleted and is not forgotten: %s", id, error)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
         log.exception("cannot handle Discord's event %s", event_method)
+
+    def stop_reply(self, origin: str) -> None:
+        """End the reply to the message with this origin, as it stands."""
+        self.conversations.interrupt(lambda message: message.origin == origin)
 
     async def leave(self) -> None:
         """Accept no more messages, finish the replies in progress, and close."""
@@ -126,15 +174,10 @@ class DiscordBot(discord.AutoShardedClient):
     async def _receive(self, message: discord.Message) -> None:
         if not is_from_person(message) or not self.allowed.permits_channel(message.channel):
             return
-        if (place := await self._place(message)) is None:
-            return
-        listening = await self.pet.people.places.listening(place)
-        addressed, to_others = is_addressed(message, self.user), is_to_others(message)
-        if not should_answer(listening, addressed=addressed, to_others=to_others):
-            return
-        if self.allowed.permits_person(await self._author(message)):
-            user, origin = user_name(message.author.id), origin_of(message.id)
-            await self.conversations.accept(IncomingMessage(user, place, source=message, origin=origin))
+        place = await self._place(message)
+        if place is not None and self.allowed.permits_person(await self._author(message)):
+            listening = await self.pet.people.places.listening(place)
+            await self.conversations.receive(incoming(message, place, self.user), listening)
 
     async def _author(self, message: discord.Message) -> Any:
         """Return the author, with their roles if those matter. Discord does not tell them in a history."""
@@ -159,8 +202,43 @@ class DiscordBot(discord.AutoShardedClient):
     async def _apologize(self, message: discord.Message, error: Exception) -> None:
         """Tell a person who waits for an answer that none will come."""
         text = describe_error(error)
-        if is_addressed(message, self.user):
-            try:
+        try:
+            if is_addressed(message, self.user):
                 await message.channel.send(text)
-            except API_ERRORS as failure:
-                log.warning("message %s is not answered: %s", message.id, failure)
+        except Exception as failure:
+            log.warning("message %s is not answered: %s", message.id, failure)
+
+
+async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **options: Any) -> None:
+    """Run until SIGTERM or Ctrl-C. `options` are those of discord.Client. Raises SettingsError if Discord
+    rejects the bot, HachiError if it cannot be reached."""
+    if address := pet.settings.discord_api_url:
+        discord.http.Route.BASE = address.rstrip("/")
+    await pet.runtime()  # loads everything for a turn, so that wrong settings raise before anybody writes
+    client, stop = DiscordBot(pet, say, **options), asyncio.Event()
+    with on_stop_signal(stop.set):
+        online, stopped = asyncio.create_task(_online(client, token)), asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([online, stopped], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await client.leave()
+            stopped.cancel()
+            online.cancel()
+            await asyncio.gather(stopped, online, return_exceptions=True)
+    if not online.cancelled() and (error := online.exception()):
+        raise error
+
+
+async def _online(client: DiscordBot, token: str) -> None:
+    try:
+        await client.start(token)
+    except discord.LoginFailure as error:
+        raise SettingsError(WRONG_TOKEN) from error
+    except discord.PrivilegedIntentsRequired as error:
+        raise SettingsError(NO_CONTENT) from error
+    except discord.ConnectionClosed as error:
+        if error.code == 4004:
+            raise SettingsError(WRONG_TOKEN) from error
+        raise HachiError(f"Discord closed the connection for good (code {error.code})") from error
+    except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+        raise HachiError(f"Discord cannot be reached ({error})") from error

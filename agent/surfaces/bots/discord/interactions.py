@@ -13,7 +13,7 @@ from agent.errors import FAULTS
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.attachments import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
-from agent.surfaces.bots.discord.messages import API_ERRORS, place_of, user_name
+from agent.surfaces.bots.discord.messages import API_ERRORS, origin_of, place_of, user_name
 from agent.surfaces.bots.discord.rendering import (
     EditModal,
     HachiButton,
@@ -28,8 +28,6 @@ log = logging.getLogger("hachi.discord")
 
 NOWHERE = Answer("I can tell you that in a server's channel where I may, or in our direct messages.")
 NOT_YOURS = Answer("That is not yours to forget or change, but somebody else's. Use /memories for your own.")
-_REPLACES = ("more", "erase", "keep")
-"""Actions whose answer replaces the message with the button."""
 TEXT = app_commands.Range[str, 1, 1000]
 
 
@@ -89,13 +87,6 @@ def _callback(command: Command, run: Callable[..., Awaitable[Answer]]) -> Any:
     return app_commands.rename(text=command.argument.name)(described)
 
 
-async def _respond(interaction: discord.Interaction, run: Callable[[Asker], Awaitable[Answer]]) -> None:
-    """Defer and then send the answer. Discord waits 3 s for an answer, and 15 minutes once it is deferred."""
-    await interaction.response.defer(ephemeral=True, thinking=True)
-    asker = _asker(interaction)
-    await _send(interaction, await run(asker) if asker else NOWHERE)
-
-
 async def is_first(interaction: discord.Interaction) -> bool:
     """Return whether no other process answers this. Without the database nobody knows, and all may try."""
     pet: Companion = interaction.client.pet  # type: ignore[attr-defined]
@@ -120,6 +111,13 @@ def _asker(interaction: discord.Interaction) -> Asker | None:
     return Asker(user_name(interaction.user.id), place, name=name)
 
 
+async def _respond(interaction: discord.Interaction, run: Callable[[Asker], Awaitable[Answer]]) -> None:
+    """Defer and then send the answer. Discord waits 3 s for an answer, and 15 minutes once it is deferred."""
+    await interaction.response.defer(ephemeral=True, thinking=True)
+    asker = _asker(interaction)
+    await _send(interaction, await run(asker) if asker else NOWHERE)
+
+
 async def _send(interaction: discord.Interaction, answer: Answer) -> None:
     await interaction.followup.send(
         answer_text(answer),
@@ -132,32 +130,39 @@ async def _send(interaction: discord.Interaction, answer: Answer) -> None:
 
 async def press(commands: Commands, button: HachiButton, interaction: discord.Interaction) -> None:
     """Handle a button. All in a channel see the buttons below a reply, but they work for one person."""
-    if not await is_first(interaction):
-        return
     asker = _asker(interaction)
-    if asker is None or button.user != interaction.user.id:
-        await interaction.response.defer(ephemeral=True, thinking=True)
-        await _send(interaction, NOT_YOURS if asker else NOWHERE)
+    if button.action == "stop" and button.user == interaction.user.id:
+        await interaction.response.defer()
+        interaction.client.stop_reply(origin_of(int(button.value)))  # type: ignore[attr-defined]
+    elif not await is_first(interaction):
+        return
+    elif asker is None or button.user != interaction.user.id:
+        await _respond(interaction, _saying(NOT_YOURS))
     elif button.action == "edit":
         await _ask_for_text(commands, asker, button.value, interaction)
     else:
         await interaction.response.defer()
         answer = await commands.press(asker, button.action, button.value)
-        if button.action in _REPLACES:
+        if answer.replaces:
             view = answer_view(answer, interaction.user.id)
             await interaction.edit_original_response(content=answer_text(answer), view=view)
-        elif interaction.message:
-            changes = without_receipt(interaction.message, button.value, answer.update)
-            await interaction.edit_original_response(**changes)
-            await _send(interaction, answer)
+        else:
+            await _update(interaction, button.value, answer)
+
+
+async def _update(interaction: discord.Interaction, value: str, answer: Answer) -> None:
+    """Send the answer, and take back what no longer holds in the message with the button."""
+    if interaction.message:
+        changes = without_receipt(interaction.message, value, answer.update)
+        await interaction.edit_original_response(**changes)
+    await _send(interaction, answer)
 
 
 async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: discord.Interaction) -> None:
     """Open the edit modal. Discord accepts a modal only as the first answer, within 3 s."""
     text = await commands.text_to_edit(asker, id)
     if isinstance(text, Answer):
-        await interaction.response.defer(ephemeral=True, thinking=True)
-        await _send(interaction, text)
+        await _respond(interaction, _saying(text))
         return
 
     async def submit(submitted: discord.Interaction, content: str) -> None:
@@ -165,8 +170,13 @@ async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: 
             return
         await submitted.response.defer()
         answer = await commands.edit(asker, id, content)
-        if answer.update and submitted.message:
-            await submitted.edit_original_response(**without_receipt(submitted.message, id, answer.update))
-        await _send(submitted, answer)
+        await (_update(submitted, id, answer) if answer.update else _send(submitted, answer))
 
     await interaction.response.send_modal(EditModal(text, submit))
+
+
+def _saying(answer: Answer) -> Callable[[Asker], Awaitable[Answer]]:
+    async def say(_: Asker) -> Answer:
+        return answer
+
+    return say

@@ -1,9 +1,13 @@
-"""Messages on Discord: who wrote them, where, and to whom."""
+"""Messages on Discord: who wrote them, where, to whom, and what they say."""
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import discord
 
+from agent.surfaces.bots.attachments import Attachment, display_name
+from agent.surfaces.bots.platform import Content, IncomingMessage, Label, without_call
 from memory.audience import PRIVATE, Place
 
 ROOT = Place(("discord",))
@@ -12,6 +16,7 @@ API_ERRORS = (discord.DiscordException, OSError)
 """The exceptions that calls of Discord's API raise."""
 _KINDS = (discord.MessageType.default, discord.MessageType.reply)
 """Other kinds are notices: somebody joined, a message was pinned."""
+_TOKEN = re.compile(r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+)>")
 
 
 def user_name(id: int | str) -> str:
@@ -51,6 +56,18 @@ def is_from_person(message: discord.Message) -> bool:
     return message.type in _KINDS and not message.author.bot and message.webhook_id is None
 
 
+def incoming(message: discord.Message, place: Place, me: Any) -> IncomingMessage:
+    return IncomingMessage(
+        user_name(message.author.id),
+        place,
+        source=message,
+        origin=origin_of(message.id),
+        addressed=is_addressed(message, me),
+        to_others=bool(message.raw_mentions) or replied_to(message) is not None,
+        in_thread=isinstance(message.channel, discord.Thread),
+    )
+
+
 def is_addressed(message: discord.Message, me: Any) -> bool:
     """Return whether the message is private, mentions the bot or its role, or replies to the bot."""
     role = message.guild.self_role if message.guild else None
@@ -58,15 +75,58 @@ def is_addressed(message: discord.Message, me: Any) -> bool:
         isinstance(message.channel, discord.DMChannel)
         or me.id in message.raw_mentions
         or (role is not None and role.id in message.raw_role_mentions)
-        or _replied_to(message) == me.id
+        or replied_to(message) == me.id
     )
 
 
-def is_to_others(message: discord.Message) -> bool:
-    """Return whether the message mentions or replies to somebody."""
-    return bool(message.raw_mentions) or _replied_to(message) is not None
-
-
-def _replied_to(message: discord.Message) -> int | None:
+def replied_to(message: discord.Message) -> int | None:
+    """Return the author of the message that it replies to."""
     replied = message.reference.resolved if message.reference else None
     return replied.author.id if isinstance(replied, discord.Message) else None
+
+
+async def content_of(message: discord.Message, place: Place, me: Any, label: Label) -> Content:
+    files = [*message.attachments, *(file for one in message.message_snapshots for file in one.attachments)]
+    attachments = [Attachment(file.filename, file.content_type or "", file.size, file.read) for file in files]
+    people = {person.id: display_name(person.display_name, person.name) for person in message.mentions}
+    names = {id: await label(name, user_name(id), place) for id, name in people.items()}
+    author = display_name(message.author.display_name, message.author.name)
+    return Content(author, _readable_text(message, me, names), attachments)
+
+
+def _readable_text(message: discord.Message, me: Any, names: Mapping[int, str]) -> str:
+    """Return the text with names instead of ids, and without a mention of the bot at its start or end. A
+    mention alone becomes the bot's name. The title of a forum's post, stickers and forwarded messages are
+    added, each marked as what it is."""
+    role = message.guild.self_role if message.guild else None
+    calls = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
+    text = "\n".join(filter(None, (*_title(message), without_call(message.content, calls), *_added(message))))
+    text = _TOKEN.sub(lambda found: _readable(found, message, {me.id: me.display_name, **names}), text)
+    return text.strip() or ("" if message.attachments else f"@{me.name}")
+
+
+def _title(message: discord.Message) -> Iterator[str]:
+    """Yield the title of the forum's post that the message begins."""
+    if isinstance(message.channel, discord.Thread) and message.channel.id == message.id:
+        yield message.channel.name
+
+
+def _added(message: discord.Message) -> Iterator[str]:
+    for sticker in message.stickers:
+        yield f"(sticker: {sticker.name})"
+    for forwarded in message.message_snapshots:
+        if forwarded.content:
+            yield f"(forwarded, not written by the sender: “{forwarded.content}”)"
+
+
+def _readable(found: re.Match[str], message: discord.Message, names: Mapping[int, str]) -> str:
+    guild = message.guild
+    if found["emoji"]:
+        return f":{found['emoji']}:"
+    if found["user"]:
+        return f"@{names.get(int(found['user']), 'somebody')}"
+    if found["role"]:
+        role = guild.get_role(int(found["role"])) if guild else None
+        return f"@{display_name(role.name if role else None, 'a role')}"
+    channel = guild.get_channel_or_thread(int(found["channel"])) if guild else None
+    return f"#{display_name(channel.name if channel else None, 'a channel')}"

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Self
 
 import discord
+from discord.utils import format_dt
 
-from agent.surfaces.bots.answers import Answer, Button, Item, ReceiptUpdate
+from agent.surfaces.bots.answers import Answer, Button, Item, ReceiptUpdate, Words
 from agent.surfaces.bots.splitting import utf16_length
 from memory.facts.writer import MAX_CONTENT
 
@@ -21,8 +22,8 @@ _STYLES = {"plain": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle
 _REMEMBERED = "-# Remembered"
 _WIDTHS = (300, 180, 120, 60)
 """Maximum characters of an item. The largest that fits into a message is used."""
-_MARKUP = re.compile(r"[\\`*~|<>\[\]]|(?<!\w)_|_(?!\w)|^[#-]", re.MULTILINE)
-"""Discord's Markdown characters. A `_` inside a name or an address is not markup."""
+_MARKUP = re.compile(r"(https?://[^\s<>`|]+)|[\\`*_~|<>\[\]]|^[#-]", re.MULTILINE)
+"""Addresses, and the characters of Discord's Markdown."""
 
 
 class HachiButton(
@@ -63,13 +64,14 @@ class EditModal(discord.ui.Modal, title="Say it differently"):
 def answer_text(answer: Answer) -> str:
     """Return at most `LIMIT` characters, with numbers for items that have buttons."""
     numbered = any(item.buttons for item in answer.items)
+    note = [f"-# {_words(answer.note)}"] if answer.note else []
     text = ""
     for width in _WIDTHS:
         lines = [
             f"{f'{number}. ' if numbered else '- '}{_line(item, width)}"
             for number, item in enumerate(answer.items, start=1)
         ]
-        text = "\n".join([answer.text, *lines, *([f"-# {answer.note}"] if answer.note else [])])
+        text = "\n".join([escape(answer.text), *lines, *note])
         if utf16_length(text) <= LIMIT:
             return text
     return text[: LIMIT // 2]
@@ -85,19 +87,28 @@ def answer_view(answer: Answer, user: int) -> discord.ui.View | None:
     return _view([*buttons, *(HachiButton(user, button) for button in answer.buttons)])
 
 
-def receipt_lines(items: Sequence[Item], more: int) -> str:
+def receipt_lines(items: Sequence[Item]) -> str:
     """Return the receipts below a reply, in small print."""
-    lines = [f"{' '.join(filter(None, (_REMEMBERED, item.note)))}: {escape(item.text)}" for item in items]
-    return "\n".join([*lines, *([f"-# … and {more} more: /memories"] if more else [])])
+    lines = [
+        f"{' '.join(filter(None, (_REMEMBERED, _words(item.note))))}: {escape(item.text)}"
+        for item in items[:MAX_RECEIPTS]
+    ]
+    more = len(items) - MAX_RECEIPTS
+    return "\n".join([*lines, *([f"-# … and {more} more: /memories"] if more > 0 else [])])
 
 
 def receipt_view(items: Sequence[Item], user: int) -> discord.ui.View | None:
     """Return a row of buttons for each receipt."""
     return _view(
         HachiButton(user, button, f"{button.label} {row + 1}" if len(items) > 1 else None, row)
-        for row, item in enumerate(items)
+        for row, item in enumerate(items[:MAX_RECEIPTS])
         for button in item.buttons
     )
+
+
+def stop_view(user: int, message: int) -> discord.ui.View | None:
+    """Return the button that stops the reply to a message."""
+    return _view([HachiButton(user, Button("Stop", "stop", str(message)))])
 
 
 def without_receipt(message: discord.Message, value: str, update: ReceiptUpdate | None) -> dict[str, Any]:
@@ -120,14 +131,18 @@ def without_receipt(message: discord.Message, value: str, update: ReceiptUpdate 
 
 
 def escape(text: str) -> str:
-    """Escape the markup in people's text."""
-    return _MARKUP.sub(r"\\\g<0>", text)
+    """Escape the markup in people's text. Addresses stay whole."""
+    return _MARKUP.sub(lambda found: found[1] or f"\\{found[0]}", text)
+
+
+def _words(words: Words) -> str:
+    return "".join(escape(word) if isinstance(word, str) else format_dt(word, "f") for word in words)
 
 
 def _line(item: Item, width: int) -> str:
-    label = f"**{item.label}:** " if item.label else ""
+    label = f"**{escape(item.label)}:** " if item.label else ""
     text = item.text if item.label or len(item.text) <= width else f"{item.text[: width - 2]} …"
-    return f"{label}{escape(text)}{f' ({item.note})' if item.note else ''}"
+    return f"{label}{escape(text)}{f' ({_words(item.note)})' if item.note else ''}"
 
 
 def _view(buttons: Iterable[HachiButton]) -> discord.ui.View | None:

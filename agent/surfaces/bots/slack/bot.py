@@ -1,28 +1,56 @@
-"""The Slack bot on Bolt: messages become turns; commands, buttons and the App Home get answers.
+"""The Slack bot on Bolt, in Socket Mode or behind HTTP: messages become turns; commands, buttons and the App
+Home get answers.
 
 Bolt acknowledges an event before its listener runs, so messages are received in a middleware: if that fails,
 Slack sends the event again. Bolt does not recognise an event that comes twice; `Deliveries` does.
 """
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
+from aiohttp import web
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
 
 from agent.companion import Companion
+from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.platform import IncomingMessage, should_answer
-from agent.surfaces.bots.slack.client import build_client, sdk_logger
+from agent.surfaces.bots.running import reminder_sender, who_answers
+from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.interactions import Interactions
-from agent.surfaces.bots.slack.messages import SlackMessage, deleted_message, parse_event, replies_to_bot
-from agent.surfaces.bots.slack.replies import SlackPlatform
-from memory.people.places import Listening
+from agent.surfaces.bots.slack.messages import deleted_message, parse_event, place_of, user_name
+from agent.surfaces.bots.slack.replies import SlackPlatform, remind
+from agent.surfaces.signals import on_stop_signal
+from memory.audience import Place
 
+PATH = "/slack/events"
+"""The HTTP path for events, commands and buttons."""
+PING_SECONDS = 5.0
+"""Seconds after which a lost connection is detected and reopened."""
+APPS = "https://api.slack.com/apps"
+NO_BOT_TOKEN = "set SLACK_BOT_TOKEN to the bot's token (xoxb-…); docs/slack.md shows where it comes from"
+NO_APP_TOKEN = (
+    "set SLACK_APP_TOKEN to the app's token (xapp-…) for Socket Mode, or give --http PORT; see docs/slack.md"
+)
+NO_SECRET = "set SLACK_SIGNING_SECRET to the app's signing secret; docs/slack.md shows where it comes from"
+KINDS = {
+    "slack_bot_token": ("xoxb-", "the bot's token (xoxb-…)"),
+    "slack_app_token": ("xapp-", "the app's token (xapp-…)"),
+    "slack_signing_secret": ("", "the signing secret"),
+}
+"""Setting → how its value begins, and what it is."""
+_REFUSED = frozenset(
+    "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type "
+    "missing_scope no_permission".split()
+)
 _ANY = re.compile("")
 
 
@@ -42,31 +70,25 @@ class SlackBot:
         )
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
-        commands = Commands(pet)
-        self._reader = Reader(self.client)
-        self.conversations = Conversations(pet, SlackPlatform(self.client, commands, self._reader))
+        reader = Reader(self.client, pet.conversations.transcript.label)
+        self.conversations = Conversations(pet, SlackPlatform(self.client, reader))
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
         self.app.event("agent_session_stopped")(self._stop)
-        Interactions(self.app, commands, self.client, self._reader)
+        Interactions(self.app, Commands(pet), self.client, reader)
         # without a listener Bolt acknowledges nothing, and Slack repeats the event
         self.app.event(_ANY)(_acknowledge)
 
     async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
         """Queue a message that is to be answered, or forget one that was deleted. Both events of a mention,
-        and repeated ones, have the same id. The answer starts a thread, in which Slack streams, unless
-        the bot answers everything in the channel."""
+        and repeated ones, have the same id."""
         team = context.team_id or context.enterprise_id
-        message = parse_event(event, team, context.bot_user_id)
         if deleted := deleted_message(event, team):
             await self.conversations.deleted(deleted)
+        listening = await self.pet.people.places.listening(place_of(team, event["channel"]))
+        message = parse_event(event, team, context.bot_user_id, flat=listening == "everything")
         if message is not None:
-            listening = await self.pet.people.places.listening(message.place)
-            if await self._should_answer(message, listening):
-                if not message.thread and (message.private or listening != "everything"):
-                    message = replace(message, thread=message.ts)
-                asked = (message.author, message.place, message.conversation, message, message.origin)
-                await self.conversations.accept(IncomingMessage(*asked))
+            await self.conversations.receive(message, listening)
         await next()
 
     async def _stop(self, event: Mapping[str, Any]) -> None:
@@ -74,18 +96,97 @@ class SlackBot:
         thread = (event["channel"], event.get("thread_ts"))
         self.conversations.interrupt(lambda message: message.source.session == thread)
 
-    async def _should_answer(self, message: SlackMessage, listening: Listening) -> bool:
-        """Without a mention, a message in a thread is addressed to the bot if it follows what the bot said
-        there. After the words of others, people talk to each other."""
-        addressed = message.private or message.mention
-        if message.conversation and listening == "mentions" and not (addressed or message.to_others):
-            transcripts = self.pet.conversations
-            spoke = message.follows_bot or await transcripts.exists(
-                message.conversation, user=message.author, place=message.place
-            )
-            addressed = spoke and replies_to_bot(message, await self._reader.thread(message))
-        return should_answer(listening, addressed=addressed, to_others=message.to_others)
-
 
 async def _acknowledge() -> None:
     """Do nothing: Bolt acknowledges the event before it calls this."""
+
+
+def check(settings: Settings, *, http: bool) -> None:
+    """Raises SettingsError if a token is missing or is another one."""
+    _check_kinds(settings)
+    if settings.slack_bot_token is None:
+        raise SettingsError(NO_BOT_TOKEN)
+    if http and settings.slack_signing_secret is None:
+        raise SettingsError(NO_SECRET)
+    if not http and settings.slack_app_token is None:
+        raise SettingsError(NO_APP_TOKEN)
+
+
+def _check_kinds(settings: Settings) -> None:
+    wrong = []
+    for name, (start, what) in KINDS.items():
+        setting = getattr(settings, name)
+        value = setting.get_secret_value() if setting else start
+        found = next((kind for kind in KINDS if KINDS[kind][0] and value.startswith(KINDS[kind][0])), None)
+        if found != name and (found or start):
+            holds = f"{KINDS[found][1]}, which goes in {found.upper()}" if found else "something else"
+            wrong.append(f"{name.upper()} holds {holds}; it takes {what}")
+    if wrong:
+        raise SettingsError(". ".join(wrong))
+
+
+async def run(
+    pet: Companion, settings: Settings, say: Callable[[str], None], http: tuple[str, int] | None = None
+) -> None:
+    """Run until SIGTERM or Ctrl-C: by HTTP at this address and port, or else in Socket Mode. Raises
+    SettingsError if Slack rejects a token, HachiError if Slack cannot be reached."""
+    check(settings, http=http is not None)
+    bot, stop = SlackBot(pet, settings), asyncio.Event()
+    with on_stop_signal(stop.set):
+        try:
+            async with listening(bot, http) as where:
+                say(f"{where}; {who_answers(settings)}; Ctrl-C stops")
+                await stop.wait()
+        finally:
+            await bot.conversations.stop()
+
+
+@asynccontextmanager
+async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> AsyncIterator[str]:
+    """Receive events inside the block. Yields a line that says how."""
+    try:
+        me = await bot.client.auth_test()
+    except API_ERRORS as error:
+        raise _explain(error, "SLACK_BOT_TOKEN", "the bot's token from OAuth & Permissions") from error
+    name, team = f"on Slack in {me.get('team')} as {me.get('user')}", str(me.get("team_id"))
+    async with AsyncExitStack() as leaving:
+        where = await leaving.enter_async_context(_by_http(bot, *http) if http else _by_socket(bot))
+        send = reminder_sender(bot.pet.people.places, Place(("slack", team)), partial(remind, bot.client))
+        leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
+        yield f"{name}, {where}"
+
+
+@asynccontextmanager
+async def _by_socket(bot: SlackBot) -> AsyncIterator[str]:
+    token = bot.settings.slack_app_token
+    secret = token.get_secret_value() if token else ""
+    handler = AsyncSocketModeHandler(bot.app, secret, ping_interval=PING_SECONDS)
+    try:
+        try:
+            handler.client.wss_uri = await handler.client.issue_new_wss_url()
+        except API_ERRORS as error:
+            what = "an app-level token with connections:write from Basic Information"
+            raise _explain(error, "SLACK_APP_TOKEN", what) from error
+        await handler.connect_async()  # type: ignore[no-untyped-call]
+        yield "in Socket Mode"
+    finally:
+        await handler.close_async()  # type: ignore[no-untyped-call]
+
+
+@asynccontextmanager
+async def _by_http(bot: SlackBot, host: str, port: int) -> AsyncIterator[str]:
+    runner = web.AppRunner(bot.app.web_app(PATH))
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        address, found, *_ = runner.addresses[0]
+        yield f"waiting for events at http://{address}:{found}{PATH}"
+    finally:
+        await runner.cleanup()
+
+
+def _explain(error: Exception, variable: str, what: str) -> HachiError:
+    code = error.response.get("error") if isinstance(error, SlackApiError) else None
+    if code in _REFUSED:
+        return SettingsError(f"Slack refuses {variable} ({code}); copy {what} at {APPS}")
+    return HachiError(f"Slack cannot be reached ({code or error or type(error).__name__})")

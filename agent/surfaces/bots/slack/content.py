@@ -1,11 +1,12 @@
-"""Reads the content of a message: its text with people's names, and its files.
+"""Reads the content of a message: its text with people's names, its files, and the thread it is in.
 
 Slack requires the bot's token to download a file.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,73 +16,92 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Unreadable, display_name
-from agent.surfaces.bots.platform import Content
-from agent.surfaces.bots.slack.client import API_ERRORS, without_waiting
-from agent.surfaces.bots.slack.messages import SlackMessage
+from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line, without_call
+from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.messages import Source, line_of, user_name
 from agent.surfaces.bots.slack.mrkdwn import mentioned_users, plain_text
 
 log = logging.getLogger("hachi.slack")
 
 MAX_NAMES = 10_000
-"""People in the cache. The oldest are dropped first; a restart makes a changed name visible."""
+"""People in the cache. The oldest are dropped first."""
+NAME_SECONDS = 3_600.0
+"""After so long a person's name is asked for again, since it may have changed."""
 TIMEOUT = aiohttp.ClientTimeout(total=20)
-THREAD_SECONDS = 2.0
 _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
 """Hosts that receive the bot's token, by https. Files elsewhere can be anybody's."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Person:
+    name: str
+    zone: str | None = None
+    asked_at: float = float("-inf")
+
+
 @dataclass(eq=False)
 class Reader:
-    """Reads messages. It asks Slack once for each person's name and time zone."""
+    """Reads messages. It asks Slack once an hour for each person's name and time zone."""
 
     client: AsyncWebClient
-    _people: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    label: Label
+    monotonic: Callable[[], float] = time.monotonic
+    _people: dict[str, _Person] = field(default_factory=dict)
 
-    async def read(self, message: SlackMessage) -> Content:
-        people = [message.user, *mentioned_users(message.text)]
-        names = {user: await self.name(user) for user in dict.fromkeys(people)}
-        text = plain_text(message.text_without_call, names)
-        if not text and not message.files:
-            text = f"@{names.get(message.bot, 'Hachi')}"
-        files = [attachment_of(self.client, file) for file in message.files]
-        _, zone = await self._person(message.user)
-        return Content(names[message.user], text, files, zone)
+    async def read(self, message: IncomingMessage) -> Content:
+        source: Source = message.source
+        people = list(dict.fromkeys([source.user, *mentioned_users(source.text)]))
+        names = dict(zip(people, await asyncio.gather(*map(self.name, people)), strict=True))
+        called = {
+            user: await self.label(name, user_name(source.team, user), message.place)
+            for user, name in names.items()
+        }
+        text = without_call(source.text, rf"<@{source.bot}(?:\|[^>]*)?>")
+        text = "\n".join(filter(None, (plain_text(text, called), *_forwarded(source, called))))
+        if not text and not source.files:
+            text = f"@{names.get(source.bot, 'Hachi')}"
+        files = [attachment_of(self.client, file) for file in source.files]
+        return Content(names[source.user], text, files, (await self._person(source.user)).zone)
 
-    async def thread(self, message: SlackMessage) -> list[Mapping[str, Any]]:
-        """Return the lines of the message's thread; none if Slack does not tell them soon. The event that
-        brought the message is acknowledged after this, for which Slack waits three seconds."""
-        lines: list[Mapping[str, Any]] = []
-        hasty = without_waiting(self.client)
-        try:
-            async with asyncio.timeout(THREAD_SECONDS):
-                async for page in await hasty.conversations_replies(
-                    channel=message.channel, ts=str(message.thread), latest=message.ts, limit=1_000
-                ):
-                    lines += page["messages"]
-        except API_ERRORS as error:
-            log.warning("cannot read a thread of %s: %s", message.channel, error)
+    async def thread(self, message: IncomingMessage) -> list[Line]:
+        """Return the lines before the message in its thread."""
+        source: Source = message.source
+        lines: list[Line] = []
+        async for page in await self.client.conversations_replies(
+            channel=source.channel, ts=str(source.thread), latest=source.ts, limit=1_000
+        ):
+            said = [line for line in page["messages"] if float(line["ts"]) < float(source.ts)]
+            lines += [line_of(line, source.team, source.bot) for line in said]
         return lines
 
     async def name(self, user: str) -> str:
         """Return the person's display name; the id if Slack does not know it."""
-        name, _ = await self._person(user)
-        return name
+        return (await self._person(user)).name
 
-    async def _person(self, user: str) -> tuple[str, str | None]:
-        """Return the person's name and their time zone, if Slack knows it."""
-        if user not in self._people:
+    async def _person(self, user: str) -> _Person:
+        known = self._people.get(user, _Person(user))
+        if self.monotonic() - known.asked_at > NAME_SECONDS:
             try:
                 person = (await self.client.users_info(user=user)).get("user") or {}
             except API_ERRORS as error:
                 log.warning("cannot get the name of %s: %s", user, error)
-                return user, None
+                return known
             profile = person.get("profile") or {}
             names = (profile.get("display_name"), profile.get("real_name"), person.get("name"))
             name = display_name(next((n for n in names if n and n.strip()), None), user)
-            self._people[user] = name, person.get("tz")
+            known = _Person(name, person.get("tz"), self.monotonic())
+            self._people.pop(user, None)
+            self._people[user] = known
             while len(self._people) > MAX_NAMES:
                 del self._people[next(iter(self._people))]
-        return self._people[user]
+        return known
+
+
+def _forwarded(source: Source, names: Mapping[str, str]) -> Iterator[str]:
+    for shared in source.shared:
+        if text := plain_text(shared.get("text") or "", names):
+            by = f" by {display_name(shared.get('author_name'), 'somebody')}"
+            yield f"(forwarded, written{by}, not by the sender: “{text}”)"
 
 
 def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:

@@ -1,4 +1,5 @@
-"""Slash commands, buttons, the edit modal and the App Home on Slack. The answers are ephemeral."""
+"""Slash commands, buttons, the edit modal and the App Home on Slack. Only the person who asked sees an
+answer."""
 
 import json
 import logging
@@ -16,7 +17,6 @@ from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Commands
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.content import Reader
-from agent.surfaces.bots.slack.home import publish_home
 from agent.surfaces.bots.slack.messages import place_of, user_name
 from agent.surfaces.bots.slack.mrkdwn import plain_text
 from agent.surfaces.bots.slack.rendering import (
@@ -27,9 +27,9 @@ from agent.surfaces.bots.slack.rendering import (
     answer_text,
     edit_modal,
     empty_error,
+    home_blocks,
     submitted_text,
 )
-from memory.audience import PRIVATE
 
 log = logging.getLogger("hachi.slack")
 
@@ -61,7 +61,7 @@ class Interactions:
             answer = await self._commands.listen(asker, text, partial(self._may_set_listening, command))
         else:
             answer = await self._commands.run(name, asker, text)
-        await _send(respond, answer, replace=False)
+        await _send(respond, replace(answer, replaces=False))
 
     async def _named(self, asker: Asker, context: Any) -> Asker:
         """Return the asker with their name, unless Slack does not tell it."""
@@ -92,11 +92,12 @@ class Interactions:
             kept = {"id": value, "channel": channel, "respond": body.get("response_url"), "alone": alone}
             await self._ask_for_text(context, body["trigger_id"], kept)
             return
-        if (body.get("view") or {}).get("type") == "home":
-            await self._press_at_home(action, value, context)
-            return
         answer = await self._commands.press(asker, action, value)
-        await _send(respond, answer, replace=action == "more" or alone)
+        if (body.get("view") or {}).get("type") == "home":
+            page = answer if action == "more" else None
+            await self._show_home(context, None if page else answer, page)
+        else:
+            await _send(respond, replace(answer, replaces=answer.replaces or alone))
 
     async def _ask_for_text(self, context: Any, trigger: str, kept: Mapping[str, Any]) -> None:
         """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""
@@ -117,46 +118,52 @@ class Interactions:
         await ack()
         kept = json.loads(view["private_metadata"])
         asker = await self._named(_asker(context, kept["channel"]), context)
-        answer = await self._commands.edit(asker, kept["id"], text)
-        await self._answer_edit(context, kept, answer)
+        await self._answer_edit(context, kept, await self._commands.edit(asker, kept["id"], text))
 
     async def _answer_edit(self, context: Any, kept: Mapping[str, Any], answer: Answer) -> None:
         """Answer where the button is: below its message, in place of it, or on the App Home."""
         if kept["respond"] is None:
-            asker = _asker(context, None)
-            await publish_home(self._client, self._commands, asker, context.user_id, answer=answer)
-            return
-        respond = AsyncRespond(response_url=kept["respond"])
-        await _send(respond, answer, replace=bool(kept["alone"] and answer.update))
-
-    async def _press_at_home(self, action: str, value: str, context: Any) -> None:
-        asker, skip, answer = _asker(context, None), 0, None
-        if action == "more":
-            skip = int(value) if value.isdecimal() else 0
+            await self._show_home(context, answer)
         else:
-            answer = await self._commands.press(asker, action, value)
-        await publish_home(self._client, self._commands, asker, context.user_id, answer=answer, skip=skip)
+            respond = AsyncRespond(response_url=kept["respond"])
+            await _send(respond, replace(answer, replaces=bool(kept["alone"] and answer.update)))
 
     async def _open_home(self, event: dict[str, Any], context: Any) -> None:
         if event.get("tab", "home") == "home":
-            await publish_home(self._client, self._commands, _asker(context, None), event["user"])
+            await self._show_home(context)
+
+    async def _show_home(
+        self, context: Any, answer: Answer | None = None, memories: Answer | None = None
+    ) -> None:
+        """Show the person what is remembered of them, with the answer to a button on top. Only they see it."""
+        asker, commands = _asker(context, None), self._commands
+        parts = {
+            "What I remember": memories or await commands.run("memories", asker),
+            "Tasks": await commands.run("tasks", asker),
+            "What I know of you": await commands.run("context", asker),
+            "Your privacy": await commands.run("privacy", asker),
+        }
+        blocks = home_blocks(answer, parts, await commands.run("forget-me", asker))
+        try:
+            view = {"type": "home", "blocks": blocks}
+            await self._client.views_publish(user_id=context.user_id, view=view)
+        except API_ERRORS as error:
+            log.warning("cannot show the App Home of %s: %s", context.user_id, error)
 
 
 def _asker(context: Any, channel: str | None, prefix: str = PREFIX) -> Asker:
     """Return the person and place. Direct messages and the App Home are private."""
     team = context.team_id or context.enterprise_id
-    place = PRIVATE if not channel or channel.startswith("D") else place_of(team, channel)
-    return Asker(user_name(team, context.user_id), place, prefix)
+    return Asker(user_name(team, context.user_id), place_of(team, channel), prefix)
 
 
-async def _send(respond: Respond, answer: Answer, *, replace: bool) -> None:
-    """Send an answer. With `replace` it replaces the message with the button."""
+async def _send(respond: Respond, answer: Answer) -> None:
     try:
         sent = await respond(
             text=answer_text(answer),
             blocks=answer_blocks(answer),
             response_type="ephemeral",
-            replace_original=replace,
+            replace_original=answer.replaces,
         )
     except API_ERRORS as error:
         log.warning("cannot show an answer: %s: %s", type(error).__name__, error)

@@ -1,18 +1,25 @@
-"""Renders answers and the edit modal as Slack's blocks, within Slack's limits. All text is escaped."""
+"""Renders answers, the App Home and the edit modal as Slack's blocks, within Slack's limits.
+
+People's text is in `rich_text` blocks: Slack shows it as it is, whatever markup it resembles, and times by the
+reader's clock.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from agent.surfaces.bots.answers import Answer, Button, Item
+from agent.surfaces.bots.answers import Answer, Button, Item, Words
 from agent.surfaces.bots.slack.mrkdwn import escape
 from memory.facts.writer import MAX_CONTENT
 
 Block = dict[str, Any]
 
-MAX_SECTION = 3_000
 MAX_TEXT = 600
 """Characters of people's text in one block, so that Slack accepts a message of 50 blocks."""
-MAX_BLOCKS = 50
+MAX_ANSWER, MAX_FALLBACK = 3_000, 3_000
+MAX_BLOCKS, MAX_HOME_BLOCKS = 50, 100
+MAX_PART = 30
+"""Blocks of each part of the App Home."""
 MAX_ELEMENTS = 25
 ACTION = "hachi"
 """The first part of our buttons' ids."""
@@ -24,68 +31,40 @@ _BLOCK, _INPUT = "memory", "words"
 
 
 def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS) -> list[Block]:
-    frame = 1 + bool(answer.note) + bool(answer.buttons)
     alone = len(answer.items) <= 1 and not answer.buttons
-    return [
-        section(escape(answer.text)),
-        *item_blocks(answer.items, alone=alone)[: limit - frame],
-        *([context(escape(answer.note))] if answer.note else []),
-        *([_actions(answer.buttons, alone=True)] if answer.buttons else []),
-    ]
+    note = [_text(_words(answer.note, MAX_ANSWER, italic=True))] if answer.note else []
+    buttons = [_actions(answer.buttons, alone=True)] if answer.buttons else []
+    items = _items(answer.items, alone)[: limit - 1 - len(note) - len(buttons)]
+    return [_text(_words((answer.text or "…",), MAX_ANSWER)), *items, *note, *buttons]
 
 
-def item_blocks(items: Iterable[Item], *, alone: bool = False) -> list[Block]:
-    """Return the items' blocks. A single button is beside its item; several are below it."""
-    blocks: list[Block] = []
-    for item in items:
-        block = section(_line(item))
-        if len(item.buttons) == 1:
-            block["accessory"] = _button(item.buttons[0], alone)
-        blocks.append(block)
-        if len(item.buttons) > 1:
-            blocks.append(_actions(item.buttons, alone))
-    return blocks
-
-
-def receipt_blocks(items: Sequence[Item]) -> tuple[str, list[Block]]:
-    """Return what a turn remembered, as plain text and as blocks."""
-    labelled = [Item(item.text, item.note, item.buttons, "Remembered") for item in items]
-    text = "; ".join(_line(item) for item in labelled)
-    return shorten(text, MAX_SECTION), item_blocks(labelled, alone=len(labelled) == 1)[:MAX_BLOCKS]
+def receipts_answer(items: Iterable[Item]) -> Answer:
+    """Return what a turn remembered."""
+    return Answer("Remembered:", tuple(items))
 
 
 def answer_text(answer: Answer) -> str:
     """Return the text for notifications and for clients that do not show blocks."""
-    lines = [escape(answer.text), *(_line(item) for item in answer.items), escape(answer.note)]
-    return shorten("\n".join(filter(None, lines)), MAX_SECTION)
+    lines = [answer.text, *(_line(item) for item in answer.items), _flat(answer.note)]
+    return shorten(escape("\n".join(filter(None, lines))), MAX_FALLBACK) or "…"
 
 
-def section(escaped: str) -> Block:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": shorten(escaped, MAX_SECTION) or "…"}}
-
-
-def header(text: str) -> Block:
-    return {"type": "header", "text": plain(text[:150])}
-
-
-def context(escaped: str) -> Block:
-    return {"type": "context", "elements": [{"type": "mrkdwn", "text": shorten(escaped, MAX_SECTION)}]}
-
-
-def plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text}
-
-
-def confirmed(button: Button, question: str) -> Block:
-    """Return a button that asks for confirmation in Slack."""
+def home_blocks(answer: Answer | None, parts: Mapping[str, Answer], forget_me: Answer) -> list[Block]:
+    """Return the App Home: an answer on top, its parts by title, and a button that Slack has confirmed."""
+    blocks = [*answer_blocks(answer, MAX_PART), {"type": "divider"}] if answer else []
+    for title, part in parts.items():
+        shown = answer_blocks(part, MAX_PART)
+        blocks += [{"type": "header", "text": plain(title[:150])}, *(shown[1:] if part.items else shown)]
+    [button, *_] = forget_me.buttons
     confirm = {
         "title": plain(button.label[:100]),
-        "text": plain(question[:300]),
+        "text": plain(forget_me.text[:300]),
         "confirm": plain(button.label[:30]),
         "deny": plain("Cancel"),
         "style": "danger",
     }
-    return {"type": "actions", "elements": [_button(button, alone=True) | {"confirm": confirm}]}
+    last = {"type": "actions", "elements": [_button(button, alone=True) | {"confirm": confirm}]}
+    return [*blocks[: MAX_HOME_BLOCKS - 2], _text(_words(("Only you see this page.",), 100)), last]
 
 
 def edit_modal(text: str, metadata: str) -> Block:
@@ -117,6 +96,10 @@ def empty_error() -> dict[str, str]:
     return {_BLOCK: "Say what I am to remember."}
 
 
+def plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text}
+
+
 def shorten(escaped: str, limit: int) -> str:
     """Cut to at most `limit` characters, without cutting an `&amp;` in two."""
     if len(escaped) <= limit:
@@ -128,10 +111,44 @@ def shorten(escaped: str, limit: int) -> str:
     return f"{start} …"
 
 
+def _items(items: Iterable[Item], alone: bool) -> list[Block]:
+    blocks: list[Block] = []
+    for item in items:
+        label = _words((f"{item.label}: ",), MAX_TEXT, bold=True) if item.label else []
+        note = _words(("  ", *item.note), MAX_TEXT, italic=True) if item.note else []
+        blocks.append(_text([*label, *_words((item.text or "…",), MAX_TEXT), *note]))
+        if item.buttons:
+            blocks.append(_actions(item.buttons, alone))
+    return blocks
+
+
+def _text(elements: list[Block]) -> Block:
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
+
+
+def _words(words: Words, limit: int, **style: bool) -> list[Block]:
+    return [_word(word, limit, style) for word in words if word]
+
+
+def _word(word: str | datetime, limit: int, style: dict[str, bool]) -> Block:
+    if isinstance(word, str):
+        text = word if len(word) <= limit else f"{word[: limit - 2]} …"
+        return {"type": "text", "text": text} | ({"style": style} if style else {})
+    return {
+        "type": "date",
+        "timestamp": int(word.timestamp()),
+        "format": "{date_short_pretty} at {time}",
+        "fallback": _flat((word,)),
+    }
+
+
+def _flat(words: Words) -> str:
+    return "".join(word if isinstance(word, str) else f"{word:%Y-%m-%d %H:%M %Z}" for word in words)
+
+
 def _line(item: Item) -> str:
-    label = f"*{escape(item.label)}:* " if item.label else ""
-    note = f"  _{escape(item.note)}_" if item.note else ""
-    return f"{label}{shorten(escape(item.text), MAX_TEXT)}{note}"
+    label = f"{item.label}: " if item.label else ""
+    return f"{label}{item.text[:MAX_TEXT]}{f' ({_flat(item.note)})' if item.note else ''}"
 
 
 def _actions(buttons: Sequence[Button], alone: bool) -> Block:

@@ -1,16 +1,16 @@
 """A companion with a scripted model, and a small chat platform in memory."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from scripted_server import ScriptedServer
 
 from agent import Companion
+from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.platform import Content, IncomingMessage, ToForget
-from memory.records import Decision
+from agent.surfaces.bots.platform import Content, IncomingMessage, Line
+from agent.surfaces.bots.replies import Deleted
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -28,7 +28,7 @@ async def pet(open_pet: OpenPet, server: ScriptedServer) -> Companion:
 
 
 class Time:
-    """A clock that sleeping moves on, without waiting."""
+    """A clock that the test moves on."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -37,48 +37,93 @@ class Time:
         return self.now
 
 
-@dataclass
-class FakeReply:
-    message: IncomingMessage
-    texts: list[str] = field(default_factory=list)
-    final: str | None = None
-    new: Sequence[Decision] = ()
-    forget: ToForget = None
-    away: bool = False
+class FakePosts:
+    """Messages by number, and the calls that made them."""
 
-    async def show(self, text: str) -> None:
-        self.texts.append(text)
+    limit = 100
 
-    async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
-        if self.away:
+    def __init__(self, message: IncomingMessage | None = None) -> None:
+        self.message = message
+        self.messages: dict[int, str] = {}
+        self.calls: list[str] = []
+        self.receipts: Sequence[Item] | None = None
+        """None until the reply is concluded."""
+        self.question: Answer | None = None
+        self.failures = 0
+        """So many calls fail."""
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self.messages.values())
+
+    def _called(self, what: str) -> None:
+        self.calls.append(what)
+        if self.failures:
+            self.failures -= 1
             raise ConnectionError("the platform is away")
-        self.final, self.new, self.forget = text, new, forget
+
+    def markup(self, text: str, *, final: bool) -> str:
+        return text
+
+    async def post(self, text: str, *, final: bool) -> int:
+        self._called("post")
+        self.messages[len(self.calls)] = text
+        return len(self.calls)
+
+    async def edit(self, handle: int, text: str) -> None:
+        self._called("edit")
+        if handle not in self.messages:
+            raise Deleted
+        self.messages[handle] = text
+
+    async def remove(self, handle: int) -> None:
+        self._called("remove")
+        self.messages.pop(handle, None)
+
+    def footer(self, receipts: Sequence[Item]) -> str:
+        return "\n".join(item.text for item in receipts)
+
+    async def conclude(self, handles: Sequence[int], receipts: Sequence[Item]) -> None:
+        self._called("conclude")
+        self.receipts = receipts
+
+    async def ask(self, question: Answer) -> None:
+        self._called("ask")
+        self.question = question
 
 
 class FakePlatform:
     """Messages carry their `Content` as `source`."""
 
     busy_seconds = 60.0
+    edit_seconds = 0.01
 
     def __init__(self) -> None:
-        self.replies: list[FakeReply] = []
+        self.replies: list[FakePosts] = []
         self.busy: list[bool] = []
+        self.lines: list[Line] = []
         self.away = False
 
     async def read(self, message: IncomingMessage) -> Content:
         content: Content = message.source
         return content
 
+    async def thread(self, message: IncomingMessage) -> Sequence[Line]:
+        return self.lines
+
     async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
         self.busy.append(busy)
 
-    def reply_to(self, message: IncomingMessage) -> FakeReply:
-        self.replies.append(FakeReply(message, away=self.away))
+    def reply_to(self, message: IncomingMessage) -> FakePosts:
+        self.replies.append(FakePosts(message))
+        self.replies[-1].limit = 2_000
+        self.replies[-1].failures = 99 * self.away
         return self.replies[-1]
 
     @property
-    def said(self) -> list[str | None]:
-        return [reply.final for reply in self.replies]
+    def said(self) -> list[str]:
+        """The text of each reply."""
+        return ["".join(reply.texts) for reply in self.replies]
 
 
 @pytest.fixture
@@ -92,14 +137,20 @@ def platform() -> FakePlatform:
 
 
 @pytest.fixture
+def posts() -> FakePosts:
+    return FakePosts()
+
+
+@pytest.fixture
 async def conversations_with(
     pet: Companion, platform: FakePlatform, time: Time
 ) -> AsyncIterator[Callable[..., Conversations]]:
     made: list[Conversations] = []
 
     def make(**options: Any) -> Conversations:
-        fast: dict[str, Any] = {"burst_seconds": 0.01, "edit_seconds": 0.01, "monotonic": time.monotonic}
-        made.append(Conversations(pet, platform, **fast | options))
+        made.append(
+            Conversations(pet, platform, **{"burst_seconds": 0.01, "monotonic": time.monotonic} | options)
+        )
         return made[-1]
 
     yield make

@@ -1,12 +1,11 @@
 """Records as lines of an answer."""
 
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime
 
 import pytest
 from odd_people import fact, task
 
-from agent.surfaces.bots.answers import context_items, erasure_answer, expiry, new_memories, shorten
+from agent.surfaces.bots.answers import context_items, erasure_answer, new_memories, shorten
 from memory.erasure.person.receipt import Erased, Remainder
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Decision
@@ -14,26 +13,7 @@ from memory.records import Decision
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("ahead", "text"),
-    [
-        (None, ""),
-        (timedelta(hours=2), "until 11:30"),
-        (timedelta(hours=-2), "until 07:30"),
-        (timedelta(days=1), "until tomorrow, 09:30"),
-        (timedelta(days=3), "until Tuesday"),
-        (timedelta(days=6), "until Friday"),
-        (timedelta(days=7), "until 28 November"),
-        (timedelta(days=60), "until 20 January 2027"),
-    ],
-)
-def test_an_expiry_is_told_as_people_tell_it(ahead: timedelta | None, text: str) -> None:
-    assert expiry(None if ahead is None else NOW + ahead, NOW, UTC) == text
-
-
-def test_days_are_those_of_the_persons_zone_and_long_texts_are_cut() -> None:
-    late = datetime(2026, 11, 21, 23, 30, tzinfo=UTC)
-    assert expiry(late, NOW, ZoneInfo("Europe/Paris")) == "until tomorrow, 00:30"
+def test_long_texts_are_cut_to_one_line() -> None:
     assert shorten("a\n b") == "a b"
     assert len(shorten("word " * 100)) == 300
 

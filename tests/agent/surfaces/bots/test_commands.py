@@ -1,21 +1,32 @@
 """The commands and buttons of a bot, on a real companion."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from agent import Companion
-from agent.surfaces.bots.answers import Answer, Asker, Button, ReceiptUpdate
-from agent.surfaces.bots.commands import PAGE, Commands
-from memory.audience import PRIVATE, Place
+from agent.surfaces.bots.answers import (
+    NOTHING,
+    QUESTION,
+    Answer,
+    Asker,
+    Button,
+    ReceiptUpdate,
+    forget_question,
+    receipt_item,
+)
+from agent.surfaces.bots.commands import GONE, PAGE, Commands
+from memory.audience import Place
 from memory.records import Decision
 
 ANA, BEN = "chat:1", "chat:2"
 GENERAL = Place(("chat", "acme", "general"))
 PRIVATELY, IN_GENERAL = Asker(ANA), Asker(ANA, GENERAL)
 BEN_IN_GENERAL = Asker(BEN, GENERAL)
-GONE = "not there any more"
+AWAY = "not there any more"
+PIN = "my bank PIN is 4711, do not tell"
 
 
 @pytest.fixture
@@ -50,18 +61,22 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     await pet.remember("Ana has the flu", user=ANA, ttl="2d")
     answer = await commands.run("memories", PRIVATELY)
     assert texts(answer) == ["Ana has the flu", "Ana lives in Lyon"]
-    assert [item.note for item in answer.items] == ["2026-11-21 until Monday", "2026-11-21"]
+    now = clock()
+    assert [item.note for item in answer.items] == [
+        (now, ", until ", now + timedelta(days=2)),
+        (now - timedelta(minutes=1),),
+    ]
     assert "Lyon" in texts(await commands.run("memories", PRIVATELY, "where does she live? Lyon"))[0]
     assert "nothing of that" in (await commands.run("memories", Asker(BEN), "flu")).text
     gone = await press(commands, PRIVATELY, answer, "Forget")
     assert gone.text == "Forgotten: Ana has the flu"
-    assert gone.note.startswith("Taken: 1 memory. ")
+    assert gone.note[0] == "Taken: 1 memory. "
     assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
     back = await press(commands, PRIVATELY, gone, "Undo")
     assert back.text == "I remember it again: Ana has the flu"
-    assert GONE in (await press(commands, PRIVATELY, gone, "Undo")).text
+    assert AWAY in (await press(commands, PRIVATELY, gone, "Undo")).text
     await press(commands, PRIVATELY, answer, "Forget")
-    assert GONE in (await press(commands, PRIVATELY, answer, "Forget")).text
+    assert AWAY in (await press(commands, PRIVATELY, answer, "Forget")).text
 
 
 async def test_long_lists_come_in_pages(pet: Companion, commands: Commands) -> None:
@@ -70,15 +85,16 @@ async def test_long_lists_come_in_pages(pet: Companion, commands: Commands) -> N
     answer = await commands.run("memories", PRIVATELY)
     assert len(answer.items) == PAGE
     more = await press(commands, PRIVATELY, answer, "More")
-    assert (len(more.items), more.buttons) == (2, ())
+    assert (len(more.items), [button.label for button in more.buttons]) == (2, ["Back"])
     assert set(texts(answer)).isdisjoint(texts(more))
+    assert texts(await commands.press(PRIVATELY, "more", more.buttons[0].value)) == texts(answer)
     assert texts(await commands.press(PRIVATELY, "more", "nonsense")) == texts(answer)
 
 
 async def test_in_a_channel_nothing_private_is_shown(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana looks for another job", user=ANA)
     await pet.remember("Ana likes tea", user=ANA, place=GENERAL)
-    await pet.components.tasks.update(ANA, "write the application", now=pet.clock(), place=PRIVATE)
+    await pet.tasks.update("write the application", user=ANA)
     await pet.people.set_context("role", "nurse", user=ANA)
     assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana likes tea"]
     assert "job" not in str(await commands.run("memories", IN_GENERAL, "another job"))
@@ -98,7 +114,7 @@ async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(pet
             refused.append(await commands.edit(asker, id, "Ana is a spy"))
             text = await commands.text_to_edit(asker, id)
             assert isinstance(text, Answer)
-            assert all(GONE in answer.text for answer in (*refused, text))
+            assert all(AWAY in answer.text for answer in (*refused, text))
     assert isinstance(await commands.text_to_edit(IN_GENERAL, private), Answer)
     assert len(await pet.memories.list(user=ANA)) == 2
 
@@ -118,12 +134,12 @@ async def test_make_private_takes_a_memory_from_the_channel(pet: Companion, comm
     answer = await commands.run("remember", IN_GENERAL, "Ana lives in Lyon")
     done = await press(commands, IN_GENERAL, answer, "Make private")
     assert done.text == "Between us now: Ana lives in Lyon"
-    assert "stands there" in done.note
+    assert "stands there" in str(done.note)
     assert done.update == ReceiptUpdate("Ana lives in Lyon", "made private")
     assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
     assert texts(await commands.run("memories", BEN_IN_GENERAL)) == []
     again = await press(commands, IN_GENERAL, answer, "Make private")
-    assert (GONE in again.text, again.update) == (True, None)
+    assert (AWAY in again.text, again.update) == (True, None)
 
 
 async def test_edit_replaces_the_text_and_can_be_undone(pet: Companion, commands: Commands) -> None:
@@ -167,13 +183,10 @@ async def test_forget_takes_an_id_or_offers_a_choice(pet: Companion, commands: C
 
 async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Commands) -> None:
     due = datetime(2026, 11, 23, 8, tzinfo=UTC)
-    await pet.people.set_context("timezone", "Europe/Paris", user=ANA)
-    await pet.components.tasks.update(
-        ANA, "call the dentist", "in_progress", now=pet.clock(), due=due, place=PRIVATE
-    )
+    await pet.tasks.update("call the dentist", user=ANA, status="in_progress", due=due)
     answer = await commands.run("tasks", PRIVATELY)
     assert texts(answer) == ["call the dentist"]
-    assert answer.items[0].note == "in progress, due 2026-11-23 09:00"
+    assert answer.items[0].note == ("in progress ", "due ", due)
     assert "not open any more" in (await press(commands, Asker(BEN), answer, "Done")).text
     assert (await press(commands, PRIVATELY, answer, "Done")).text == "Done: call the dentist"
     assert "No task" in (await commands.run("tasks", PRIVATELY)).text
@@ -187,7 +200,7 @@ async def test_trace_shows_the_askers_own_last_turn_in_this_place(pet: Companion
     answer = await commands.run("trace", PRIVATELY)
     assert "I broke my shoulder" in texts(answer)[0]
     assert any("remember(" in line for line in texts(answer))
-    assert answer.note.startswith("trace ")
+    assert answer.note[0].startswith("trace ")
     assert "recorded nothing" in (await commands.run("trace", IN_GENERAL)).text
     assert "jasmine tea" in texts(await commands.run("trace", BEN_IN_GENERAL))[0]
 
@@ -223,8 +236,6 @@ async def test_errors_are_answered_and_not_raised(pet: Companion, commands: Comm
     assert "trace_" in answer.text
     assert "hachi.db" not in answer.text
     assert "reach my memory" in str(await commands.text_to_edit(PRIVATELY, "0" * 36))
-    [item] = await commands.receipts([Decision("Ana lives in Lyon", "add", "0" * 36, "new")], PRIVATELY)
-    assert (item.text, item.note) == ("Ana lives in Lyon", "")
 
 
 # Who said it.
@@ -253,3 +264,95 @@ async def test_a_note_about_somebody_here_bears_on_them(pet, commands) -> None:
     await commands.run("remember", ADA_IN_GENERAL, "Ben prefers green tea")
     [memory] = await pet.memories.list(user="chat:ada", place=GENERAL)
     assert memory.subjects == ("ben",)
+
+
+# What a person asks in words to forget, and what they delete.
+
+
+async def asked(pet: Companion, text: str, asker: Asker = PRIVATELY) -> Answer:
+    """The question after somebody wrote this."""
+    reply = await pet.respond(text, user=asker.user, place=asker.place)
+    assert reply.forget is not None
+    return forget_question(reply.forget)
+
+
+async def known(pet: Companion) -> str:
+    facts = [memory.content for memory in await pet.memories.list(user=ANA)]
+    return str([*facts, *(message.text for message in await pet.conversations.messages(user=ANA))])
+
+
+async def test_what_a_person_confirms_is_forgotten_with_their_request_and_comes_back(pet: Companion) -> None:
+    await pet.respond(PIN, user=ANA)
+    await pet.settle()
+    question = await asked(pet, "please forget my bank PIN")
+    assert (question.text, len(question.items[0].note)) == (QUESTION, 1)
+    assert "4711" in question.items[0].text
+    before = await known(pet)
+
+    gone = await press(Commands(pet), PRIVATELY, question, "Forget")
+
+    assert gone.text == f"Forgotten: {question.items[0].text}"
+    taken, until, at, *_ = gone.note
+    assert (str(taken)[:24], until) == ("Taken: 1 memory, 2 messa", "It can be undone until ")
+    assert at == pet.clock() + timedelta(minutes=10)
+    assert gone.update is not None
+    assert gone.update.outcome == "forgotten"
+    assert "PIN" not in await known(pet)
+
+    back = await press(Commands(pet), PRIVATELY, gone, "Undo")
+
+    assert back.text == f"I remember it again: {question.items[0].text}"
+    assert await known(pet) == before
+    assert "not there any more" in (await press(Commands(pet), PRIVATELY, gone, "Undo")).text
+
+
+async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion) -> None:
+    for fact in ("Citalopram makes Ana tired", "Ana takes citalopram for her depression"):
+        told = await pet.remember(fact, user=ANA)
+    gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
+    assert [item.text for item in gone.items] == ["Citalopram makes Ana tired"]
+    assert (await press(Commands(pet), PRIVATELY, gone, "Forget")).text == "Forgotten: Citalopram makes Ana tired"
+    assert await pet.memories.list(user=ANA) == []
+
+
+async def test_a_message_of_which_no_fact_was_made_is_forgotten_too(pet: Companion) -> None:
+    await pet.respond("what is a PIN good for?", user=ANA)
+    [_, message] = await pet.conversations.messages(user=ANA)
+    commands = Commands(pet)
+    gone = await commands.press(PRIVATELY, "message", f"{message.id}.{message.id[:22]}")
+    assert gone.text == "Forgotten: what is a PIN good for?"
+    assert "good for" not in await known(pet)
+    assert (await press(Commands(pet), PRIVATELY, gone, "Undo")).text == "I remember it again: your message"
+    assert "good for" in await known(pet)
+
+
+async def test_where_nothing_matches_one_line_says_so(pet: Companion) -> None:
+    assert await asked(pet, "please forget my umbrella") == Answer(NOTHING)
+
+
+@pytest.mark.parametrize("asker", [Asker(BEN), BEN_IN_GENERAL])
+async def test_nobody_else_can_confirm(pet: Companion, asker: Asker) -> None:
+    await pet.respond(PIN, user=ANA, place=GENERAL)
+    question = await asked(pet, "please forget my bank PIN", IN_GENERAL)
+    assert (await press(Commands(pet), asker, question, "Forget")).text == GONE
+    assert "4711" in await known(pet)
+    gone = await press(Commands(pet), IN_GENERAL, question, "Forget")
+    assert "not there any more" in (await press(Commands(pet), asker, gone, "Undo")).text
+    assert "4711" not in await known(pet)
+
+
+async def test_what_is_forgotten_already_is_said_to_be(pet: Companion) -> None:
+    await pet.respond(PIN, user=ANA)
+    question = await asked(pet, "please forget my bank PIN")
+    await press(Commands(pet), PRIVATELY, question, "Forget")
+    again = await press(Commands(pet), PRIVATELY, question, "Forget")
+    assert again.text == GONE
+    assert again.update is not None, "its line goes from the question"
+
+
+async def test_without_an_undo_there_is_no_button_for_it(open_pet: Callable[..., Awaitable[Companion]]) -> None:
+    pet = await open_pet(forget_undo_minutes=0)
+    told = await pet.remember("Ana has the flu", user=ANA)
+    gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
+    assert gone.buttons == ()
+    assert gone.note == ("Taken: 1 memory. ", "What stands in the chat you delete there.")

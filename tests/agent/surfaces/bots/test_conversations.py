@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from scripted_server import Fail, Hang, Say, ScriptedServer, answer
 
+from agent.surfaces.bots.answers import NOTHING, Answer
 from agent.surfaces.bots.attachments import Attachment
 from agent.surfaces.bots.conversations import (
     MAX_WAITING,
@@ -16,8 +17,7 @@ from agent.surfaces.bots.conversations import (
     Conversations,
 )
 from agent.surfaces.bots.errors import UNEXPECTED
-from agent.surfaces.bots.live_text import Stopped
-from agent.surfaces.bots.platform import Content, IncomingMessage, should_answer
+from agent.surfaces.bots.platform import Content, IncomingMessage, Line, continues, should_answer
 from memory.audience import PRIVATE, Place
 
 GENERAL = Place(("chat", "acme", "general"))
@@ -38,17 +38,70 @@ async def until(holds: Callable[[], Any]) -> None:
             await asyncio.sleep(0.002)
 
 
-def test_a_message_is_answered_by_what_is_listened_to() -> None:
-    cases: list[tuple[Any, bool, bool, bool]] = [
-        ("mentions", True, False, True),
-        ("mentions", False, False, False),
-        ("everything", False, False, True),
-        ("everything", False, True, False),
-        ("everything", True, True, True),
-        ("nothing", True, False, False),
-    ]
-    for listening, addressed, to_others, answered in cases:
-        assert should_answer(listening, addressed=addressed, to_others=to_others) is answered
+@pytest.mark.parametrize(
+    ("listening", "addressed", "to_others", "in_thread", "answered"),
+    [
+        ("mentions", True, True, False, True),
+        ("mentions", False, False, False, False),
+        ("mentions", False, False, True, None),
+        ("mentions", False, True, True, False),
+        ("everything", False, False, True, True),
+        ("everything", False, True, False, False),
+        ("everything", True, True, False, True),
+        ("nothing", True, False, True, False),
+    ],
+)
+def test_a_message_is_answered_by_what_is_listened_to(
+    listening: Any, addressed: bool, to_others: bool, in_thread: bool, answered: bool | None
+) -> None:
+    marks = {"addressed": addressed, "to_others": to_others, "in_thread": in_thread}
+    assert should_answer(listening, ana("hello", **marks)) is answered
+
+
+CALL, BOT, ANA, BEN = Line("ana", addressed=True), Line(""), Line("ana"), Line("ben")
+TO_BEN = Line("ana", to_others=True)
+
+
+@pytest.mark.parametrize(
+    ("thread", "by_ana", "by_ben"),
+    [
+        ([], False, False),
+        ([ANA], False, False),
+        ([BOT], True, True),
+        ([CALL], True, False),
+        ([CALL, BOT], True, True),
+        ([CALL, BOT, ANA, BOT], True, False),
+        ([CALL, BOT, BEN, BOT], False, True),
+        ([CALL, BOT, BEN], False, True),
+        ([CALL, BOT, TO_BEN], False, False),
+        ([CALL, BEN, BOT], True, True),
+        ([CALL, BOT, BEN, ANA, CALL, BOT], True, True),
+        ([CALL, BOT, ANA, BEN, BOT, ANA], False, False),
+    ],
+)
+def test_a_thread_goes_on_with_one_person_and_not_where_people_talk(
+    thread: list[Line], by_ana: bool, by_ben: bool
+) -> None:
+    assert (continues("ana", thread), continues("ben", thread)) == (by_ana, by_ben)
+
+
+async def test_a_line_of_a_thread_is_read_where_the_bot_was_asked_before(
+    conversations: Any, platform: Any, server: ScriptedServer
+) -> None:
+    server.script(answer("Tea is ready."), answer("Here you are."))
+    thread = {"conversation": "thread", "in_thread": True}
+    asked = [ana("tea?", origin="chat:1", **thread)]
+    asked += [ana(text, origin=f"chat:{text}", addressed=False, **thread) for text in ("milk", "ready?")]
+    for message, lines in zip(asked, ([], [CALL, BOT], [CALL, BOT, BEN]), strict=True):
+        platform.lines = [line._replace(user=line.user and f"chat:{line.user}") for line in lines]
+        platform.lines = [line._replace(user=line.user.replace("ana", "1")) for line in platform.lines]
+        for _ in range(2):  # a platform may deliver it twice
+            await conversations.receive(message, "mentions")
+            await conversations.settle()
+    elsewhere = ana("hm", conversation="another", in_thread=True, addressed=False, origin="chat:9")
+    await conversations.receive(elsewhere, "mentions")
+    await conversations.settle()
+    assert platform.said == ["Tea is ready.", "Here you are."]
 
 
 async def test_a_message_is_answered_in_its_conversation(conversations, platform, server, rows) -> None:
@@ -59,7 +112,6 @@ async def test_a_message_is_answered_in_its_conversation(conversations, platform
     assert platform.said == ["one"]
     assert platform.replies[0].message == message
     assert platform.busy == [True, False]
-    assert platform.replies[0].texts[-1:] in (["one"], [])
     server.script(answer("two"))
     conversations.add(ana("hello", conversation="topic 2"))
     await conversations.settle()
@@ -78,25 +130,6 @@ async def test_a_burst_of_one_person_is_one_turn(conversations_with, platform, s
     assert platform.said == ["Congratulations!"]
     assert platform.replies[0].message == last
     assert "guess what\n  I got the job\n  in Lyon!" in server.asked[0].conversation[-1][1]
-
-
-async def test_a_reply_that_is_stopped_on_the_platform_is_interrupted(
-    conversations: Conversations, platform: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def stopped(text: str) -> None:
-        raise Stopped
-
-    def reply_to(message: IncomingMessage) -> Any:
-        view = original(message)
-        view.show = stopped
-        return view
-
-    original = platform.reply_to
-    monkeypatch.setattr(platform, "reply_to", reply_to)
-    server.script(Hang('{"message": "Once upon a time', 9))
-    conversations.add(ana("tell me a story"))
-    await conversations.settle()
-    assert platform.said[0].endswith(STOPPED)
 
 
 async def test_people_in_one_channel_are_answered_in_order(conversations, platform, server) -> None:
@@ -233,8 +266,8 @@ async def test_attachments_follow_the_text_and_a_reply_has_receipts_of_what_was_
         conversations.add(ana(text, Attachment("notes.txt", "", 8, fetch)))
         await conversations.settle()
     assert "is allergic to nuts\n  \n  [file notes.txt]\n  buy milk" in server.asked[0].text
-    assert [decision.content for decision in platform.replies[0].new] == ["Lucie is allergic to nuts"]
-    assert platform.replies[1].new == []
+    assert [item.text for item in platform.replies[0].receipts] == ["Lucie is allergic to nuts"]
+    assert platform.replies[1].receipts == ()
 
 
 async def test_a_platform_that_fails_does_not_stop_the_next_turn(
@@ -258,7 +291,7 @@ async def test_a_platform_that_fails_does_not_stop_the_next_turn(
     platform.away = False
     conversations.add(ana("hello??"))
     await conversations.settle()
-    assert platform.said == [None, "two"]
+    assert platform.said == ["", "two"]
 
 
 async def test_queued_messages_are_answered_before_the_bot_stops(conversations, platform, server) -> None:
@@ -295,7 +328,19 @@ async def test_messages_deleted_while_they_wait_are_not_answered(
     assert "471" not in str(server.asked[0].conversation)
 
 
-async def test_a_message_that_is_deleted_while_its_attachments_are_read_is_not_stored(
+async def test_a_question_that_is_deleted_while_it_is_answered_leaves_nothing(
+    conversations: Conversations, platform: Any, server: ScriptedServer, rows: Any
+) -> None:
+    server.script(Hang('{"message": "4711, you say', 9))
+    conversations.add(ana("my PIN is 4711", origin="chat:1"))
+    await until(lambda: platform.replies and platform.replies[0].texts)
+    await conversations.deleted("chat:1")
+    await conversations.settle()
+    assert platform.said == [""]
+    assert {row["text"] for row in rows("SELECT text FROM messages")} <= {""}
+
+
+async def test_what_is_left_of_a_burst_is_answered_once_a_part_of_it_is_deleted(
     conversations_with: Any, platform: Any, server: ScriptedServer, rows: Any
 ) -> None:
     async def fetch() -> bytes:
@@ -303,15 +348,11 @@ async def test_a_message_that_is_deleted_while_its_attachments_are_read_is_not_s
         return b"4711"
 
     conversations = conversations_with(burst_seconds=0.2)
-    notes = Attachment("notes.txt", "", 4, fetch)
-    conversations.add(ana("my PIN", notes, origin="chat:1"))
-    await conversations.settle()
-    assert platform.said == [None]
     server.script(answer("Hello."))
     conversations.add(ana("hello", origin="chat:2"))
-    conversations.add(ana("my PIN", notes, origin="chat:1"))
+    conversations.add(ana("my PIN", Attachment("notes.txt", "", 4, fetch), origin="chat:1"))
     await conversations.settle()
-    assert platform.said == [None, "Hello."]
+    assert platform.said == ["", "Hello."]
     assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["hello", "Hello."]
 
 
@@ -338,7 +379,7 @@ async def test_what_a_person_asks_to_forget_is_shown_with_the_reply(
     for text in ("hello", "forget my boat"):
         conversations.add(ana(text))
         await conversations.settle()
-    assert [reply.forget for reply in platform.replies] == [None, ()]
+    assert [reply.question for reply in platform.replies] == [None, Answer(NOTHING)]
 
 
 async def test_a_deleted_part_of_a_burst_is_forgotten_with_it(

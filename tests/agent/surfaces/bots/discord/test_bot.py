@@ -21,7 +21,7 @@ from discord_server import (
 from scripted_server import ScriptedServer, answer
 
 from agent import Companion
-from agent.surfaces.bots.discord.allowed import Allowed
+from agent.surfaces.bots.discord.bot import Allowed
 from memory.errors import StoreUnavailable
 
 AT = f"<@{BOT}>"

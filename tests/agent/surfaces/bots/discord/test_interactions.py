@@ -67,7 +67,7 @@ async def test_a_button_works_after_a_restart_and_then_goes(bot, pet, platform, 
         "Forgotten: Ana lives in Lyon\n-# Taken: 1 memory. It can be undone"
     )
     assert [button["label"] for button in shown.buttons] == ["Forget 2", "Edit 2"]
-    assert shown.text.splitlines()[1:] == ["1. (forgotten)", "2. Ana plays the cello (2026-11-21)"]
+    assert shown.text.splitlines()[1:] == ["1. (forgotten)", "2. Ana plays the cello (<t:1795253400:f>)"]
     back = await press(platform, pressed.answer, "Undo")
     assert back.text == "I remember it again: Ana lives in Lyon"
     assert len(await pet.memories.list(user=WHO)) == 2
@@ -97,7 +97,7 @@ async def test_what_was_told_in_a_channel_is_edited_and_made_private_later(bot, 
 
 async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: DiscordServer) -> None:
     assert "Ana lives in Lyon" in (await ask(platform, "remember", content="Ana lives in Lyon")).text
-    await pet.components.tasks.update(WHO, "call the dentist", now=pet.clock(), place=PRIVATE)
+    await pet.tasks.update("call the dentist", user=WHO)
     tasks = await ask(platform, "tasks")
     assert (await press(platform, tasks, "Done 1")).text == "Done: call the dentist"
     await pet.people.set_context("role", "nurse", user=WHO)

@@ -9,7 +9,7 @@ from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, DiscordServer, Pos
 from scripted_server import Hang, Say, ScriptedServer, answer
 
 from agent import Companion
-from agent.surfaces.bots.forgetting import NOTHING
+from agent.surfaces.bots.answers import NOTHING
 from memory.audience import Place
 
 AT = f"<@{BOT}>"
@@ -131,7 +131,7 @@ async def test_a_receipt_has_buttons_for_who_told_it(
     bot, pet: Companion, platform: DiscordServer, server: ScriptedServer, label, text, outcome, kept
 ) -> None:
     reply = await receipt(bot, server)
-    assert reply.text == "Get well soon!\n\n-# Remembered until Friday: Ana has the flu"
+    assert reply.text == "Get well soon!\n\n-# Remembered until <t:1795771800:f>: Ana has the flu"
     assert labels(reply) == [["Forget", "Edit", "Make private"]]
     assert "somebody else" in (await press(platform, reply, label, by=BEN)).text
     assert await here(pet) == ["Ana has the flu"]

@@ -1,18 +1,20 @@
-"""The bot as a whole: until it is stopped, or Discord will not have it."""
+"""The bot as a whole: where it works and for whom, what it does by itself, and when it stops."""
 
 import asyncio
 import os
 import signal
+from types import SimpleNamespace as Is
 from typing import Any
 
-import discord
 import pytest
-from discord_server import APPLICATION, DM, TOKEN, DiscordServer, refusal
+from discord_server import ANA, APPLICATION, BEN, DM, GENERAL, GUILD, TOKEN, DiscordServer, refusal
 from scripted_server import ScriptedServer, answer
 
-from agent import Companion
+from agent import Companion, Settings
 from agent.errors import HachiError, SettingsError
-from agent.surfaces.bots.discord.running import run
+from agent.surfaces.bots.discord.bot import Allowed, run
+from agent.surfaces.bots.errors import UNEXPECTED
+from memory.audience import PRIVATE, Place
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -35,6 +37,7 @@ async def test_it_prints_the_invitation_and_finishes_its_replies_when_stopped(
     assert f"client_id={APPLICATION}" in line
     assert "scope=bot+applications.commands" in line
     assert "on Discord as hachi" in line
+    assert "the model tiny answers" in line
 
 
 @pytest.mark.parametrize(
@@ -53,9 +56,10 @@ async def test_refusals_are_errors_of_one_line(code, kind, told, pet, platform) 
     assert "\n" not in str(raised.value)
 
 
-async def test_an_unreachable_discord_is_an_error(pet, platform, monkeypatch) -> None:
-    monkeypatch.setattr(discord.http.Route, "BASE", "http://127.0.0.1:9/api/v10")
-    with pytest.raises(HachiError, match="Discord cannot be reached"):
+async def test_discord_is_asked_where_the_setting_says(pet, platform, monkeypatch) -> None:
+    elsewhere = pet.settings.model_copy(update={"discord_api_url": "http://127.0.0.1:9/api/v10/"})
+    monkeypatch.setattr(type(pet), "settings", elsewhere)
+    with pytest.raises(HachiError, match="Discord cannot be reached .*127.0.0.1:9"):
         await run(pet, TOKEN)
 
 
@@ -70,9 +74,80 @@ async def test_the_bot_runs_though_discord_refuses_its_commands_and_a_message_fa
     bot = await go_online()
     server.script(answer("Hello!"))
     with monkeypatch.context() as patch:
-        patch.setattr(bot.client.conversations, "add", lambda message: 1 / 0)
+        patch.setattr(bot.client.conversations, "receive", lambda *_: 1 / 0)
         await bot.hears("hello")
     await bot.hears("hello?")
-    assert platform.shown(DM) == ["Hello!"]
+    [broken, answered] = platform.shown(DM)
+    assert broken.startswith(UNEXPECTED)
+    assert answered == "Hello!"
     assert "does not take them" in caplog.text
-    assert "cannot handle" in caplog.text
+
+
+SERVER = Place(("discord", str(GUILD)))
+
+
+async def due(pet: Companion, what: str, place: Place = PRIVATE, user: str = f"discord:{ANA}") -> None:
+    await pet.tasks.update(what, user=user, due=pet.clock(), place=place)
+
+
+async def test_in_a_channel_a_reminder_pings_the_person_and_nobody_else(bot, pet, platform) -> None:
+    await due(pet, f"tell <@{BEN}> and @everyone", Place((*SERVER.path, str(GENERAL))))
+    assert await pet.reminders.run() == 1
+    [posted] = platform.posted(GENERAL)
+    assert posted.text.startswith(f"<@{ANA}> ")
+    assert posted.pings == {str(ANA)}
+    assert platform.shown(DM) == []
+
+
+async def test_otherwise_it_is_a_direct_message(bot, pet: Companion, platform: DiscordServer) -> None:
+    await due(pet, "call the dentist")
+    await due(pet, "buy tea", Place((*SERVER.path, "999")))
+    await due(pet, "buy milk", SERVER)
+    for user in ("slack:T1:U1", "discord:nobody"):
+        await due(pet, "cake", user=user)
+    assert await pet.reminders.run() == 3
+    assert len(platform.shown(DM)) == len(platform.messages) == 3
+    platform.closed_dms.add(DM)
+    await due(pet, "bring cake")
+    assert await pet.reminders.run() == 0
+    await bot.client.leave()
+    platform.closed_dms.clear()
+    assert await pet.reminders.run() == 0
+
+
+CHANNEL = Is(id=20, guild=Is(id=1))
+THREAD = Is(id=30, parent_id=20, guild=Is(id=1))
+DM = Is(id=40)
+MEMBER = Is(roles=[Is(id=7), Is(id=8)])
+
+
+@pytest.mark.parametrize(
+    ("given", "permitted"),
+    [
+        ({}, True),
+        ({"servers": {1}}, True),
+        ({"servers": {2}}, False),
+        ({"channels": {20, 21}}, True),
+        ({"channels": {21}}, False),
+        ({"roles": {8}}, True),
+        ({"roles": {9}}, False),
+        ({"servers": {1}, "channels": {20}, "roles": {9}}, False),
+    ],
+)
+def test_every_list_that_is_set_must_name_it(given, permitted):
+    allowed = Allowed(**{name: frozenset(ids) for name, ids in given.items()})
+    assert allowed.permits(CHANNEL, MEMBER) is permitted
+    assert allowed.permits(THREAD, MEMBER) is permitted, "a thread is within its channel"
+
+
+def test_direct_messages_are_permitted_unless_a_role_is_demanded():
+    assert Allowed(servers=frozenset({1}), channels=frozenset({2})).permits(DM, Is())
+    assert not Allowed(roles=frozenset({7})).permits(DM, Is())
+
+
+def test_the_settings_name_ids_with_commas_between_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("HACHI_DISCORD_CHANNELS", "20, 21")
+    assert Settings.load().discord_channels == {20, 21}
+    monkeypatch.setenv("HACHI_DISCORD_CHANNELS", "general")
+    with pytest.raises(Exception, match="HACHI_DISCORD_CHANNELS"):
+        Settings.load()

@@ -1,9 +1,9 @@
-"""Where a reminder is delivered."""
+"""Where a reminder is delivered, and what is said of the model."""
 
 import pytest
 
-from agent import Companion
-from agent.surfaces.bots.reminders import CLOSED, reminder_sender
+from agent import Companion, Settings
+from agent.surfaces.bots.running import CLOSED, reminder_sender, who_answers
 from memory.audience import Place
 
 ANA = "chat:1"
@@ -35,3 +35,8 @@ async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they
     send = reminder_sender(pet.people.places, Place(("chat",)), post)
     assert await send(ANA, place, "call Lucie") is bool(delivered)
     assert sent == delivered
+
+
+def test_it_is_said_which_model_answers() -> None:
+    assert "stand-in" in who_answers(Settings.load(openai_api_key=None))
+    assert who_answers(Settings.load(openai_api_key="sk-test", model="tiny")) == "the model tiny answers"

@@ -1,7 +1,8 @@
-"""Delivers a reminder. Each is a new message, because edits notify nobody."""
+"""What a bot does while it runs, beside answering: it says which model answers, and delivers reminders."""
 
 from collections.abc import Awaitable, Callable
 
+from agent.settings import Settings
 from memory.audience import Place
 from memory.people.places import Places
 
@@ -11,13 +12,19 @@ CLOSED = "I have a reminder for you, but I may not write to you: your direct mes
 Post = Callable[[str, Place | None, str], Awaitable[bool]]
 """`post(user, place, text)` writes to the place, or privately if it is None. Returns False if the platform
 does not let the bot write there."""
-Send = Callable[[str, Place | None, str], Awaitable[bool]]
 
 
-def reminder_sender(places: Places, within: Place, post: Post) -> Send:
+def who_answers(settings: Settings) -> str:
+    if settings.offline:
+        return "no model is configured: the rule-based stand-in answers"
+    return f"the model {settings.chosen_model} answers"
+
+
+def reminder_sender(places: Places, within: Place, post: Post) -> Post:
     """Return `send(user, place, text)`, which returns whether the reminder reached the person. It tries the
     place, then their direct messages. If those are closed, the place where they last spoke gets a message
-    that they have a reminder. `within` contains the platform's places."""
+    that they have a reminder. `within` contains the platform's places. Each is a new message, because edits
+    notify nobody."""
 
     async def send(user: str, place: Place | None, text: str) -> bool:
         if (place and await post(user, place, text)) or await post(user, None, text):

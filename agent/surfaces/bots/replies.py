@@ -1,0 +1,142 @@
+"""Shows a reply on a platform while it is generated: edits at a steady rate, in as many messages as needed."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
+
+from agent.surfaces.bots.answers import Answer, Item
+from agent.surfaces.bots.platform import Posts
+from agent.surfaces.bots.splitting import close_code_block, split, utf16_length
+
+log = logging.getLogger("hachi.bots")
+
+ATTEMPTS = 4
+"""How often to try to show what is final, beyond what the platform's library tries by itself. The wait
+doubles after each attempt."""
+
+
+class Stopped(Exception):
+    """Raised by `Posts` if a person stopped the reply on the platform. Its final text is still shown."""
+
+
+class Deleted(Exception):
+    """Raised by `Posts.edit` if somebody deleted the message. Nothing more of the reply is shown."""
+
+
+@dataclass(slots=True)
+class _Part:
+    handle: Any
+    text: str
+
+
+@dataclass(eq=False)
+class Reply:
+    """Shows a growing text at most once per interval, in its own task, so that a slow platform does not slow
+    the turn down. Use it in an `async with` block."""
+
+    posts: Posts
+    stopped: Callable[[], None] = lambda: None
+    """Called if a person stopped or deleted the reply on the platform."""
+    interval: float = 1.0
+    text: str = ""
+    """What was added."""
+    _deleted: bool = False
+    _parts: list[_Part] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run(), name="hachi reply")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def add(self, piece: str) -> None:
+        self.text += piece
+        if self.text.strip():
+            self._changed.set()
+
+    async def finish(self, text: str, receipts: Sequence[Item] = (), question: Answer | None = None) -> bool:
+        """Show the final text, and below it what was remembered and what is asked. Returns False if it could
+        not be shown."""
+        await self._end()
+        footer = self.posts.footer(receipts)
+        steps: list[Callable[[], Awaitable[None]]] = [
+            partial(self._show, text, footer, final=True),
+            lambda: self.posts.conclude([part.handle for part in self._parts], receipts),
+            *([partial(self.posts.ask, question)] if question else []),
+        ]
+        for step in steps:
+            if not await self._patiently(step):
+                return False
+        return True
+
+    async def withdraw(self) -> None:
+        """Remove what was shown."""
+        await self._end()
+        self._deleted = False
+        while self._parts:
+            await self._patiently(partial(self.posts.remove, self._parts.pop().handle))
+
+    async def _end(self) -> None:
+        self._ended.set()
+        self._changed.set()
+        await self._task
+
+    async def _run(self) -> None:
+        while not self._ended.is_set():
+            await self._changed.wait()
+            self._changed.clear()
+            if not self._ended.is_set():
+                await self._attempt(partial(self._show, self.text))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), self.interval)
+
+    async def _patiently(self, step: Callable[[], Awaitable[None]]) -> bool:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(self.interval * 2 ** (attempt - 1))
+            if await self._attempt(step):
+                return True
+        return False
+
+    async def _attempt(self, step: Callable[[], Awaitable[None]]) -> bool:
+        try:
+            if not self._deleted:
+                await step()
+        except (Stopped, Deleted) as error:
+            self._deleted = isinstance(error, Deleted)
+            self.stopped()
+            return self._deleted
+        except Exception as error:
+            log.warning("cannot show the reply: %s: %s", type(error).__name__, error)
+            return False
+        return True
+
+    async def _show(self, text: str, footer: str = "", *, final: bool = False) -> None:
+        """Show this text. Only messages whose text changed are edited. Raises what the platform raises; the
+        next call continues from there."""
+        texts = self._split(self.posts.markup(text, final=final), footer)
+        for number, wanted in enumerate(texts):
+            if number == len(self._parts):
+                self._parts.append(_Part(await self.posts.post(wanted, final=final), wanted))
+            elif self._parts[number].text != wanted:
+                await self.posts.edit(self._parts[number].handle, wanted)
+                self._parts[number].text = wanted
+        while len(self._parts) > max(1, len(texts)):
+            await self.posts.remove(self._parts[-1].handle)
+            self._parts.pop()
+
+    def _split(self, text: str, footer: str) -> list[str]:
+        """The footer is not split if one message can hold it."""
+        *before, last = split(close_code_block(text) if footer else text, self.posts.limit) or [""]
+        joined = "\n\n".join(filter(None, (last, footer)))
+        if utf16_length(joined) <= self.posts.limit:
+            return [*before, *filter(None, [joined])]
+        return [*before, *filter(None, [last]), *split(footer, self.posts.limit)]
