@@ -119,8 +119,8 @@ class SlackServer:
         """Of Socket Mode, so far."""
         self.limited: set[str] = set()
         """Methods whose next call is rate-limited."""
-        self.held: dict[str, int] = {}
-        """Method → for how many seconds each call of it is rate-limited."""
+        self.failing: dict[str, int] = {}
+        """Method → how many calls of it fail."""
         self.too_many: list[str] = []
         """Methods that were called more often than Slack guarantees."""
         self.monotonic: Callable[[], float] = monotonic
@@ -348,6 +348,9 @@ class SlackServer:
         self.calls.append((method, arguments))
         answer: dict[str, Any]
         try:
+            if self.failing.get(method):
+                self.failing[method] -= 1
+                raise Refused("fatal_error")
             if method in self.refused:
                 raise Refused(self.refused[method])
             answer = getattr(self, method.replace(".", "_").lower())(arguments) or {}
@@ -367,7 +370,7 @@ class SlackServer:
         if len(recent) >= PER_MINUTE.get(method, 1_000):
             self.too_many.append(method)
             return 60
-        return self.held.get(method)
+        return None
 
     async def _socket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()

@@ -178,7 +178,11 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
     """Say what was forgotten and until when that can be undone, and offer what is related."""
     text = "Forgotten as yours; somebody else said it here too" if told_by_others else "Forgotten"
     content = shorten(receipt.content)
-    undo: Words = ("It can be undone until ", receipt.undo_until, ". ") if receipt.undo_id and receipt.undo_until else ()
+    undo: Words = (
+        ("It can be undone until ", receipt.undo_until, ". ")
+        if receipt.undo_id and receipt.undo_until
+        else ()
+    )
     return Answer(
         f"{text}: {content}" + ("\nAlso remembered. Forget this too?" if receipt.near else ""),
         tuple(

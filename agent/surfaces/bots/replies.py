@@ -1,4 +1,4 @@
-"""Shows a reply on a platform while it is generated: edits at a steady rate, in as many messages as needed."""
+"""Shows a reply on a platform while it is generated, in as many messages as needed."""
 
 import asyncio
 import logging

@@ -12,7 +12,6 @@ import discord
 
 from agent.companion import Companion
 from agent.errors import HachiError, SettingsError
-from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.discord.interactions import build_tree, press
@@ -99,9 +98,7 @@ class DiscordBot(discord.AutoShardedClient):
         self.tree = build_tree(self, self.commands)
         self.pressed = partial(press, self.commands)
         self.allowed = Allowed(settings.discord_servers, settings.discord_channels, settings.discord_roles)
-        self.conversations = Conversations(
-            pet, DiscordPlatform(self, pet.conversations.transcript.label)
-        )
+        self.conversations = Conversations(pet, DiscordPlatform(self, pet.conversations.transcript.label))
         self._say = say
         self._missed = Missed(pet.clock())
         self._order = asyncio.Lock()

@@ -88,8 +88,11 @@ def replied_to(message: discord.Message) -> int | None:
 async def content_of(message: discord.Message, place: Place, me: Any, label: Label) -> Content:
     files = [*message.attachments, *(file for one in message.message_snapshots for file in one.attachments)]
     attachments = [Attachment(file.filename, file.content_type or "", file.size, file.read) for file in files]
-    people = {person.id: display_name(person.display_name, person.name) for person in message.mentions}
-    names = {id: await label(name, user_name(id), place) for id, name in people.items()}
+    names = {
+        one.id: await label(display_name(one.display_name, one.name), user_name(one.id), place)
+        for one in message.mentions
+        if one.id != me.id
+    }
     author = display_name(message.author.display_name, message.author.name)
     return Content(author, _readable_text(message, me, names), attachments)
 

@@ -55,9 +55,12 @@ class Reader:
         called = {
             user: await self.label(name, user_name(source.team, user), message.place)
             for user, name in names.items()
+            if user != source.bot
         }
         text = without_call(source.text, rf"<@{source.bot}(?:\|[^>]*)?>")
-        text = "\n".join(filter(None, (plain_text(text, called), *_forwarded(source, called))))
+        text = "\n".join(
+            filter(None, (plain_text(text, names | called), *_forwarded(source, names | called)))
+        )
         if not text and not source.files:
             text = f"@{names.get(source.bot, 'Hachi')}"
         files = [attachment_of(self.client, file) for file in source.files]

@@ -135,7 +135,7 @@ class Interactions:
     async def _show_home(
         self, context: Any, answer: Answer | None = None, memories: Answer | None = None
     ) -> None:
-        """Show the person what is remembered of them, with the answer to a button on top. Only they see it."""
+        """Show the person, and nobody else, what is remembered of them; on top the answer to a button."""
         asker, commands = _asker(context, None), self._commands
         parts = {
             "What I remember": memories or await commands.run("memories", asker),

@@ -75,7 +75,9 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) ->
         return None
     place, thread = place_of(team, channel), event.get("thread_ts") or None
     reply_in = thread or (None if flat and not place.private else event["ts"])
-    attached = [one for one in event.get("attachments") or () if one.get("is_share") or one.get("is_msg_unfurl")]
+    attached = [
+        one for one in event.get("attachments") or () if one.get("is_share") or one.get("is_msg_unfurl")
+    ]
     files = tuple(event.get("files") or ())
     source = Source(
         *(team, channel, user, event["ts"], bot, text, thread, reply_in), files=files, shared=tuple(attached)

@@ -1,7 +1,7 @@
 """Renders answers, the App Home and the edit modal as Slack's blocks, within Slack's limits.
 
-People's text is in `rich_text` blocks: Slack shows it as it is, whatever markup it resembles, and times by the
-reader's clock.
+People's text is in `rich_text` blocks: Slack shows it as it is, whatever markup it resembles, and times by
+the reader's clock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

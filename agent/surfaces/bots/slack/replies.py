@@ -8,7 +8,6 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_chat_stream import AsyncChatStream
@@ -21,7 +20,7 @@ from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.messages import Source
 from agent.surfaces.bots.slack.mrkdwn import escape, escape_markdown
-from agent.surfaces.bots.slack.rendering import Block, answer_blocks, answer_text, receipts_answer
+from agent.surfaces.bots.slack.rendering import answer_blocks, answer_text, receipts_answer
 from memory.audience import Place
 
 log = logging.getLogger("hachi.slack")

@@ -185,7 +185,7 @@ async def discord(session: Session) -> None:
     """Run the bot on Discord."""
     settings = session.settings()
     with _extra("discord", "discord.py", "discord", "aiohttp"):
-        from agent.surfaces.bots.discord.running import run
+        from agent.surfaces.bots.discord.bot import run
     if settings.discord_token is None:
         raise SettingsError(NO_TOKEN)
     settings.chosen_model  # noqa: B018 - raises before anybody writes
@@ -198,7 +198,7 @@ async def slack(session: Session, http: HttpPort = None, host: Host = "127.0.0.1
     """Run the bot on Slack, in Socket Mode or over HTTP."""
     settings = session.settings()
     with _extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
-        from agent.surfaces.bots.slack.running import check, run
+        from agent.surfaces.bots.slack.bot import check, run
     check(settings, http=http is not None)
     settings.chosen_model  # noqa: B018 - raises before anybody writes
     async with session.companion(upkeep=True) as pet:

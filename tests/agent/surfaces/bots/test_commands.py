@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -15,11 +14,9 @@ from agent.surfaces.bots.answers import (
     Button,
     ReceiptUpdate,
     forget_question,
-    receipt_item,
 )
 from agent.surfaces.bots.commands import GONE, PAGE, Commands
 from memory.audience import Place
-from memory.records import Decision
 
 ANA, BEN = "chat:1", "chat:2"
 GENERAL = Place(("chat", "acme", "general"))
@@ -311,7 +308,9 @@ async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion) -> None:
         told = await pet.remember(fact, user=ANA)
     gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
     assert [item.text for item in gone.items] == ["Citalopram makes Ana tired"]
-    assert (await press(Commands(pet), PRIVATELY, gone, "Forget")).text == "Forgotten: Citalopram makes Ana tired"
+    assert (
+        await press(Commands(pet), PRIVATELY, gone, "Forget")
+    ).text == "Forgotten: Citalopram makes Ana tired"
     assert await pet.memories.list(user=ANA) == []
 
 
@@ -350,7 +349,9 @@ async def test_what_is_forgotten_already_is_said_to_be(pet: Companion) -> None:
     assert again.update is not None, "its line goes from the question"
 
 
-async def test_without_an_undo_there_is_no_button_for_it(open_pet: Callable[..., Awaitable[Companion]]) -> None:
+async def test_without_an_undo_there_is_no_button_for_it(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
     pet = await open_pet(forget_undo_minutes=0)
     told = await pet.remember("Ana has the flu", user=ANA)
     gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))

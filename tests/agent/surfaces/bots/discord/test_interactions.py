@@ -9,7 +9,7 @@ from discord_server import ANA, BEN, DM, GENERAL, GROUP, GUILD, DiscordServer
 
 from agent import Companion
 from agent.surfaces.bots.commands import COMMANDS, LISTEN
-from memory.audience import PRIVATE, Place
+from memory.audience import Place
 
 HERE = Place(("discord", str(GUILD), str(GENERAL)))
 WHO = f"discord:{ANA}"
@@ -130,4 +130,4 @@ async def test_a_command_that_fails_is_answered_if_discord_still_takes_it(
     monkeypatch.setattr(bot.client.commands, "_handlers", {})
     failed = await ask(platform, "tasks")
     assert failed.text.startswith("Something broke on my side")
-    assert "trace_" in failed.text
+    assert "trace\\_" in failed.text

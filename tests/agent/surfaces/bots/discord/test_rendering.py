@@ -16,7 +16,9 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LETTERS = st.text(max_size=400)
 
 
-@given(LETTERS, st.lists(st.builds(Item, LETTERS, LETTERS.map(lambda text: (text,)), label=LETTERS), max_size=12))
+@given(
+    LETTERS, st.lists(st.builds(Item, LETTERS, LETTERS.map(lambda text: (text,)), label=LETTERS), max_size=12)
+)
 def test_every_answer_fits_discords_limit(text: str, items: list[Item]) -> None:
     assert utf16_length(answer_text(Answer(text, tuple(items), note=("that is all",)))) <= LIMIT
 

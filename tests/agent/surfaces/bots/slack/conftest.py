@@ -9,8 +9,7 @@ import pytest
 from slack_server import APP_TOKEN, BOT_TOKEN, SECRET, SlackServer
 
 from agent import Companion, Settings
-from agent.surfaces.bots.slack.bot import SlackBot
-from agent.surfaces.bots.slack.running import listening
+from agent.surfaces.bots.slack.bot import SlackBot, listening
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

@@ -8,7 +8,8 @@ from scripted_server import Call, Hang, Say, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
 
 from agent import Companion
-from agent.surfaces.bots.forgetting import GONE, NOTHING, QUESTION
+from agent.surfaces.bots.answers import NOTHING, QUESTION
+from agent.surfaces.bots.commands import GONE
 from memory.audience import PRIVATE, Place
 
 DM, GENERAL = "D1", "C1"
@@ -230,12 +231,12 @@ async def test_events_are_acknowledged_before_they_are_answered(bot, slack, serv
     await bot.hachi.conversations.stop(grace=0)
 
 
-async def test_an_event_is_acknowledged_though_slack_does_not_tell_the_thread(bot, slack, server) -> None:
-    server.script(answer("Tea is ready."))
+async def test_where_slack_limits_the_look_up_of_a_thread_it_is_answered_later(bot, slack, server) -> None:
+    server.script(answer("Tea is ready."), answer("Here you are."))
     await bot.hears(*slack.mentions("UANA", "tea?", channel=GENERAL, ts="1.5"))
-    slack.held["conversations.replies"] = 30
+    slack.limited = {"conversations.replies"}
     await bot.hears(slack.says("UBEN", "with milk", channel=GENERAL, thread_ts="1.5"))
-    assert len(slack.in_channel(GENERAL)) == 1
+    assert [text for text, _ in texts(slack, GENERAL)] == ["Tea is ready.", "Here you are."]
 
 
 async def test_a_reply_that_a_person_stops_on_slack_ends(bot, slack, server) -> None:

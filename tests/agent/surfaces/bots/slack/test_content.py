@@ -9,7 +9,8 @@ from agent import Settings
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
 from agent.surfaces.bots.slack import content
 from agent.surfaces.bots.slack.client import build_client
-from agent.surfaces.bots.slack.content import Reader, attachment_of
+from agent.surfaces.bots.slack.content import NAME_SECONDS, Reader, attachment_of
+from memory.audience import Place
 
 
 @pytest.fixture
@@ -17,22 +18,29 @@ def client(settings: Settings) -> Any:
     return build_client(settings)
 
 
+async def label(name: str, user: str, place: Place) -> str:
+    return name
+
+
 async def read(client: Any, file: dict[str, Any]) -> str:
     return await read_attachments([attachment_of(client, file)])
 
 
 async def test_slack_is_asked_once_for_each_person_it_knows(client: Any, slack: SlackServer) -> None:
-    reader = Reader(client)
+    now = 0.0
+    reader = Reader(client, label, lambda: now)
     slack.names |= {"UA": "Ana:  the\nfirst", "UB": "", "UC": "דָּנָה"}
     for _ in range(2):
         names = [await reader.name(user) for user in ("UA", "UB", "UC", "UNEW")]
         assert names == ["Ana the first", "of Acme", "דָּנָה", "UNEW"]
     assert [call["user"] for call in slack.called("users.info")] == ["UA", "UB", "UC", "UNEW", "UNEW"]
+    slack.names["UA"], now = "Annie", NAME_SECONDS + 1
+    assert await reader.name("UA") == "Annie"
 
 
 async def test_the_cache_of_names_is_limited(client, slack, monkeypatch) -> None:
     monkeypatch.setattr(content, "MAX_NAMES", 1)
-    reader = Reader(client)
+    reader = Reader(client, label)
     for user in ("UANA", "UBEN", "UANA"):
         await reader.name(user)
     assert len(slack.called("users.info")) == 3

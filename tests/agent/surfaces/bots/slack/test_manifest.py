@@ -16,12 +16,10 @@ SCOPES = {
     "agents_sessions_setStatus": {"chat:write"},
     "assistant_threads_setStatus": {"chat:write"},
     "auth_test": set(),
-    "chat_appendStream": {"chat:write"},
     "chat_delete": {"chat:write"},
     "chat_postEphemeral": {"chat:write"},
     "chat_postMessage": {"chat:write"},
-    "chat_startStream": {"chat:write"},
-    "chat_stopStream": {"chat:write"},
+    "chat_stream": {"chat:write"},
     "chat_update": {"chat:write"},
     "conversations_info": {"channels:read", "groups:read", "mpim:read"},
     "conversations_open": {"im:write"},
@@ -68,7 +66,7 @@ def test_every_event_is_there(manifest: dict[str, Any]) -> None:
 
 
 def test_the_scopes_are_those_that_are_used(manifest: dict[str, Any]) -> None:
-    used = set(re.findall(r"(?:client|hasty|_caller)\.([a-z]+(?:_[A-Za-z]+)+)[(,]", CODE)) - NOT_METHODS
+    used = set(re.findall(r"client\.([a-z]+(?:_[A-Za-z]+)+)[(,]", CODE)) - NOT_METHODS
     assert used == SCOPES.keys()
     wanted = set().union(*SCOPES.values(), *EVENTS.values(), BESIDE)
     assert set(manifest["oauth_config"]["scopes"]["bot"]) == wanted

@@ -1,8 +1,10 @@
 """Answers as Slack's blocks, within its limits."""
 
+from datetime import UTC, datetime
+
 from hypothesis import given
 from hypothesis import strategies as st
-from slack_server import _fits
+from slack_server import _fits, buttons_of
 
 from agent.surfaces.bots.answers import Answer, Button, Item
 from agent.surfaces.bots.slack.mrkdwn import escape, plain_text
@@ -11,15 +13,15 @@ from agent.surfaces.bots.slack.rendering import (
     MAX_BLOCKS,
     answer_blocks,
     answer_text,
-    item_blocks,
     shorten,
 )
 
 BUTTONS = st.builds(Button, st.text(min_size=1), st.sampled_from(["delete", "undo"]), st.text(max_size=60))
 TEXT = st.text(st.sampled_from("<&> ab\n🐕"), max_size=200).map(lambda text: text * 20)
-ITEMS = st.builds(Item, TEXT, TEXT, st.lists(BUTTONS, max_size=3).map(tuple), TEXT)
+WORDS = TEXT.map(lambda text: (text,))
+ITEMS = st.builds(Item, TEXT, WORDS, st.lists(BUTTONS, max_size=3).map(tuple), TEXT)
 ANSWERS = st.builds(
-    Answer, TEXT, st.lists(ITEMS, max_size=80).map(tuple), TEXT, st.lists(BUTTONS, max_size=30).map(tuple)
+    Answer, TEXT, st.lists(ITEMS, max_size=80).map(tuple), WORDS, st.lists(BUTTONS, max_size=30).map(tuple)
 )
 
 
@@ -39,16 +41,23 @@ def test_shortened_text_is_still_escaped(text: str, limit: int) -> None:
     )
 
 
-def test_what_replaces_a_line_leaves_the_buttons_of_the_whole_answer() -> None:
+def test_one_button_of_one_line_replaces_its_message() -> None:
     forget, undo = Button("Forget", "delete", "1"), Button("Undo", "restore", "2")
     line = Item("tea", buttons=(forget,))
-    pressed = [answer_blocks(Answer("?", (line,), "", buttons))[1] for buttons in ((), (undo,))]
-    assert [one["accessory"]["action_id"].endswith(ALONE) for one in pressed] == [True, False]
+    for answer, replaces in (
+        (Answer("?", (line,)), True),
+        (Answer("?", (line,), (), (undo,)), False),
+        (Answer("?", (line, line)), False),
+    ):
+        [forget_it, *_] = buttons_of(answer_blocks(answer))
+        assert forget_it["action_id"].endswith(ALONE) is replaces
 
 
-def test_one_button_stands_beside_its_line_and_several_below_it() -> None:
-    undo, edit = Button("Undo", "undo"), Button("Edit", "edit", style="danger")
-    assert [block["type"] for block in item_blocks([Item("tea", buttons=(undo,))])] == ["section"]
-    several = item_blocks([Item("tea", buttons=(undo, edit))])
-    assert [block["type"] for block in several] == ["section", "actions"]
-    assert several[1]["elements"][1]["style"] == "danger"
+def test_facts_are_shown_as_they_are_and_times_by_the_readers_clock() -> None:
+    noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    answer = Answer("I know:", (Item("*a* _b_ <!channel>", ("until ", noon), label="fact"),))
+    [_, fact] = answer_blocks(answer)
+    said = fact["elements"][0]["elements"]
+    assert [one.get("text") for one in said] == ["fact: ", "*a* _b_ <!channel>", "  ", "until ", None]
+    assert (fact["type"], said[1].get("style"), said[4]["timestamp"]) == ("rich_text", None, 1795176000)
+    assert answer_text(answer) == "I know:\nfact: *a* _b_ &lt;!channel&gt; (until 2026-11-20 12:00 UTC)"

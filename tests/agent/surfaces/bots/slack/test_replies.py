@@ -1,65 +1,60 @@
 """A reply that is shown while it is generated, in a thread and elsewhere."""
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pytest
 from slack_server import SlackServer, buttons_of
 
-from agent import Companion, Settings
-from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.live_text import NotNow, Stopped
-from agent.surfaces.bots.platform import IncomingMessage
-from agent.surfaces.bots.slack.client import Pace, build_client
-from agent.surfaces.bots.slack.content import Reader
-from agent.surfaces.bots.slack.messages import SlackMessage
-from agent.surfaces.bots.slack.replies import LIMIT, SlackPlatform, SlackReply
+from agent import Settings
+from agent.surfaces.bots.answers import receipt_item
+from agent.surfaces.bots.replies import Reply
+from agent.surfaces.bots.slack.client import build_client
+from agent.surfaces.bots.slack.messages import Source
+from agent.surfaces.bots.slack.replies import LIMIT, SlackPosts
+from memory.audience import PRIVATE
 from memory.records import Decision
 
-THREAD = SlackMessage("T1", "C1", "UANA", "hello", "1.5", "UHACHI", "1.5")
-FLAT = SlackMessage("T1", "D1", "UANA", "hello", "1.5", "UHACHI", private=True)
-NEW = [
-    Decision("Ana likes tea", "add", "m1", "new"),
-    Decision("Ana lives in Lyon", "replace", "m2", "it changed"),
-]
+THREAD = Source("T1", "C1", "UANA", "1.5", "UHACHI", thread="1.5", reply_in="1.5")
+FLAT = Source("T1", "D1", "UANA", "1.5", "UHACHI")
+RECEIPTS = (
+    receipt_item(Decision("Ana likes tea", "add", "m1", "new"), PRIVATE),
+    receipt_item(Decision("Ana lives in Lyon", "replace", "m2", "it changed"), PRIVATE),
+)
 LONG = "long " * (LIMIT // 4)
+PAST_BUFFER = "word " * 60
+"""slack_sdk sends pieces of 256 characters and more at once."""
+BOTH = pytest.mark.parametrize("source", [THREAD, FLAT], ids=["stream", "message"])
 
 
 @pytest.fixture
-def seconds() -> Iterator[float]:
-    """A clock on which each look takes two minutes: calls have room."""
-    return count(0.0, 120.0)
+async def begin(settings: Settings) -> AsyncIterator[Callable[..., Any]]:
+    """`await begin(source, text)`: a reply of which this much is shown."""
+    async with AsyncExitStack() as leaving:
+
+        async def begun(source: Source, text: str = "Good", **options: Any) -> Reply:
+            posts = SlackPosts(build_client(settings), source)
+            reply = await leaving.enter_async_context(Reply(posts, interval=0.01, **options))
+            if text:
+                await reply._show(text)
+            return reply
+
+        yield begun
 
 
-@pytest.fixture
-def platform(settings: Settings, pet: Companion, seconds: Iterator[float]) -> SlackPlatform:
-    client = build_client(settings)
-    return SlackPlatform(client, Commands(pet), Reader(client), pace=Pace(lambda: next(seconds)))
-
-
-def reply(platform: SlackPlatform, source: SlackMessage) -> SlackReply:
-    return platform.reply_to(IncomingMessage(source.author, source.place, source=source))
-
-
-async def grow_and_shrink(view: SlackReply) -> None:
-    for text in ("begun", LONG, "short"):
-        await view.show(text)
-
-
-async def test_in_a_thread_text_is_appended_to_a_stream_and_elsewhere_edited(platform, slack) -> None:
-    view = reply(platform, THREAD)
-    await view.show("Good")
-    await view.show("Good mor")
-    await view.finish("Good morning <3", ())
+async def test_in_a_thread_text_is_appended_to_a_stream_and_elsewhere_edited(begin, slack) -> None:
+    reply = await begin(THREAD)
+    await reply._show(f"Good {PAST_BUFFER}")
+    await reply.finish(f"Good {PAST_BUFFER}<3")
     [message] = slack.messages
-    assert message.versions == ["Good", "Good mor", "Good morning &lt;3", "Good morning &lt;3"]
+    assert message.versions == ["Good", f"Good {PAST_BUFFER}", f"Good {PAST_BUFFER}&lt;3"]
     assert (message.streamed, message.streaming) == (True, False)
     assert slack.called("chat.update") == []
-    elsewhere = reply(platform, FLAT)
-    await elsewhere.show("Good")
-    await elsewhere.finish("Good morning", ())
+    elsewhere = await begin(FLAT)
+    await elsewhere.finish("Good morning")
     message = slack.messages[-1]
     assert (message.versions, message.streamed) == (["Good", "Good morning"], False)
 
@@ -67,161 +62,100 @@ async def test_in_a_thread_text_is_appended_to_a_stream_and_elsewhere_edited(pla
 @pytest.mark.parametrize(
     ("begun", "expired"), [('{"message": "Goo', False), ("Good", True), ("Good morning", True)]
 )
-async def test_a_stream_that_expired_or_begins_otherwise_is_edited(platform, slack, begun, expired) -> None:
-    view = reply(platform, THREAD)
-    await view.show(begun)
+async def test_a_stream_that_expired_or_begins_otherwise_is_edited(begin, slack, begun, expired) -> None:
+    reply = await begin(THREAD, begun)
     if expired:
         slack.messages[0].streaming = False
-    await view.finish("Good morning", ())
+    await reply.finish("Good morning")
     [message] = slack.messages
     assert (message.text, message.streaming) == ("Good morning", False)
 
 
-@pytest.mark.parametrize("source", [THREAD, FLAT], ids=["stream", "message"])
-async def test_deleted_messages_are_posted_again_and_superfluous_ones_removed(
-    platform: SlackPlatform, slack: SlackServer, source: SlackMessage
-) -> None:
-    view = reply(platform, source)
-    await view.show("Good")
-    slack.messages.clear()
-    await view.show(LONG)
+@BOTH
+async def test_superfluous_messages_are_removed_also_if_somebody_did(begin, slack, source) -> None:
+    reply = await begin(source, LONG)
     assert len(slack.messages) == 2
-    await view.show("short")
+    await reply._show("short")
     assert [message.text for message in slack.messages] == ["short"]
-    await view.show(LONG)
+    await reply._show(LONG)
     slack.messages.pop()
-    await view.finish("Good morning", ())
+    await reply.finish("Good morning")
     assert [message.text for message in slack.messages] == ["Good morning"]
 
 
-async def test_errors_of_slack_pass_through_and_the_next_call_continues(platform, slack) -> None:
-    for method in ("chat.update", "chat.delete", "chat.postMessage"):
-        slack.messages.clear()
-        slack.refused[method] = "fatal_error"
-        view = reply(platform, FLAT)
-        with pytest.raises(Exception, match="fatal_error"):
-            await grow_and_shrink(view)
-        slack.refused.clear()
-        await view.finish("short", ())
-        assert [message.text for message in slack.messages] == ["short"]
+@BOTH
+async def test_a_reply_that_somebody_deleted_is_not_posted_again(begin, slack, source) -> None:
+    ended: list[bool] = []
+    reply = await begin(source, stopped=lambda: ended.append(True))
+    slack.messages.clear()
+    await reply.finish("Good morning", RECEIPTS)
+    assert (slack.messages, ended) == ([], [True])
 
 
-@pytest.mark.parametrize(("error", "tried_again"), [("internal_error", True), ("unknown_method", False)])
-async def test_without_a_stream_a_message_is_posted(platform, slack, error, tried_again) -> None:
-    slack.refused["chat.startStream"] = error
-    await reply(platform, THREAD).finish("Good morning", ())
+@pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed"])
+async def test_a_message_that_may_not_be_edited_any_more_is_replaced(begin, slack, error) -> None:
+    reply = await begin(FLAT)
+    slack.refused["chat.update"] = error
+    await reply.finish("Good morning")
+    assert [message.text for message in slack.messages] == ["Good morning"]
+
+
+@pytest.mark.parametrize("method", ["chat.update", "chat.delete", "chat.postMessage"])
+async def test_what_slack_refuses_is_tried_again(begin, slack, method) -> None:
+    reply = await begin(FLAT, "" if method == "chat.postMessage" else LONG)
+    slack.failing[method] = 2
+    assert await reply.finish("short")
+    assert [message.text for message in slack.messages] == ["short"]
+
+
+async def test_one_refused_stream_is_a_message_and_the_next_reply_a_stream_again(begin, slack) -> None:
+    slack.refused["chat.startStream"] = "unknown_method"
+    await (await begin(THREAD)).finish("Good morning")
     slack.refused.clear()
-    await reply(platform, THREAD).finish("Good evening", ())
+    await (await begin(THREAD)).finish("Good evening")
     assert [(message.text, message.streamed) for message in slack.messages] == [
         ("Good morning", False),
-        ("Good evening", tried_again),
+        ("Good evening", True),
     ]
 
 
-async def test_receipts_are_shown_once_with_buttons_for_each(platform, slack) -> None:
-    view = reply(platform, FLAT)
-    await view.finish("Noted.", NEW)
-    await view.finish("Noted.", NEW)
+async def test_receipts_are_shown_to_the_author_with_buttons_for_each(begin, slack) -> None:
+    await (await begin(FLAT)).finish("Noted.", RECEIPTS)
     [shown] = slack.only_for("UANA")
     ids = [button["action_id"] for button in buttons_of(shown.blocks)]
     assert ids == ["hachi.delete", "hachi.edit", "hachi.undo", "hachi.edit"]
     slack.refused["chat.postEphemeral"] = "user_not_in_channel"
-    await reply(platform, FLAT).finish("Noted too.", NEW)
+    assert await (await begin(FLAT)).finish("Noted too.", RECEIPTS)
     assert slack.in_channel("D1")[-1].text == "Noted too."
 
 
-@pytest.mark.parametrize("source", [THREAD, FLAT], ids=["stream", "message"])
-async def test_replies_that_are_written_at_once_share_what_slack_guarantees_the_workspace(
-    platform: SlackPlatform, slack: SlackServer, source: SlackMessage
+@BOTH
+async def test_where_slack_limits_the_rate_the_text_waits_for_as_long_as_it_asks(
+    begin: Any, slack: SlackServer, source: Source
 ) -> None:
-    now = 0.0
-    platform.pace = Pace(lambda: now)
-    slack.monotonic = lambda: now
-    views = [reply(platform, replace(source, ts=f"1.{number}")) for number in range(5)]
-    for second in range(90):
-        now = float(second)
-        for view in views:
-            with suppress(NotNow):
-                await view.show("word " * (second + 1))
-    shown = [len(message.versions) for message in slack.messages]
-    for view in views:
-        await view.finish("word " * 90 + "end")
-    assert slack.too_many == []
-    assert min(shown) >= 10, "they take turns"
-    assert [message.text[-3:] for message in slack.messages] == ["end"] * 5
+    replies = [await begin(replace(source, ts=f"1.{number}")) for number in range(3)]
+    slack.limited = {"chat.update", "chat.appendStream", "chat.stopStream", "chat.postMessage"}
+    for reply in [*replies, await begin(source, "")]:
+        assert await reply.finish(f"Good {PAST_BUFFER}end")
+    assert [message.text[-3:] for message in slack.messages] == ["end"] * 4
+    assert not any(message.streaming for message in slack.messages)
 
 
-@pytest.mark.parametrize("source", [THREAD, FLAT], ids=["stream", "message"])
-async def test_the_final_text_does_not_wait_where_slack_limits_edits(
-    platform: SlackPlatform, slack: SlackServer, source: SlackMessage
-) -> None:
-    view = reply(platform, source)
-    await view.show("Good")
-    slack.held = dict.fromkeys(("chat.update", "chat.appendStream", "chat.stopStream"), 30)
-    with pytest.raises(NotNow):
-        await view.show("Good mor")
-    platform.client.retry_handlers = []  # only what comes after the text may wait
-    await view.finish("Good morning")
-    assert [message.text for message in slack.messages] == ["Good morning"]
-
-
-async def test_a_stream_that_a_person_stopped_takes_the_final_text_only(platform, slack) -> None:
-    view = reply(platform, THREAD)
-    await view.show("Good")
+async def test_a_stream_that_a_person_stopped_takes_the_final_text_only(begin, slack) -> None:
+    ended: list[bool] = []
+    reply = await begin(THREAD, stopped=lambda: ended.append(True))
     slack.stop("UANA", channel="C1", thread="1.5")
-    with pytest.raises(Stopped):
-        await view.show("Good mor")
-    await view.finish("Good mor\n\n(stopped)")
+    reply.add(f"Good {PAST_BUFFER}")
+    await slack.until(lambda: ended)
+    await reply.finish("Good mor\n\n(stopped)")
     assert [message.text for message in slack.messages] == ["Good mor\n\n(stopped)"]
 
 
-async def test_a_stream_of_more_than_five_minutes_goes_on_as_a_message(platform, slack) -> None:
+async def test_a_stream_of_more_than_five_minutes_goes_on_as_a_message(begin, slack) -> None:
     slack.monotonic = count(0.0, 200.0).__next__
-    view = reply(platform, THREAD)
-    for text in ("Good", "Good mor", "Good morning"):
-        await view.show(text)
-    await view.finish("Good morning Ana")
+    reply = await begin(THREAD)
+    for times in (1, 2, 3):
+        await reply._show(PAST_BUFFER * times)
+    await reply.finish("Good morning Ana")
     [message] = slack.messages
     assert (message.text, message.streamed, message.streaming) == ("Good morning Ana", True, False)
-
-
-async def test_a_stream_is_ended_later_where_slack_takes_no_more_of_that_at_present(platform, slack) -> None:
-    slack.limited = {"chat.stopStream"}
-    view = reply(platform, THREAD)
-    await view.finish("Good morning")
-    [message] = slack.messages
-    assert message.text == "Good morning"
-    await slack.until(lambda: not message.streaming)
-
-
-async def test_two_processes_of_one_workspace_show_every_final_text(platform, slack) -> None:
-    now = 0.0
-    slack.monotonic = lambda: now
-    others = [replace(platform, pace=Pace(lambda: now)) for _ in range(2)]
-    views = [reply(others[number % 2], replace(FLAT, ts=f"1.{number}")) for number in range(4)]
-    for second in range(60):
-        now = float(second)
-        for view in views:
-            with suppress(NotNow):
-                await view.show("word " * (second + 1))
-    for view in views:
-        await view.finish("word " * 60 + "end")
-    assert slack.too_many, "each counts its own edits only"
-    assert [message.text[-3:] for message in slack.messages] == ["end"] * 4
-
-
-async def test_a_method_that_slack_limits_is_left_alone_for_as_long_as_it_asks(platform, slack) -> None:
-    now = 0.0
-    platform.pace = Pace(lambda: now)
-    view = reply(platform, FLAT)
-    await view.show("Good")
-    slack.held["chat.update"] = 30
-    for second in (10.0, 20.0, 39.0):
-        now = second
-        with pytest.raises(NotNow):
-            await view.show("Good mor")
-    assert len(slack._called_at["chat.update"]) == 1
-    slack.held.clear()
-    now = 41.0
-    await view.show("Good mor")
-    assert slack.messages[0].text == "Good mor"
