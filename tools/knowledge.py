@@ -20,10 +20,10 @@ SHORTEST = 200
 
 async def search_knowledge(
     turn: TurnContext,
-    query: Annotated[str, Field(min_length=1, max_length=2000, description="what to look for, in words")],
-    limit: Annotated[int, Field(ge=1, le=20, description="how many passages at most")] = 5,
+    query: Annotated[str, Field(min_length=1, max_length=2000)],
+    limit: Annotated[int, Field(ge=1, le=20)] = 5,
 ) -> dict[str, Any]:
-    """Search the documents that were given to you, for what is not about the people you talk with."""
+    """Search the documents you were given, for what is not about people."""
     if turn.user is None:
         return {"chunks": [], "note": "this person is anonymous: no documents are read for them"}
     best = await turn.knowledge.search(query, turn.audience, limit)

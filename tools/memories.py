@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.errors import StoreUnavailable
-from memory.facts.compare import normalise
 from memory.facts.ttl import read_ttl
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
@@ -35,8 +34,6 @@ def _as_text(value: Any) -> Any:
 
 
 MOST_TASKS = 50
-SAID_AGAIN = 0.5
-"""The share of words from which a second call says the fact of the first one again."""
 PATIENCE = 3.0
 """Seconds after which a tool no longer waits for a write, and leaves it to the worker."""
 
@@ -44,37 +41,27 @@ T = TypeVar("T")
 
 Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
 Blank = Annotated[str | None, BeforeValidator(none_if_blank)]
-Since = Annotated[Blank, Field(description="only what was said on this day or later: 2026-03-09")]
-Until = Annotated[Blank, Field(description="only what was said on this day or before it")]
-Author = Annotated[Blank, Field(description='only what this person said; "hachi" for what you said')]
-OfKind = Annotated[
-    Literal["memory", "message", "summary"] | None,
-    BeforeValidator(none_if_blank),
-    Field(description="only facts (memory), messages or summaries"),
-]
-Limit = Annotated[int, Field(ge=1, le=100, description="how many at most; over 40 makes the result longer")]
+Limit = Annotated[int, Field(ge=1, le=100)]
 
 
 async def search_memories(
     turn: TurnContext,
-    query: Annotated[
-        str,
-        BeforeValidator(lambda query: query or ""),
-        Field(max_length=2000, description="what to look for, in words; empty for the newest"),
-    ] = "",
-    subjects: Annotated[Subjects, Field(description="only facts with one of these tags; empty for all")] = (),
-    limit: Limit = 40,
-    since: Since = None,
-    until: Until = None,
-    author: Author = None,
-    kind: OfKind = None,
+    query: Annotated[str, BeforeValidator(lambda query: query or ""), Field(max_length=2000)] = "",
+    subjects: Annotated[Subjects, Field(description="facts with one of these tags")] = (),
+    limit: Annotated[Limit, Field(description="over 40 makes the result longer")] = 40,
+    since: Annotated[Blank, Field(description="from this day on: 2026-03-09")] = None,
+    until: Annotated[Blank, Field(description="up to this day")] = None,
+    author: Annotated[Blank, Field(description='who said it; "hachi" for what you said')] = None,
+    kind: Annotated[
+        Literal["memory", "message", "summary"] | None,
+        BeforeValidator(none_if_blank),
+        Field(description="memory: facts"),
+    ] = None,
 ) -> dict[str, Any]:
-    """Search what was said and learned before: facts and past messages, by meaning and words, best first.
-    Messages come as excerpts of conversations, each a list of its time and its lines; lines that begin with ~
-    were not found but stand around one that was, and may be cut. `told_by` says who told a fact in a shared
-    place. Times are by the person's clock. `more` says how much else matches. What you said yourself comes up
-    with `author` "hachi" alone. Without a query, or with `since` or `until` alone, it lists the newest; a
-    search that finds nothing says so and adds the `newest`."""
+    """Search facts and past messages by meaning and words, best first. Without a query, or with since or
+    until alone, it lists the newest; what finds nothing says so and adds the `newest`. A list is an excerpt
+    of a conversation: its time, then its lines; ~ marks those that stand around what was found. `told_by`:
+    who told a fact. `more`: how much else matches."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     return await find(
@@ -83,8 +70,8 @@ async def search_memories(
 
 
 async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str, Any]:
-    """The newest facts that you do not see yet, newest first, and all open tasks: for "what do you know about
-    me?", "what do I have to do?" and to catch up."""
+    """The newest facts that you do not see yet, and all open tasks: what you know of somebody, and what they
+    have to do."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     found = await newest(turn.reader, limit)
@@ -94,34 +81,31 @@ async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str,
 
 async def remember(
     turn: TurnContext,
-    content: Annotated[str, Field(min_length=1, description="one sentence that names the person")],
-    subjects: Annotated[
-        Subjects, Field(default=(), description="lower-case tags, people's names among them")
-    ],
+    content: Annotated[str, Field(min_length=1, description="a sentence that names the person")],
+    subjects: Annotated[Subjects, Field(default=(), description="tags, people's names among them")],
     ttl: Annotated[
         str | None,
         BeforeValidator(_as_text),
-        Field(default=None, description='how long it holds: "1h", "7d", "2w" …; null for good'),
+        Field(default=None, description='how long it holds, such as "7d"; null for good'),
     ],
     type: MemoryType = "fact",
-    importance: Annotated[float, Field(ge=0, le=1)] = DEFAULT_IMPORTANCE,
+    importance: Annotated[float, Field(ge=0, le=1, description="0 to 1")] = DEFAULT_IMPORTANCE,
     replaces: Annotated[
         str | None,
         BeforeValidator(none_if_blank),
         BeforeValidator(_as_text),
-        Field(description="the id of the memory this corrects"),
+        Field(description="id of the fact this corrects"),
     ] = None,
 ) -> dict[str, Any]:
-    """Remember one fact. If it corrects a memory whose id you know, give that id as `replaces`. Answers with
-    what was done (add, merge, replace or ignore) and with what is close to it: if the fact corrects one of
-    those, call again with the same fact and its id as `replaces`."""
+    """Remember one fact. Tells what was done, and what is `close`: if the fact corrects one of those, call
+    again with the same words and its id as `replaces`."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: nothing can be remembered of them")
-    origin, draft, before = turn.origin(), Draft(content, subjects, ttl, type, importance), None
+    draft = Draft(content, subjects, ttl, type, importance)
     if replaces is not None:
         corrected = await turn.recall.memory(read_id(replaces), turn.audience)
-        draft, before = replace(draft, replaces=corrected.id), _said_before(turn, content, corrected.id)
-    decisions = await in_a_moment(turn.writer.remember([draft], origin))
+        draft = replace(draft, replaces=corrected.id)
+    decisions = await in_a_moment(turn.writer.remember([draft], turn.origin()))
     if decisions is None:
         await turn.accept(draft, turn.found)
         return {
@@ -131,8 +115,6 @@ async def remember(
             "note": "kept; it is stored in a moment",
         }
     [decision] = decisions
-    if before and decision.id:
-        await turn.writer.rule(decision.id, before, "replaces", origin)
     turn.decisions.append(decision)
     answer = _decided(decision)
     if not read_ttl(ttl).understood:
@@ -151,20 +133,6 @@ async def in_a_moment(writing: Coroutine[Any, Any, T]) -> T | None:
         return await task
     except (StoreUnavailable, asyncio.CancelledError):
         return None
-
-
-def _said_before(turn: TurnContext, content: str, corrected: str) -> str | None:
-    """The id of the fact that an earlier call of this turn stored, if this one says it again: the earlier
-    call was told that the corrected memory is close, and the two share most of their words."""
-    words = set(normalise(content).split())
-    shares = {
-        str(earlier.id): len(words & said) / len(words | said)
-        for earlier in turn.decisions
-        if earlier.action == "add" and corrected in [memory.id for memory in earlier.close]
-        if (said := set(normalise(earlier.content).split()))
-    }
-    best = max(shares, key=lambda id: shares[id], default=None)
-    return best if best and shares[best] >= SAID_AGAIN else None
 
 
 def _task(task: Task, zone: tzinfo) -> dict[str, Any]:

@@ -58,19 +58,11 @@ class Tool:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """JSON schema of the arguments."""
-        schema = self.arguments.model_json_schema()
-        schema.pop("title", None)
+        """JSON schema of the arguments, as much of it as a model needs: every request carries it."""
         asked = [parameter.name for parameter in self._parameters if parameter.default is parameter.empty]
-        for name, part in schema["properties"].items():
-            part.pop("title", None)
-            if name in asked:  # its default is for a model that leaves it out all the same
-                part.pop("default", None)
-            elif part.get("default", ...) is None:  # null is borne with, and need not be said
-                [given, _] = part.pop("anyOf")
-                part |= given
-                del part["default"]
-        return schema | {"required": asked, "additionalProperties": False}
+        parts = self.arguments.model_json_schema()["properties"]
+        properties = {name: _shortened(part, name in asked) for name, part in parts.items()}
+        return {"type": "object", "properties": properties} | ({"required": asked} if asked else {})
 
     @property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -104,6 +96,22 @@ class ToolResult:
     def text(self) -> str:
         """What the model gets back."""
         return json.dumps(self.value, ensure_ascii=False)
+
+
+_UNSAID = ("title", "minLength", "maxLength", "minimum", "maximum")
+"""What a model keeps to unasked, or is told when it does not."""
+
+
+def _shortened(part: dict[str, Any], asked: bool) -> dict[str, Any]:
+    """The schema of one argument. One that the model is asked for has its default for a model that leaves it
+    out all the same; null is borne with."""
+    said = {name: value for name, value in part.items() if name not in (*_UNSAID, "anyOf")}
+    if asked or said.get("default") in (None, "", []):
+        said.pop("default", None)
+    if "anyOf" in part:
+        either, null = part["anyOf"]
+        said = either | ({"type": [either["type"], null["type"]]} if asked else {}) | said
+    return said
 
 
 TOOLS: tuple[Tool, ...] = tuple(

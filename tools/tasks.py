@@ -27,34 +27,28 @@ async def update_task(
     id: Annotated[
         str | None,
         BeforeValidator(bare_id),
-        Field(default=None, description="of the task to change, or how it begins; null for a new task"),
+        Field(default=None, description="of the task to change; null for a new one"),
     ],
-    description: Annotated[
-        str, Field(max_length=1000, description="what is to be done, in a few words; empty keeps it")
-    ],
+    description: Annotated[str, Field(max_length=1000, description="what is to be done; empty keeps it")],
     status: Annotated[
         TaskStatus | None,
         BeforeValidator(none_if_blank),
         Field(
             default=None,
-            description="how it stands now; open for a new task",
+            description="open for a new one",
             json_schema_extra=_plain,
         ),
     ],
     due: Annotated[
         str | None,
         BeforeValidator(none_if_blank),
-        Field(
-            description="when, ISO 8601; without an offset by the person's clock, a date alone is 09:00; "
-            'left out it stays as it is, "never" takes it away'
-        ),
+        Field(description='ISO 8601, by the person\'s clock; left out it stays, "never" takes it away'),
     ] = None,
 ) -> dict[str, Any]:
-    """Note, change or finish a task of the person: what they have to do or want to be reminded of. Give its
-    id if you know it. Without one, the open task of the same words is changed, and where there is none a new
-    one is made; to begin or finish it, a word of it will do. Where several can be meant, or none is there to
-    finish, nothing is changed and you are told which are open. Tasks that a new one resembles come back as
-    `close`: if one of those was meant, change it by its id, and set the new one to done."""
+    """Note, change or finish what the person has to do or be reminded of. Without an id the open task of the
+    same words is meant, else a new one; to begin or finish one, a word of it will do. Where several can be
+    meant nothing changes, and you are told which. If one that comes back as `close` was meant, change that
+    and set the new one to done."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: no task can be kept for them")
     if id is None and not description.strip():

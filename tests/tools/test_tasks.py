@@ -31,7 +31,7 @@ def test_the_model_is_asked_to_choose_a_status() -> None:
     assert tool.schema["properties"]["status"] == {
         "type": "string",
         "enum": ["open", "in_progress", "done"],
-        "description": "how it stands now; open for a new task",
+        "description": "open for a new one",
     }
 
 

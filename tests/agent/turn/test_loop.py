@@ -55,13 +55,12 @@ async def test_the_model_is_offered_exactly_the_five_tools(
     assert offered.keys() == TOOLS.keys()
     for name, (asked, known) in TOOLS.items():
         parameters = offered[name]["parameters"]
-        assert (set(parameters["required"]), set(parameters["properties"])) == (asked, known)
+        assert (set(parameters.get("required", ())), set(parameters["properties"])) == (asked, known)
         assert parameters["type"] == "object"
-        assert parameters["additionalProperties"] is False
         assert offered[name]["description"]
 
 
-async def test_arguments_have_types_bounds_and_choices(
+async def test_arguments_have_types_and_choices(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:
     pet = await pet_at(first_way)
@@ -70,18 +69,12 @@ async def test_arguments_have_types_bounds_and_choices(
     await first_way.ask(pet, "hi", user="ana")
 
     offered = {name: tool["parameters"]["properties"] for name, tool in server.asked[0].tools.items()}
-    nullable_text = [{"type": "string"}, {"type": "null"}]
     assert offered["remember"]["subjects"]["items"] == {"type": "string"}
     assert offered["remember"]["type"]["enum"] == ["fact", "preference", "insight"]
-    assert (offered["remember"]["importance"]["minimum"], offered["remember"]["importance"]["maximum"]) == (
-        0,
-        1,
-    )
     assert offered["update_task"]["status"]["enum"] == ["open", "in_progress", "done"]
-    assert offered["search_memories"]["limit"]["maximum"] == 100
     assert offered["remember"]["replaces"]["type"] == offered["search_memories"]["since"]["type"] == "string"
     for tool, argument in [("remember", "ttl"), ("update_task", "id")]:
-        assert [{"type": part["type"]} for part in offered[tool][argument]["anyOf"]] == nullable_text
+        assert offered[tool][argument]["type"] == ["string", "null"]
 
 
 async def test_nothing_depends_on_what_a_provider_keeps(
