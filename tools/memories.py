@@ -42,6 +42,14 @@ T = TypeVar("T")
 Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
 Blank = Annotated[str | None, BeforeValidator(none_if_blank)]
 Limit = Annotated[int, Field(ge=1, le=100)]
+Since = Annotated[Blank, Field(description="from this day on: 2026-03-09")]
+Until = Annotated[Blank, Field(description="up to this day")]
+Author = Annotated[Blank, Field(description='who said it; "hachi" for what you said')]
+OfKind = Annotated[
+    Literal["memory", "message", "summary"] | None,
+    BeforeValidator(none_if_blank),
+    Field(description="memory: facts"),
+]
 
 
 async def search_memories(
@@ -49,14 +57,10 @@ async def search_memories(
     query: Annotated[str, BeforeValidator(lambda query: query or ""), Field(max_length=2000)] = "",
     subjects: Annotated[Subjects, Field(description="facts with one of these tags")] = (),
     limit: Annotated[Limit, Field(description="over 40 makes the result longer")] = 40,
-    since: Annotated[Blank, Field(description="from this day on: 2026-03-09")] = None,
-    until: Annotated[Blank, Field(description="up to this day")] = None,
-    author: Annotated[Blank, Field(description='who said it; "hachi" for what you said')] = None,
-    kind: Annotated[
-        Literal["memory", "message", "summary"] | None,
-        BeforeValidator(none_if_blank),
-        Field(description="memory: facts"),
-    ] = None,
+    since: Since = None,
+    until: Until = None,
+    author: Author = None,
+    kind: OfKind = None,
 ) -> dict[str, Any]:
     """Search facts and past messages by meaning and words, best first. Without a query, or with since or
     until alone, it lists the newest; what finds nothing says so and adds the `newest`. A list is an excerpt
