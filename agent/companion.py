@@ -170,11 +170,12 @@ class Companion:
         await self.people.erasure.finished(request.user)
         return await take_turn(runtime.turn, request, on_text, settle=settle)
 
-    async def settle(self, within: float | None = None) -> bool:
-        """Wait until the background work that is due has been done, at most `within` seconds; then it goes on
-        in the background. Returns whether it is done."""
+    async def settle(self, within: float | None = None, *, hurry: bool = True) -> bool:
+        """Wait until the background work that is due has been done, and with `hurry` what waits for
+        conversations to go quiet, at most `within` seconds; then it goes on in the background. Returns
+        whether it is done."""
         worker = (await self.runtime()).worker
-        settling = asyncio.ensure_future(worker.settle())
+        settling = asyncio.ensure_future(worker.settle(hurry=hurry))
         done, _ = await asyncio.wait([settling], timeout=within)
         if not done:
             settling.cancel()

@@ -192,6 +192,9 @@ class Settings(BaseSettings):
     look_back: Literal["model", "plain", "off"] | None = None
     """What consolidates a conversation after a turn, its summary and what is known of the speaker: one model
     call, plain rules, or nothing. Unset is `model`, and `plain` with the offline stand-in."""
+    look_back_minutes: Annotated[float, Field(ge=0, le=10_080)] = 360
+    """After how many minutes in which nobody writes a conversation is consolidated, if messages do not leave
+    the prompt earlier."""
     upkeep_model: str | None = None
     """The model for consolidation, rulings and reranking, such as a cheaper one; unset is the one that
     answers."""

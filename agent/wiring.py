@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from agents.models.interface import Model
 
     from agent.background.worker import Worker
+    from agent.turn.consolidation_due import ConsolidationDue
     from agent.turn.context import ContextServices
     from agent.turn.turn import TurnDependencies
 
@@ -365,7 +366,6 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     """What a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
     await load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
-    from agent.background.consolidation_due import Waiting
     from agent.background.slice import SliceReader
     from agent.background.worker import Worker
     from agent.models.failures import model_error
@@ -379,7 +379,6 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         profiles=c.profiles,
         store=c.store,
         tasks=c.tasks,
-        queue=c.queue,
         similar=c.similar,
         clock=c.clock,
         with_model=model is not None,
@@ -391,9 +390,6 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     consolidation = Consolidation(
         database=c.database,
         slices=slices,
-        waiting=Waiting(
-            c.summaries, c.transcript, c.clock, settings.history_messages, settings.history_budget
-        ),
         summaries=c.summaries,
         profiles=c.profiles,
         store=c.store,
@@ -422,12 +418,19 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         writer=c.writer,
         queue=c.queue,
         worker=worker,
-        nothing_to_keep=consolidation.nothing_to_keep,
+        consolidation=None if settings.look_back == "off" else _consolidation_due(settings),
         recorder=c.recorder,
         tools=TOOLS,
     )
     worker.wake()
     return Runtime(turn, worker)
+
+
+def _consolidation_due(settings: Settings) -> "ConsolidationDue":
+    from agent.turn.consolidation_due import ConsolidationDue
+
+    quiet = timedelta(minutes=settings.look_back_minutes)
+    return ConsolidationDue(quiet, settings.history_messages, settings.history_budget)
 
 
 def _context_services(c: Components, reminds: Callable[[str], bool]) -> "ContextServices":

@@ -10,21 +10,19 @@ twice. Without a model, the summary consists of quotations, and only statements 
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.background.consolidation_due import Waiting, states
 from agent.background.extraction import InvalidExtraction, extract_memory_updates
 from agent.background.plain import plain_summary, plain_updates
 from agent.background.slice import ConversationSlice, SliceReader
 from agent.background.updates import (
     ExtractionResult,
     context_entries,
-    each_told_in_one,
     memory_summary,
     read_fact,
     replaced_facts,
@@ -58,7 +56,7 @@ from memory.sql.jobs import Job, JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import missing
 from memory.sql.rests_on import let_go, record
-from memory.sql.summaries import LOOK_BACK, ConversationSummaries
+from memory.sql.summaries import ConversationSummaries
 
 log = logging.getLogger("hachi.upkeep")
 
@@ -75,7 +73,6 @@ class Overtaken(Exception):
 class Consolidation:
     database: Database
     slices: SliceReader
-    waiting: Waiting
     summaries: ConversationSummaries
     profiles: ProfileStore
     store: MemoryStore
@@ -101,78 +98,34 @@ class Consolidation:
             self.model.breaker.check()
         await self.calls.check(job)
 
-    def nothing_to_keep(self, said: str, answer: str) -> bool:
-        """Whether the exchange that begins a conversation can wait for the next one, whose job covers both:
-        it states nothing or, without a model, nothing but what its own text says as well."""
-        keeps = states(said) if self.model is not None else bool(plain_updates(said))
-        return not keeps and not self.waiting.leave_the_window([said, answer])
-
-    async def leave(self, job: Job, *, hurry: bool = False) -> bool:
-        """Postpone a LOOK_BACK job whose messages may wait for more, unless in a `hurry`, or delete it if
-        they state nothing: the job of the next turn covers them. Returns whether it did."""
-        if self.model is None or not job.payload.get("may_wait"):
-            return False
-        newest = await self.queue.newest(LOOK_BACK, str(job.about))
-        place = Place(tuple(job.payload["place"]))
-        until = await self.waiting.until(job.payload["conversation"], job.user_id, place)
-        if until is None or (hurry and until != "nothing"):
-            return False
-        if until == "nothing":
-            async with self.database.write() as connection:
-                await self.queue.finish(connection, job, newest)
-        else:
-            await self.queue.leave(job, until)
-        return True
-
     async def consolidate(self, job: Job) -> list[Decision]:
         """Handle a LOOK_BACK job: consolidate one slice, with at most two model calls, whatever the model
         answers. The write of the slice deletes the conversation's jobs, and adds one for what is left.
         Returns the decisions about facts of the job's user. Raises ModelError if the model cannot be reached,
-        Overtaken if what was read has changed twice, and BudgetSpent if no calls are left."""
-        newest = await self.queue.newest(LOOK_BACK, str(job.about))
-        together = await self._others(job)
+        Overtaken if what was read from has changed twice, and BudgetSpent if no calls are left."""
         try:
-            return await self._consolidate(job, newest, together)
-        except InvalidExtraction:
-            together = {}
+            return await self._consolidate(job)
         except Overtaken:
-            together = await self._others(job)
-        return await self._consolidate(job, newest, together)
+            return await self._consolidate(job)
 
-    async def _consolidate(
-        self, job: Job, newest: int, others: Mapping[str, tuple[Job, int]]
-    ) -> list[Decision]:
-        """Consolidate the next slice, with the `others` that have just begun."""
+    async def _consolidate(self, job: Job) -> list[Decision]:
         place = Place(tuple(job.payload["place"]))
-        part = await self.slices.next(job.payload["conversation"], job.user_id, place, others)
+        part = await self.slices.next(job.payload["conversation"], job.user_id, place)
         if part is None:
             async with self.database.write() as connection:
-                await self.queue.finish(connection, job, newest)
+                await self.queue.finish(connection, job)
             return []
-        covered = [(job, newest), *(others[one.conversation_id] for one in part.conversations[1:])]
-        decided = await self.extract_and_save(part, job, covered)
+        decided = await self.extract_and_save(part, job)
         return decided if part.user == job.user_id else []
 
-    async def _others(self, job: Job) -> dict[str, tuple[Job, int]]:
-        """Return the person's other conversations in the same place that wait to be consolidated, each with
-        its newest job that was read and its `seq`; none without a model, or if this job has failed before."""
-        if self.model is None or job.attempts > 1:
-            return {}
-        waiting = await self.queue.like(job, self.clock())
-        same = [one for one in waiting if one[0].payload["place"] == job.payload["place"]]
-        return {one[0].payload["conversation"]: one for one in same}
-
-    async def extract_and_save(
-        self, part: ConversationSlice, job: Job, covered: Sequence[tuple[Job, int]]
-    ) -> list[Decision]:
-        """Extract the changes from a slice, write them, and store its facts and tasks. Deletes the `covered`
-        jobs, each with those of its conversation up to a `seq`. Raises InvalidExtraction if the slice is of
-        several conversations and the model's answer is unusable, or does not tell them apart; Overtaken if
-        the messages were erased or another worker consolidated them first."""
+    async def extract_and_save(self, part: ConversationSlice, job: Job) -> list[Decision]:
+        """Extract the changes from a slice, write them, and store its facts and tasks. Deletes the jobs of
+        its conversation. Raises Overtaken if the messages were erased or another worker consolidated them
+        first."""
         with span("exchange", messages=[message.id for message in part.messages]):  # the stored name
             found = await self._extract(part, last_attempt=job.attempts >= LAST_ATTEMPT)
             note(findings=found)
-        updates = await self.apply_memory_updates_to_user_context(part, found, covered)
+        updates = await self.apply_memory_updates_to_user_context(part, found, job)
         if updates is None:
             return []
         decisions = await self.store_updates(updates)
@@ -180,7 +133,7 @@ class Consolidation:
         return decisions
 
     async def apply_memory_updates_to_user_context(
-        self, part: ConversationSlice, found: ExtractionResult, covered: Sequence[tuple[Job, int]]
+        self, part: ConversationSlice, found: ExtractionResult, job: Job
     ) -> Job | None:
         """Write the summary and the profile, and add the job that stores facts and tasks, in one transaction,
         which Overtaken undoes. Returns the new job, already claimed, if there are facts or tasks."""
@@ -189,12 +142,7 @@ class Consolidation:
         async with self.database.write(lock={part.owner, user_key(part.user)}) as connection:
             if not await self._still_holds(connection, part):
                 raise Overtaken("what it was read from has changed")
-            for one in part.conversations:  # each is quoted: the model's summary is of all
-                if not await self.update_active_summary(connection, one, self._plain(one, MemoryUpdates())):
-                    raise Overtaken("another summary was written meanwhile")
-            if part.conversations:
-                await self._record_memory_summary(connection, part, found)
-            elif not await self.update_active_summary(connection, part, found):
+            if not await self.update_active_summary(connection, part, found):
                 raise Overtaken("another summary was written meanwhile")
             if entries:
                 await self.profiles.merge_in(connection, part.user, part.place, entries, part.now)
@@ -204,10 +152,9 @@ class Consolidation:
                     said = {message.id for message in part.said}
                     await let_go(connection, [id])
                     await record(connection, id, said, "stated")
-            for job, newest in covered:
-                await self.queue.finish(connection, job, newest)
-            if part.upto > part.after and not part.complete:  # without progress the job ends here
-                job, now = covered[0][0], self.clock()
+            await self.queue.finish(connection, job)
+            if part.upto > part.after and await self.slices.are_left(connection, part):
+                now = self.clock()
                 await self.queue.add(connection, job.kind, job.user_id, job.payload, now, about=job.about)
             if not payload:
                 return None
@@ -313,13 +260,9 @@ class Consolidation:
         await self.calls.spend(part.owner)
         try:
             found = await extract_memory_updates(self.model, part, self.budget)
-            if not each_told_in_one(part, found.updates.new_facts):
-                raise InvalidExtraction("words do not tell which of the conversations states a fact")
         except InvalidExtraction as error:
             note(well_formed=False)
             self._note_extraction(part, ok=False, error=str(error))
-            if part.conversations:
-                raise
             return self._plain(part, MemoryUpdates())
         except Exception as error:
             self._note_extraction(part, ok=False, error=f"{type(error).__name__}: {error}"[:200])

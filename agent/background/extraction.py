@@ -149,9 +149,8 @@ def _previous(part: ConversationSlice) -> list[str]:
 def _transcript(part: ConversationSlice) -> list[str]:
     """Return the messages as lines. Names are quoted and only the companion's lines begin with =>, so no name
     can imitate it."""
-    lines, begin = [], {one.messages[0].id for one in part.conversations[1:]}
+    lines = list[str]()
     for message in part.messages:
-        lines += ["(another conversation)"] if message.id in begin else []
         who = "=>" if message.role == "assistant" else f"{_named(message.author)}:"
         first, *rest = _both_ends(message.text).splitlines() or [""]
         when = moment(message.sent_at, part.known.zone)

@@ -1,15 +1,15 @@
 """Selects what to consolidate next: the oldest messages of a conversation that its summary does not cover."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import and_
+from sqlalchemy import and_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.settings import Budget
-from agent.turn.jobs import STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
@@ -21,12 +21,11 @@ from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, most_relevant
-from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
-from memory.sql.message_rows import Line
-from memory.sql.summaries import ConversationSummaries, owner_of
-from memory.sql.tables import memories
+from memory.sql.message_rows import Line, kept
+from memory.sql.summaries import ConversationSummaries, heard_by, owner_of
+from memory.sql.tables import memories, messages
 from memory.text import sentences
 from memory.text.tags import tag, tags
 
@@ -34,8 +33,6 @@ Mode = Literal["companion", "study", "work"]
 
 MAX_MESSAGES = 6
 """Messages in one slice."""
-MAX_CONVERSATIONS = 6
-"""Conversations of a single exchange that are read at once."""
 ANSWERED_WITHIN = timedelta(minutes=10)
 """A message without an answer after this long gets none: its turn has failed."""
 KNOWN_FACTS = 20
@@ -93,15 +90,6 @@ class ConversationSlice:
     to_summarise: tuple[Memory, ...]
     """Facts to summarise, because they do not fit into the prompt; empty if no summary is due."""
     now: datetime
-    conversations: "tuple[ConversationSlice, ...]" = ()
-    """Where several conversations that have just begun are read at once: each by itself, with its own part of
-    `messages`."""
-
-    @property
-    def begins(self) -> bool:
-        """Whether this is all of a conversation that no summary covers yet, short enough to be read with
-        others."""
-        return self.complete and self.after == 0 and not self.earlier and 0 < len(self.messages) <= 2
 
     @property
     def rulable(self) -> bool:
@@ -129,7 +117,6 @@ class SliceReader:
     profiles: ProfileStore
     store: MemoryStore
     tasks: Tasks
-    queue: JobQueue
     similar: SimilarFacts
     clock: Callable[[], datetime]
     with_model: bool
@@ -142,38 +129,21 @@ class SliceReader:
     budget: Budget
     """The budget of the user context in a prompt. Facts that exceed it need a summary."""
 
-    async def next(
-        self, conversation: str, user: str, place: Place, others: Iterable[str] = ()
-    ) -> ConversationSlice | None:
+    async def next(self, conversation: str, user: str, place: Place) -> ConversationSlice | None:
         """Return the next slice, or None if the summary covers every answered message. A slice without
-        messages, after which nothing follows, rebuilds what was withheld or writes a summary that is due. If
-        the conversation has just begun, the slice also holds those of the `others` that have."""
+        messages, after which nothing follows, rebuilds what was withheld or writes a summary that is due."""
         part = await self._read(conversation, user, place)
         if part is None:
             return None
-        if part.begins and part.user == user:
-            part = await self._together(part, others)
         part = await self._with_what_is_known(part) if self.with_model else part
         due = part.earlier or (part.complete and part.to_summarise)
         return part if part.upto > part.after or due else None
 
-    async def _together(self, part: ConversationSlice, others: Iterable[str]) -> ConversationSlice:
-        """Return the slice with the other conversations that have just begun."""
-        found = [part]
-        for conversation in others:
-            one = await self._read(conversation, part.user, part.place)
-            if one and one.begins and (one.user, one.mode) == (part.user, part.mode):
-                found.append(one)
-            if len(found) == MAX_CONVERSATIONS:
-                break
-        if len(found) == 1:
-            return part
-        return replace(
-            part,
-            messages=tuple(message for one in found for message in one.messages),
-            no_longer=tuple(over for one in found for over in one.no_longer),
-            conversations=tuple(found),
-        )
+    async def are_left(self, connection: AsyncConnection, part: ConversationSlice) -> bool:
+        """Whether messages follow that the slice does not hold."""
+        later = messages.c.conversation_id == part.conversation_id, messages.c.seq > part.upto
+        found = select(messages.c.seq).where(*later, heard_by() == part.owner, kept()).limit(1)
+        return (await connection.execute(found)).first() is not None
 
     async def _read(self, conversation: str, user: str, place: Place) -> ConversationSlice | None:
         """Return the next messages of a conversation, without what is known."""
@@ -183,22 +153,20 @@ class SliceReader:
         uncovered, complete = await self.summaries.uncovered(conversation, owner, after, MAX_MESSAGES)
         lines = _answered(uncovered, now)
         speaker = lines[0].user if lines else user
-        if speaker != user and await self.queue.waiting(STORE_MEMORIES, speaker):
-            return None  # their own consolidation runs after that job and sees what it stored
-        messages = tuple(line.message for line in lines)
+        heard = tuple(line.message for line in lines)
         async with self.store.database.read() as connection:
             earlier: Sequence[Message] = ()
             if active and active.withheld:
                 earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
-            ids = [message.id for message in (*messages, *earlier)]
+            ids = [message.id for message in (*heard, *earlier)]
             over = await no_longer(connection, ids, owner, now)
         return ConversationSlice(
             conversation_id=conversation,
             owner=owner,
             place=place,
             user=speaker,
-            speaker=next((m.author for m in reversed(messages) if m.role == "user"), speaker),
-            messages=messages,
+            speaker=next((m.author for m in reversed(heard) if m.role == "user"), speaker),
+            messages=heard,
             no_longer=over,
             summary=active.summary if active else "",
             revision=active.revision if active else 0,

@@ -78,17 +78,6 @@ def updates_payload(part: ConversationSlice, found: ExtractionResult) -> dict[st
     }
 
 
-def each_told_in_one(part: ConversationSlice, facts: Sequence[NewFact]) -> bool:
-    """Return whether the words of each fact tell which of several conversations states it."""
-    for wanted in (_words(fact.text) for fact in facts if part.conversations):
-        shared = [
-            max((len(wanted & _words(m.text)) for m in one.said), default=0) for one in part.conversations
-        ]
-        if shared.count(max(shared)) > 1:
-            return False
-    return True
-
-
 def read_fact(
     fact: dict[str, Any], said: dict[str, str], user: str, place: Place
 ) -> tuple[Draft, Provenance]:

@@ -71,10 +71,6 @@ class Worker:
         self._consolidating = WeakValueDictionary[str, asyncio.Lock]()
         """Of the conversations that are being consolidated."""
         self._settling: set[asyncio.Task[list[Decision]]] = set()
-        self._left: set[str] = set()
-        """The conversations whose consolidation this process has left waiting for more messages."""
-        self._hurry = False
-        """Whether consolidations do not wait."""
 
     def wake(self) -> None:
         """Start to run due jobs in the background."""
@@ -85,19 +81,14 @@ class Worker:
             self._loop = asyncio.create_task(self._run(), name="hachi worker")
 
     async def settle(self, *, hurry: bool = True) -> None:
-        """Wait until all due jobs have run; with `hurry` also the consolidations that this process has left
-        waiting for more messages. Failed jobs stay in the queue until their retry."""
-        self._hurry = hurry
+        """Wait until all due jobs have run; with `hurry` also the consolidations that wait for their
+        conversations to go quiet. Failed jobs stay in the queue until their retry."""
         try:
             await self._run_out()
-            while hurry and self._left:
-                left, self._left = self._left, set()
-                await self._queue.hasten(LOOK_BACK, self._clock(), about=left)
+            if hurry and await self._queue.hasten(LOOK_BACK, self._clock()):
                 await self._run_out()
         except MemoryFault as error:
             log.warning("background work waits: %s", error)
-        finally:
-            self._hurry = False
 
     async def _run_out(self) -> None:
         self.wake()
@@ -224,11 +215,6 @@ class Worker:
         try:
             if job.kind == LOOK_BACK:
                 await self._consolidation.check(job)
-                if await self._queue.hasten(LOOK_BACK, self._clock(), user=job.user_id):
-                    self._woken.set()  # what this person said elsewhere no longer waits
-                if await self._consolidation.leave(job, hurry=self._hurry):
-                    self._left.add(str(job.about))
-                    return []
             with self._recorder.work(job) if job.kind in TRACED else unrecorded(), decision_run():
                 if job.kind == LOOK_BACK:
                     return await self._consolidate(job)

@@ -63,8 +63,6 @@ class BuiltContext:
     again."""
     sources: frozenset[str]
     """Ids of the messages, facts, tasks and the summary that the prompt was written from."""
-    begins: bool = False
-    """Whether a conversation begins with this message."""
 
     def to_trace(self) -> dict[str, Any]:
         """Return it as JSON values, without the client's history, of which the prompt holds what is used."""
@@ -130,8 +128,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     rest = {task.id for task in known.open_tasks}
     if known.memory_summary:
         rest |= {fact.id for fact in await core_facts(services.facts, request.user, request.audience, now)}
-    begins = not stored and active is None and await _begins(services, received)
-    return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest), begins)
+    return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest))
 
 
 async def _history(services: ContextServices, received: ReceivedMessage) -> Sequence[Message | Item]:
@@ -142,13 +139,6 @@ async def _history(services: ContextServices, received: ReceivedMessage) -> Sequ
     last = await services.transcript.last(request.conversation_id, request.audience, limit + 1)
     history = [message for message in last if message.id != received.id]
     return history[max(0, len(history) - limit) :]
-
-
-async def _begins(services: ContextServices, received: ReceivedMessage) -> bool:
-    """Return whether the transcript has nothing of the conversation before the question."""
-    request = received.request
-    last = await services.transcript.last(request.conversation_id, request.audience, 2)
-    return all(message.id == received.id for message in last)
 
 
 def _ids(history: Sequence[Message | Item]) -> list[str]:

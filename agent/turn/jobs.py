@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from agent.types import ReceivedMessage, TurnRequest
 from memory.audience import Place
@@ -13,7 +13,6 @@ from memory.facts.candidate import Provenance
 from memory.records import Decision, Draft, Hit
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
-from memory.sql.summaries import LOOK_BACK, consolidation_subject, owner_of
 from tools.failures import ToolFailed
 
 APPLY_UPDATES = "apply_updates"
@@ -23,15 +22,6 @@ STORE_MEMORIES = "store_memories"
 PAUSES = (0.5, 2.0)
 """Seconds before a busy or absent database is given again what a tool is to keep."""
 NOT_KEPT = "this was not kept, since the database does not answer; say so, and do not call again for it"
-
-
-class QueuedJob(NamedTuple):
-    """A job that is to be queued."""
-
-    kind: str
-    payload: dict[str, Any]
-    subject: str | None = None
-    """What it is about: of the jobs of one subject, one runs for all."""
 
 
 def store_memories_payload(
@@ -74,14 +64,6 @@ def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
     )
     drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
     return drafts, origin
-
-
-def consolidation(incoming: TurnRequest) -> QueuedJob:
-    """Return the job that consolidates the conversation."""
-    place = list(incoming.place.path)
-    payload = {"conversation": incoming.conversation_id, "place": place, "may_wait": True}
-    owner = owner_of(str(incoming.user), incoming.place)
-    return QueuedJob(LOOK_BACK, payload, consolidation_subject(incoming.conversation_id, owner))
 
 
 class Worker(Protocol):

@@ -23,9 +23,10 @@ from agent.tracing.recorder import Recorder
 from agent.turn.client.history import compare, follow, with_conversation
 from agent.turn.client.wishes import checked
 from agent.turn.commit import AnswerStore, message_of
+from agent.turn.consolidation_due import ConsolidationDue
 from agent.turn.context import BuiltContext, ContextServices, build_context
 from agent.turn.forget_requests import ForgetRequests, without_forgotten
-from agent.turn.jobs import STORE_MEMORIES, KeptForLater, Worker, consolidation, store_memories_payload
+from agent.turn.jobs import STORE_MEMORIES, KeptForLater, Worker, store_memories_payload
 from agent.turn.loop import AgentResult, OnText, run_agent
 from agent.turn.prompt import build_messages_for_model
 from agent.types import ReceivedMessage, Reply, TurnRequest
@@ -56,8 +57,8 @@ class TurnDependencies:
     writer: FactWriter
     queue: JobQueue
     worker: Worker
-    nothing_to_keep: Callable[[str, str], bool]
-    """Whether the exchange that begins a conversation needs no consolidation before there is another one."""
+    consolidation: ConsolidationDue | None
+    """When a conversation is consolidated; None where none is."""
     recorder: Recorder
     tools: Sequence[Tool]
 
@@ -186,10 +187,8 @@ async def commit_answer(
             job = await deps.queue.add(
                 connection, STORE_MEMORIES, request.user, payload | trace, reply.sent_at, ours=settle
             )
-        waits = built.begins and deps.nothing_to_keep(request.text, result.answer.message)
-        if deps.settings.look_back != "off" and not waits:
-            kind, payload, about = consolidation(request)
-            await deps.queue.add(connection, kind, request.user, payload | trace, reply.sent_at, about=about)
+        if deps.consolidation:
+            await deps.consolidation.expect(connection, request, reply.sent_at, **trace)
     return reply.id, job if settle else None
 
 

@@ -37,9 +37,6 @@ MAX_ATTEMPTS = 8
 SUSPECT = 2
 """From this many crashes on, a job runs beside no other such job, and waits longer after each."""
 
-MOST_ALIKE = 20
-"""How many jobs like another one are read, to be handled with it."""
-
 FORGET_OUTSIDE = "forget_outside"
 """The kind of job that removes forgotten data from traces and files."""
 NEVER_GIVEN_UP = frozenset({FORGET_OUTSIDE})
@@ -248,29 +245,31 @@ class JobQueue:
         async with self._database.read() as connection:
             return (await connection.execute(query.limit(1))).first() is not None
 
-    async def newest(self, kind: str, about: str) -> int:
-        """The `seq` of the newest job with this `about`; 0 if none exists. See `finish`."""
-        async with self._database.read() as connection:
-            return (await connection.execute(_NEWEST, {"kind": kind, "about": about})).scalar() or 0
+    @staticmethod
+    async def expect(
+        connection: AsyncConnection,
+        kind: str,
+        user: str,
+        payload: Mapping[str, Any],
+        now: datetime,
+        *,
+        about: str,
+        due: datetime | ColumnElement[datetime],
+    ) -> None:
+        """Make the waiting job with this `about` due at another time, for this user and with this payload, in
+        the caller's transaction; where none waits that has not failed, add one."""
+        waits = work.c.claimed_by.is_(None), work.c.attempts + work.c.crashes == 0
+        same = update(work).where(work.c.kind == kind, work.c.about == about, *waits)
+        values = {"user_id": user, "payload": dict(payload), "due_at": due}
+        if not (await connection.execute(same.values(**values))).rowcount:
+            new = insert(work).values(id=new_id(), kind=kind, about=about, created_at=now, **values)
+            await connection.execute(new)
 
-    async def like(self, job: Job, now: datetime) -> list[tuple[Job, int]]:
-        """Due jobs of the same kind and user with another `about`, the oldest first, each with its `seq`;
-        none that has failed or crashed, or that is claimed."""
-        query = select(work).where(
-            work.c.kind == job.kind,
-            work.c.user_id == job.user_id,
-            work.c.about != job.about,
-            work.c.attempts + work.c.crashes == 0,
-            claimable(now),
-        )
-        async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(work.c.seq).limit(MOST_ALIKE))
-            return [(_job(row), row.seq) for row in rows]
-
-    async def finish(self, connection: AsyncConnection, job: Job, newest: int) -> None:
-        """Delete a job in the caller's transaction, and the jobs of its kind with the same `about` up to the
-        `seq` `newest`, including those out of attempts: the job has covered them."""
-        same = and_(work.c.kind == job.kind, work.c.about == job.about, work.c.seq <= newest)
+    @staticmethod
+    async def finish(connection: AsyncConnection, job: Job) -> None:
+        """Delete a job in the caller's transaction, and the jobs of its kind with the same `about`, including
+        those out of attempts: the job has covered them."""
+        same = and_(work.c.kind == job.kind, work.c.about == job.about)
         await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
 
     async def done(self, *ids: str) -> None:
@@ -293,19 +292,10 @@ class JobQueue:
         """Give a claimed job back, which nobody worked on."""
         await self._set(work.c.id == job.id, claimed_by=None, due_at=until)
 
-    async def leave(self, job: Job, until: datetime) -> None:
-        """Postpone a claimed job and those with the same `about`, which nobody worked on."""
-        same = and_(work.c.kind == job.kind, work.c.about == job.about, work.c.attempts == 0)
-        free = or_(work.c.claimed_by.is_(None), work.c.claimed_by == self._process)
-        await self._set(or_(work.c.id == job.id, and_(same, free)), claimed_by=None, due_at=until)
-
-    async def hasten(self, kind: str, now: datetime, *, user: str = "", about: Collection[str] = ()) -> int:
-        """Make waiting jobs of a kind due that have not failed: those of the user, and those with one of
-        these `about`. Returns how many."""
-        idle = and_(
-            work.c.kind == kind, work.c.attempts == 0, work.c.claimed_by.is_(None), work.c.due_at > now
-        )
-        return await self._set(and_(idle, or_(work.c.user_id == user, work.c.about.in_(about))), due_at=now)
+    async def hasten(self, kind: str, now: datetime) -> int:
+        """Make the waiting jobs of a kind due that have not failed. Returns how many."""
+        waits = work.c.attempts == 0, work.c.claimed_by.is_(None), work.c.due_at > now
+        return await self._set(and_(work.c.kind == kind, *waits), due_at=now)
 
     async def listed(self, now: datetime, *, given_up: bool = False) -> list[ListedJob]:
         """The jobs, oldest first; with `given_up` those alone."""
@@ -355,9 +345,6 @@ _DUE = (
     .where(or_(not_(_IS_LAST), work.c.user_id.not_in(bindparam("besides_last", expanding=True))))
     .order_by(_IS_LAST, _SUSPECT, work.c.seq)
     .limit(bindparam("most"))
-)
-_NEWEST = select(func.max(work.c.seq)).where(
-    work.c.kind == bindparam("kind"), work.c.about == bindparam("about")
 )
 _CLAIMED = select(work).where(work.c.claimed_by.is_not(None))
 

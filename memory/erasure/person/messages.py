@@ -140,7 +140,7 @@ async def _empty_active(connection: AsyncConnection, active: Any, now: datetime)
     if left:
         payload = {"conversation": active.conversation_id, "place": list(Place.of_key(place).path)}
         about = consolidation_subject(active.conversation_id, owner)
-        await JobQueue.add(connection, LOOK_BACK, left[0].user_id, payload, now, about=about)
+        await JobQueue.expect(connection, LOOK_BACK, left[0].user_id, payload, now, about=about, due=now)
 
 
 async def erase_conversations(connection: AsyncConnection, user: str) -> list[str]:

@@ -141,4 +141,4 @@ async def _rebuild(
 ) -> None:
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
-    await JobQueue.add(connection, LOOK_BACK, user, payload, now, about=about)
+    await JobQueue.expect(connection, LOOK_BACK, user, payload, now, about=about, due=now)

@@ -16,7 +16,7 @@ from scripted_model import AnsweringModel, id_beside
 from scripted_server import Fail, Say, answer
 
 from agent import Companion
-from agent.background.consolidation import LOOK_BACK, Consolidation
+from agent.background.consolidation import Consolidation
 from agent.background.slice import FINISHED_TASKS, MAX_MESSAGES, NEW_FACTS
 from agent.errors import ModelUnavailable
 from agent.models.failures import KnownFailure
@@ -26,6 +26,7 @@ from agent.turn.turn import receive
 from agent.types import TurnRequest
 from memory.audience import PRIVATE, Place, user_key
 from memory.people.memory_updates import MemoryUpdates
+from memory.sql.summaries import LOOK_BACK
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]

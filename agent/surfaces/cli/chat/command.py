@@ -78,7 +78,7 @@ async def chat(
                 if asked and message is None and not json:
                     print(*forget_lines(asked), ask_a_program(asked), sep="\n", flush=True)
             except BrokenPipeError:
-                await pet.settle(SETTLE_TIMEOUT)  # nobody reads any more, but the turn is kept
+                await pet.settle(SETTLE_TIMEOUT, hurry=False)  # nobody reads any more, but the turn is kept
                 raise
             except Exception as error:  # the next turn may succeed
                 done = False
@@ -133,7 +133,7 @@ async def _turn(commands: ChatCommands, text: str, *, json: bool, streamed: bool
     if reply.forget == () and not json:
         print(NOTHING, flush=True)
     commands.last_trace = reply.trace_id
-    await pet.settle(SETTLE_TIMEOUT + (pet.settings.model_timeout if json else 0))
+    await pet.settle(SETTLE_TIMEOUT + (pet.settings.model_timeout if json else 0), hurry=False)
     return reply.forget
 
 

@@ -87,7 +87,7 @@ async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
                     due = perf_counter() + max(PAUSE, PAUSE_RATIO * (perf_counter() - begun))
                     yield line
         yield await _turn(pet, user, stream.reply)
-        await pet.settle(SETTLE)
+        await pet.settle(SETTLE, hurry=False)
         yield await _turn(pet, user, stream.reply)
     except FAULTS as error:
         yield _line(wrong=str(error))
