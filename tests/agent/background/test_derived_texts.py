@@ -1,6 +1,7 @@
 """At no time do summaries and profiles hold what was corrected, has expired or was forgotten. The model that
 consolidates is scripted to repeat everything that it is given, but for what it is told no longer holds."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -55,7 +56,6 @@ class Story:
     async def answer(self, text: str, reply: str) -> None:
         self.model._answers = [{"message": reply}]
         await self.pet.respond(text, user="ana")
-        await self.pet.settle()
 
     async def derived(self, place: str | None = None) -> str:
         """All derived texts that a prompt, a search, a profile or an export shows."""
@@ -172,10 +172,12 @@ async def test_a_summary_under_way_when_its_source_ends_is_not_stored(open_pet: 
     story = Story(await open_pet(given=model, looking_back=looking_back), model)
     model._answers = [learning("Ana lives in Lisbon")]
     await story.pet.respond("I live in Lisbon now.", user="ana")
+    settling = asyncio.create_task(story.pet.settle())
     await looking_back.held.wait()
 
     await story.pet.memories.update(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
     looking_back.release.set()
+    await settling
     await story.pet.settle()
 
     assert "Lisbon" not in await story.derived()

@@ -48,7 +48,7 @@ async def test_what_is_over_the_budget_of_an_hour_waits_and_is_not_lost(
 
     assert len(model.asked) == 2
     waiting = await pet.admin.upkeep_waiting()
-    assert (waiting.jobs, waiting.until) == (4, TEN)
+    assert (waiting.jobs, waiting.until) == (1, TEN)
     clock.advance(hours=1)
     await pet.settle()
     assert [consolidated(model, f"boat number {n}") for n in range(6)] == [1] * 6
