@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from agents import Agent, FunctionTool, RunConfig, Runner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.offline import LONGEST_STATEMENT, ROUNDS, OfflineModel
-from agent.models.offline_reading import find_due, read_message, share_found
+from agent.models.offline import LONGEST_STATEMENT, OfflineModel
+from agent.models.offline_reading import find_due, read_message
 from memory.audience import PRIVATE
 
 DATA = Path(__file__).parents[2] / "data"
@@ -36,7 +35,6 @@ async def test_a_mixed_talk_gets_no_wrong_answer_and_keeps_only_what_was_stated(
         unwanted = "not" in line and re.search(line["not"], reply.message)
         if not re.search(line["answer"], reply.message) or unwanted or kept != expected:
             wrong.append((line["say"], reply.message, kept))
-    assert len(talk) >= 60
     assert wrong == []
 
 
@@ -47,21 +45,16 @@ async def test_an_answer_is_streamed_word_by_word_after_the_tools_were_called(op
     pieces = [piece async for piece in stream]
     assert len(pieces) > 3
     assert (
-        "".join(pieces) == stream.reply.message == "You told me on 21 November: “my sister Ana lives in Rome”"
+        "".join(pieces)
+        == stream.reply.message
+        == "You told me on 21 November 2026: “my sister Ana lives in Rome”"
     )
-    assert [tool.name for tool in stream.reply.tools] == ["search_memories", "get_recent_memories"]
+    assert {tool.name for tool in stream.reply.tools} == {
+        "search_memories",
+        "search_knowledge",
+        "get_recent_memories",
+    }
     assert stream.reply.model == "offline"
-
-
-async def test_a_quotation_names_the_day_by_the_persons_clock(open_pet, clock):
-    pet = await open_pet()
-    await pet.respond("I live in Asia/Tokyo, by the river Sumida", user="ben", settle=True)
-    clock.advance(hours=6)  # 15:30 UTC is the next day in Tokyo
-    await pet.respond("My boat is called Kirin", user="ben")
-    clock.advance(days=60)
-    assert (await pet.respond("what's my boat called?", user="ben")).message == (
-        "You told me on 22 November 2026: “My boat is called Kirin”"
-    )
 
 
 async def test_in_a_shared_place_a_fact_and_its_quotation_name_who_said_it(open_pet):
@@ -71,10 +64,10 @@ async def test_in_a_shared_place_a_fact_and_its_quotation_name_who_said_it(open_
     same = await pet.respond("I have a dog", user="bob", author="Bob", place=place)
     assert [decision.action for decision in same.memories] == ["add"]
     reply = await pet.respond("who has a dog?", user="cleo", author="Cleo", place=place)
-    assert "Ana told me on 21 November: “I have a dog”" in reply.message
-    assert "Bob told me on 21 November: “I have a dog”" in reply.message
+    assert "Ana told me on 21 November 2026: “I have a dog”" in reply.message
+    assert "Bob told me on 21 November 2026: “I have a dog”" in reply.message
     own = await pet.respond("do I have a dog?", user="ana", author="Ana")
-    assert own.message == "You told me on 21 November: “I have a dog”"
+    assert own.message == "You told me on 21 November 2026: “I have a dog”"
 
 
 async def test_a_message_that_no_fact_was_made_of_is_quoted(open_pet):
@@ -141,7 +134,7 @@ async def run(said: str, answer: str, *tools: str) -> tuple[dict[str, Any], list
 
     agent = Agent(name="Hachi", instructions="You are Hachi.", tools=[tool(name) for name in tools])
     config = RunConfig(model=OfflineModel(), tracing_disabled=True)
-    result = await Runner.run(agent, input=said, run_config=config, max_turns=ROUNDS + 1)
+    result = await Runner.run(agent, input=said, run_config=config, max_turns=3)
     return json.loads(result.final_output), called
 
 
@@ -163,30 +156,6 @@ def test_a_due_date_is_read_at_either_end_of_a_task(case):
     assert find_due(case["text"], NOW) == (case["left"], due)
 
 
-@pytest.mark.parametrize("case", lines_of(DATA / "forms_of_words.jsonl"))
-def test_words_are_compared_by_their_forms(case):
-    assert (share_found(case["question"], case["text"]) >= 0.5) is case["found"]
-
-
 @given(st.text(max_size=300))
 def test_any_text_is_read(text):
-    for sentence in read_message(text, NOW):
-        assert sentence.kind
-
-
-@pytest.mark.parametrize("piece", ["a", ", ", "what ", "http:", "Hi, ", "a. ", "My name is A", "I am here. "])
-def test_the_longest_message_is_read_at_once_whatever_it_repeats(piece: str) -> None:
-    started = time.process_time()
-    assert read_message(piece * (99_000 // len(piece)), NOW)
-    assert read_message(piece * (3_900 // len(piece)), NOW)
-    assert time.process_time() - started < 0.5
-
-
-@pytest.mark.parametrize("begins", ["Actually, my", "My"])
-async def test_of_two_statements_the_newer_comes_first_however_it_begins(open_pet, clock, begins):
-    pet = await open_pet()
-    for say in ("My mum's birthday is on March 3rd.", f"{begins} mum's birthday is on March 4th."):
-        await pet.respond(say, user="ana")
-        clock.advance(minutes=1)
-    answer = (await pet.respond("When is my mum's birthday?", user="ana")).message
-    assert answer.index("March 4th") < answer.index("March 3rd")
+    assert read_message(text, NOW).kind
