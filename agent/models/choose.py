@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import openai
-from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings
+from agents import (
+    ModelRetryBackoffSettings,
+    ModelRetrySettings,
+    ModelSettings,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+)
 from agents.models.interface import Model
 from agents.retry import RetryPolicyContext
 from agents.tracing import set_trace_provider
@@ -12,8 +18,8 @@ from agents.tracing import setup as tracing_setup
 from agents.tracing.provider import DefaultTraceProvider
 
 from agent.errors import SettingsError
+from agent.models.breaker_model import BreakerModel
 from agent.models.failures import WORTH_RETRYING, server_fault
-from agent.models.guarded import GuardedModel
 from agent.models.offline import OfflineModel
 from agent.models.providers import api_of, base_url_of, provider_of, schema_beside_tools, structured_of
 from agent.settings import Settings
@@ -53,8 +59,8 @@ def given_model(model: Model, breaker: Breaker | None = None) -> ChosenModel:
     """Wrap a model object that the caller provides."""
     keep_traces_here()
     breaker = breaker or Breaker("model")
-    guarded = GuardedModel(model, breaker, lambda error: server_fault(error, None))
-    return ChosenModel(type(model).__name__, guarded, "none", ModelSettings(store=False), breaker)
+    kept = BreakerModel(model, breaker, lambda error: server_fault(error, None))
+    return ChosenModel(type(model).__name__, kept, "none", ModelSettings(store=False), breaker)
 
 
 def choose_model(
@@ -82,20 +88,12 @@ def choose_model(
         base_url=base_url_of(settings),
         max_retries=0,  # the runner retries; retries in both would multiply
     )
-    model: Model
-    if api == "responses":
-        from agents import OpenAIResponsesModel
-
-        model = OpenAIResponsesModel(name, client)
-    else:
-        from agents import OpenAIChatCompletionsModel
-
-        model = OpenAIChatCompletionsModel(name, client)
-    guarded = GuardedModel(
-        model, breaker, lambda error: server_fault(error, settings), settings.model_timeout
+    adapter = OpenAIResponsesModel if api == "responses" else OpenAIChatCompletionsModel
+    model = BreakerModel(
+        adapter(name, client), breaker, lambda error: server_fault(error, settings), settings.model_timeout
     )
     return ChosenModel(
-        name, guarded, structured_of(settings), calls, breaker, schema_beside_tools(settings), client
+        name, model, structured_of(settings), calls, breaker, schema_beside_tools(settings), client
     )
 
 

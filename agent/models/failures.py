@@ -13,6 +13,8 @@ from memory.process.breaker import ABOUT_THE_REQUEST
 NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BASE_URL and HACHI_API"
 WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of temporary errors."""
+BROKEN_OFF = frozenset({"RemoteProtocolError", "ReadError", "WriteError"})
+"""Errors of httpx once a connection was there. The client imports it under either of two names."""
 REFUSED = {
     "response_format": "set HACHI_STRUCTURED=none, or to what it takes",
     "stream_options": "set HACHI_PROVIDER=mistral, which is not sent this field",
@@ -34,6 +36,10 @@ def model_error(error: Exception, settings: Settings) -> ModelError | BadInput |
     if isinstance(error, ModelTimeoutError | openai.APITimeoutError):
         return ModelUnavailable(
             f"the model at {where} did not answer within {settings.model_timeout:g} s (HACHI_MODEL_TIMEOUT)"
+        )
+    if isinstance(error, openai.APIConnectionError) and type(error.__cause__).__name__ in BROKEN_OFF:
+        return ModelUnavailable(
+            f"the connection to the model at {where} was lost before its answer was whole"
         )
     if isinstance(error, openai.APIConnectionError):
         return ModelUnavailable(f"the model server at {where} cannot be reached; is it running?")

@@ -67,8 +67,7 @@ class Models:
 
     async def answering(self) -> "ChosenModel":
         await load("agent.models.choose")
-        if self._answering is None:
-            self._answering = self.choose()
+        self._answering = self._answering or self.choose()
         return self._answering
 
     async def upkeep(self) -> "ChosenModel":
@@ -78,10 +77,12 @@ class Models:
         from agent.models.choose import choose_model, given_model
 
         if self._upkeep is None:
-            if given := self._given_upkeep or self._given:
-                self._upkeep = given_model(given, self._upkeep_breaker)
-            else:
-                self._upkeep = choose_model(self.upkeep_settings, self._upkeep_breaker, answering.client)
+            given = self._given_upkeep or self._given
+            self._upkeep = (
+                given_model(given, self._upkeep_breaker)
+                if given
+                else choose_model(self.upkeep_settings, self._upkeep_breaker, answering.client)
+            )
         return self._upkeep
 
     @property
@@ -97,8 +98,8 @@ class Models:
 
     async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
         """Return for each pair of facts whether the newer one replaces the older one."""
-        await load("agent.models.judge")
-        from agent.models.judge import judge
+        await load("agent.models.rulings")
+        from agent.models.rulings import judge
 
         return await judge(await self.upkeep(), doubts)
 
@@ -121,8 +122,8 @@ class Models:
     async def _rerank(
         self, query: str, candidates: Sequence[Candidate], limit: int
     ) -> list[tuple[str, float]]:
-        await load("agent.models.rerank")
-        from agent.models.rerank import rerank
+        await load("agent.models.rulings")
+        from agent.models.rulings import rerank
 
         return await rerank(await self.upkeep(), query, candidates, limit)
 

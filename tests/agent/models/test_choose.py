@@ -86,7 +86,11 @@ FAULTS = {
     "half a line": (Raw(b'data: {"id": "x', "text/event-stream"), ModelUnavailable, "OPENAI_BASE_URL"),
     "another object": (Raw(b'{"detail": "ok"}', "application/json"), ModelUnavailable, "failed"),
     "strange events": (Raw(b'data: {"choices": 3}\n\n', "text/event-stream"), ModelUnavailable, "127.0.0.1"),
-    "a line that breaks": (Drop(answer("Hello there, Ana").text, 2), ModelUnavailable, "127.0.0.1"),
+    "a line that breaks": (
+        Drop(answer("Hello there, Ana").text, 2),
+        ModelUnavailable,
+        "was lost before its answer was whole",
+    ),
 }
 
 

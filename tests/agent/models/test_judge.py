@@ -9,7 +9,7 @@ from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent import Companion
 from agent.models.choose import given_model
-from agent.models.judge import judge
+from agent.models.rulings import judge
 from memory.facts.similar import Doubt
 
 THEN, NOW = datetime(2025, 5, 1, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)

@@ -8,7 +8,7 @@ from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Say
 
 from agent.models.choose import given_model
-from agent.models.rerank import LONGEST, SHOWN, rerank
+from agent.models.rulings import LONGEST, SHOWN, rerank
 from memory.documents.rerank import Candidate
 
 

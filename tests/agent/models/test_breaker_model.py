@@ -13,7 +13,7 @@ FAULTS = {
     "500": (Fail(500), "answered 500"),
     "429": (Fail(429), "429"),
     "wrong key": (Fail(401), "check OPENAI_API_KEY"),
-    "hung up": (Drop(), "cannot be reached"),
+    "hung up": (Drop(), "was lost before its answer was whole"),
     "silent": (Hang(), "did not answer within 0.2 s"),
 }
 

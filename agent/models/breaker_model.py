@@ -13,7 +13,7 @@ from agent.models.failures import KnownFailure
 from memory.process.breaker import Breaker, CircuitOpen
 
 
-class GuardedModel(Model):
+class BreakerModel(Model):
     def __init__(
         self,
         inner: Model,
@@ -29,14 +29,14 @@ class GuardedModel(Model):
         self._timeout = timeout
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        answer: ModelResponse = await self._guarded(lambda: self.inner.get_response(*args, **kwargs))
+        answer: ModelResponse = await self._through_breaker(lambda: self.inner.get_response(*args, **kwargs))
         return answer
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """The events. From the first one on, the server has answered."""
         events = self.inner.stream_response(*args, **kwargs)
         try:
-            event = await self._guarded(lambda: anext(events, None))
+            event = await self._through_breaker(lambda: anext(events, None))
             while event is not None:
                 yield event
                 event = await self._in_time(anext(events, None))
@@ -47,7 +47,7 @@ class GuardedModel(Model):
     def get_retry_advice(self, request: Any) -> Any:
         return self.inner.get_retry_advice(request)
 
-    async def _guarded(self, call: Callable[[], Any]) -> Any:
+    async def _through_breaker(self, call: Callable[[], Any]) -> Any:
         try:
             with self._breaker.calling(self._blame):
                 return await self._in_time(call())

@@ -1,0 +1,68 @@
+"""What memory asks a model, in one call each: which new facts replace old ones, and which passages of
+documents come first."""
+
+import logging
+from collections.abc import Sequence
+
+from agent.models.ask import ask
+from agent.models.choose import ChosenModel
+from agent.models.json_objects import object_with
+from memory.documents.rerank import Candidate
+from memory.facts.similar import Doubt
+from memory.text import one_line
+from prompts import render
+
+log = logging.getLogger("hachi.judge")
+
+SHOWN = 20
+"""How many candidates the model sees: the first ones, which are the best of the fused order."""
+LONGEST = 1_200
+"""How many characters of each candidate the model sees."""
+
+
+async def judge(chosen: ChosenModel, doubts: Sequence[Doubt]) -> list[bool]:
+    """Return for each pair whether the newer fact replaces the older one. Both are kept if a ruling is
+    missing or unreadable."""
+    pairs = "\n\n".join(
+        f"Pair {number}\n"
+        f"> older ({doubt.old_said_at:%Y-%m-%d}): {one_line(doubt.old)}\n"
+        f"> newer ({doubt.new_said_at:%Y-%m-%d}): {one_line(doubt.new)}"
+        for number, doubt in enumerate(doubts, 1)
+    )
+    answer = object_with(await ask(chosen, "judge", render("judge", pairs=pairs)), "rulings")
+    if answer is None:
+        log.warning("the judge's answer could not be read; both facts are kept")
+    rulings = answer["rulings"] if answer and isinstance(answer["rulings"], list) else []
+    replacing = {
+        str(one.get("pair")) for one in rulings if isinstance(one, dict) and one.get("action") == "replace"
+    }
+    return [str(number) in replacing for number in range(1, len(doubts) + 1)]
+
+
+async def rerank(
+    chosen: ChosenModel, query: str, candidates: Sequence[Candidate], limit: int
+) -> list[tuple[str, float]]:
+    """Return the ids of the best candidates with scores, best first.
+
+    Raises ValueError for an unreadable answer, and what the model's library raises; the search then keeps the
+    fused order.
+    """
+    shown = candidates[:SHOWN]
+    if not shown:
+        return []
+    passages = "\n\n".join(_passage(number, one) for number, one in enumerate(shown, 1))
+    question = render("rerank", question=_quoted(query), passages=passages, limit=str(limit))
+    found = object_with(await ask(chosen, "rerank", question), "best")
+    if found is None or not isinstance(found["best"], list):
+        raise ValueError("the model's order of passages could not be read")
+    named = dict.fromkeys(int(n) for n in found["best"] if str(n).isdecimal() and 1 <= int(n) <= len(shown))
+    return [(shown[n - 1].id, 1.0 - at / (len(named) + 1)) for at, n in enumerate([*named][:limit])]
+
+
+def _passage(number: int, candidate: Candidate) -> str:
+    under = f" > {candidate.heading}" if candidate.heading else ""
+    return f"Passage {number}\n{_quoted(f'{candidate.title}{under}')}\n{_quoted(candidate.text[:LONGEST])}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.splitlines())
