@@ -187,10 +187,11 @@ def _quoted(turn: _Turn, question: str, failed: str) -> str:
         return (
             _lines(turn, "Here is what I remember, newest first:", known[:MOST_LISTED]) or _ANSWERS["nothing"]
         )
-    if found := [known[at] for at in by_likeness(question, [quote.text for quote in known])[:MOST_QUOTED]]:
-        found.sort(key=lambda quote: quote.at, reverse=True)
-        one = _lines(turn, "", found) if len(found) == 1 else ""
-        return one.removeprefix("\n- ") or _lines(turn, "The closest that I was told, newest first:", found)
+    alike = [known[at] for at in by_likeness(question, [quote.text for quote in known])[:MOST_QUOTED]]
+    if len(found := sorted(alike, key=lambda quote: quote.at, reverse=True) or known) == 1:
+        return _lines(turn, "", found).removeprefix("\n- ")
+    if alike:
+        return _lines(turn, "The closest that I was told, newest first:", found)
     chunks = [
         (chunk["source"], part)
         for chunk in turn.results.get("search_knowledge", {}).get("chunks", [])

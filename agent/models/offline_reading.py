@@ -53,8 +53,8 @@ def read_message(text: str, now: datetime | None = None) -> Sentence:
 
 
 def statements(text: str) -> list[str]:
-    """Return the sentences of a message that states something."""
-    return sentences(text) if read_message(text).kind == "statement" else []
+    """Return the sentences of a message that state something."""
+    return [sentence for sentence in sentences(text) if read_message(sentence).kind == "statement"]
 
 
 def stated_name(text: str) -> str | None:

@@ -138,7 +138,8 @@ def test_tools_and_models_are_counted_with_their_cost(told):
     named = [line.split()[:2] for line in table.splitlines()[3:] if line.strip()]
     assert named == [
         *(["turns", "3"], ["after", "turns"], ["tool", "remember"]),
-        *(["tool", "get_recent_memories"], ["tool", "search_memories"], ["model", "offline"]),
+        *(["tool", "get_recent_memories"], ["tool", "search_knowledge"], ["tool", "search_memories"]),
+        ["model", "offline"],
     ]
     assert table.rstrip().endswith("?")
     counts = told("traces", "stats", "--json", "--price", "offline=1/2").json
