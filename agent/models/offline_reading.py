@@ -75,7 +75,7 @@ def find_due(text: str, now: datetime | None) -> tuple[str, datetime | None]:
     return _task(words), None
 
 
-def telling_words(text: str) -> set[str]:
+def _telling(text: str) -> set[str]:
     """Return the words of three characters or more as they are compared: their first five letters."""
     return {
         fold(word).rstrip("s")[:5] for word in re.findall(r"\w+", text) if len(word) > 2 or word.isdigit()
@@ -85,9 +85,9 @@ def telling_words(text: str) -> set[str]:
 def by_likeness(question: str, texts: Sequence[str]) -> list[int]:
     """Return the positions of the texts that share words with the question, the best first. A word counts
     less the more texts have it."""
-    there = [telling_words(text) for text in texts]
+    there = [_telling(text) for text in texts]
     common = Counter(word for words in there for word in words)
-    asked = telling_words(question)
+    asked = _telling(question)
     scores = [sum(1 / common[word] for word in asked & words) for words in there]
     return sorted((at for at, score in enumerate(scores) if score), key=lambda at: -scores[at])
 
