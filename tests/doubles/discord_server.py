@@ -456,14 +456,16 @@ class DiscordServer:
         return {"url": f"ws://{self.address}/gw/", "shards": self.shards, "session_start_limit": limits}
 
     async def _messages(self, request: web.Request) -> web.Response:
-        """The first messages of people after the one that is named, newest first."""
+        """The first messages after the one that is named, or the last before it, newest first."""
         after, limit = int(request.query.get("after", 0)), int(request.query.get("limit", 50))
+        before, channel = int(request.query.get("before", 2**63)), int(request.match_info["channel"])
         assert 1 <= limit <= 100
-        found = self.history.get(int(request.match_info["channel"]), [])
-        newer = [message.copy() for message in found if int(message["id"]) > after]
-        for message in newer:
-            message.pop("member", None)  # only the gateway tells it
-        return _json(newer[:limit][::-1])
+        found = [*self.history.get(channel, []), *map(self._as_json, self.posted(channel))]
+        found = [message for message in found if after < int(message["id"]) < before]
+        found.sort(key=lambda message: int(message["id"]))
+        for number, message in enumerate(found):  # only the gateway tells the author's roles
+            found[number] = {key: value for key, value in message.items() if key != "member"}
+        return _json((found[:limit] if after else found[-limit:])[::-1])
 
     def _sync(self, given: Any) -> Any:
         assert all(0 < len(command["description"]) <= 100 for command in given)

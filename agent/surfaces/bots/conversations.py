@@ -17,6 +17,7 @@ from agent.surfaces.bots.attachments import read_attachments
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
 from agent.surfaces.bots.replies import Reply
+from agent.types.client import ClientTurn
 from memory.people.places import Listening
 
 log = logging.getLogger("hachi.bots")
@@ -84,9 +85,7 @@ class Conversations:
         another. `listening` is the setting of its place."""
         answer = should_answer(listening, message)
         if answer is None:
-            answer = message.follows_bot or await self.pet.conversations.exists(
-                message.queue, user=message.user, place=message.place
-            )
+            answer = message.follows_bot or await self._is_known(message)
         source, _, id = message.origin.partition(":")
         if answer and await self.pet.conversations.deliveries.first(source, id, self.pet.clock()):
             self.add(message)
@@ -186,6 +185,10 @@ class Conversations:
         answer = should_answer(await self.pet.people.places.listening(message.place), message)
         return continues(message.user, await self.platform.thread(message)) if answer is None else answer
 
+    async def _is_known(self, message: IncomingMessage) -> bool:
+        """Return whether its conversation has messages already."""
+        return await self.pet.conversations.exists(message.queue, user=message.user, place=message.place)
+
     async def _spent(self, user: str) -> bool:
         """Return whether the person has had all turns of today."""
         most, now = self.pet.settings.bot_daily_turns, self.pet.clock()
@@ -264,11 +267,10 @@ class Conversations:
 
     async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final:
         message = burst[-1]
-        contents = [await self.platform.read(part) for part in burst]
-        texts = [
-            "\n\n".join(filter(None, (content.text, await read_attachments(content.attachments))))
-            for content in contents
-        ]
+        begins = not await self._is_known(message)
+        contents = [await self.platform.read(part, begins=begins) for part in burst]
+        texts = [_joined(one.text, await read_attachments(one.attachments)) for one in contents]
+        shown = [_joined(one.replies_to, text) for one, text in zip(contents, texts, strict=True)]
         if contents[-1].zone:
             await self.pet.people.note_zone(contents[-1].zone, user=message.user)
         async with self.pet.stream(
@@ -278,6 +280,7 @@ class Conversations:
             conversation=message.conversation,
             author=contents[-1].author,
             origins=[part.origin for part in burst if part.origin],
+            client=None if shown == texts else ClientTurn(shown="\n".join(filter(None, shown))),
             settle=True,
         ) as stream:
             async for piece in stream:
@@ -295,3 +298,7 @@ class Conversations:
             idle = not known.turns or known.turns[-1] <= now - 60
             if idle and not known.waiting and known.worker not in busy:
                 del self._conversations[name]
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(filter(None, texts))

@@ -10,6 +10,8 @@ from agent.surfaces.bots.attachments import Attachment
 from memory.audience import Place
 from memory.people.places import Listening
 
+MAX_QUOTED = 2_000
+"""Characters of a message that another one replies to or forwards."""
 Label = Callable[[str, str, Place], Awaitable[str]]
 """`await label(name, user, place)`: what a person of this name is called in the place, so that two people of
 one name are told apart."""
@@ -53,6 +55,9 @@ class Content:
     attachments: Sequence[Attachment] = ()
     zone: str | None = None
     """The author's time zone, if the platform tells it: an IANA name."""
+    replies_to: str = ""
+    """The message that it replies to, by `quoted`. The model is shown it in this turn; it is not kept as the
+    author's words."""
 
 
 class Line(NamedTuple):
@@ -99,7 +104,8 @@ class Platform(Protocol):
     edit_seconds: float
     """Seconds between two edits of a reply that is being generated."""
 
-    async def read(self, message: IncomingMessage) -> Content: ...
+    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
+        """`begins`: whether its conversation begins with it."""
 
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         """Return the newest messages of its thread before it, oldest first. May raise."""
@@ -108,6 +114,12 @@ class Platform(Protocol):
         """Show or hide a typing indicator or a status. May raise."""
 
     def reply_to(self, message: IncomingMessage) -> Posts: ...
+
+
+def quoted(what: str, author: str, text: str) -> str:
+    """Return the words of somebody else, marked as data: `what` says how they came here."""
+    by = f" {author}" if author else ""
+    return f"({what}{by}, not written by the sender: “{text[:MAX_QUOTED]}”)"
 
 
 def without_call(text: str, bot: str) -> str:

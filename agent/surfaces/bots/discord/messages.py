@@ -7,7 +7,7 @@ from typing import Any
 import discord
 
 from agent.surfaces.bots.attachments import Attachment, display_name
-from agent.surfaces.bots.platform import Content, IncomingMessage, Label, without_call
+from agent.surfaces.bots.platform import Content, IncomingMessage, Label, quoted, without_call
 from memory.audience import PRIVATE, Place
 
 ROOT = Place(("discord",))
@@ -64,7 +64,7 @@ def incoming(message: discord.Message, place: Place, me: Any) -> IncomingMessage
         origin=origin_of(message.id),
         addressed=is_addressed(message, me),
         to_others=bool(message.raw_mentions) or replied_to(message) is not None,
-        in_thread=isinstance(message.channel, discord.Thread),
+        in_thread=len(place.path) == 4,  # within its channel
     )
 
 
@@ -88,24 +88,27 @@ def replied_to(message: discord.Message) -> int | None:
 async def content_of(message: discord.Message, place: Place, me: Any, label: Label) -> Content:
     files = [*message.attachments, *(file for one in message.message_snapshots for file in one.attachments)]
     attachments = [Attachment(file.filename, file.content_type or "", file.size, file.read) for file in files]
+    replied = message.reference.resolved if message.reference else None
+    replied = replied if isinstance(replied, discord.Message) and replied.content else None
+    people = [*message.mentions, *([replied.author, *replied.mentions] if replied else [])]
     names = {
         one.id: await label(display_name(one.display_name, one.name), user_name(one.id), place)
-        for one in message.mentions
+        for one in people
         if one.id != me.id
     }
-    author = display_name(message.author.display_name, message.author.name)
-    return Content(author, _readable_text(message, me, names), attachments)
-
-
-def _readable_text(message: discord.Message, me: Any, names: Mapping[int, str]) -> str:
-    """Return the text with names instead of ids, and without a mention of the bot at its start or end. A
-    mention alone becomes the bot's name. The title of a forum's post, stickers and forwarded messages are
-    added, each marked as what it is."""
+    names[me.id] = me.display_name
     role = message.guild.self_role if message.guild else None
     calls = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
-    text = "\n".join(filter(None, (*_title(message), without_call(message.content, calls), *_added(message))))
-    text = _TOKEN.sub(lambda found: _readable(found, message, {me.id: me.display_name, **names}), text)
-    return text.strip() or ("" if message.attachments else f"@{me.name}")
+    parts = [*_title(message), without_call(message.content, calls), *_added(message)]
+    text = _readable("\n".join(filter(None, parts)), message, names)
+    author = display_name(message.author.display_name, message.author.name)
+    answered = _readable(replied.content, message, names) if replied else ""
+    return Content(
+        author,
+        text or ("" if message.attachments else f"@{me.name}"),
+        attachments,
+        replies_to=quoted("in reply to", names[replied.author.id], answered) if replied else "",
+    )
 
 
 def _title(message: discord.Message) -> Iterator[str]:
@@ -115,15 +118,20 @@ def _title(message: discord.Message) -> Iterator[str]:
 
 
 def _added(message: discord.Message) -> Iterator[str]:
+    """Yield stickers and forwarded messages, each marked as what it is."""
     for sticker in message.stickers:
         yield f"(sticker: {sticker.name})"
     for forwarded in message.message_snapshots:
         if forwarded.content:
-            yield f"(forwarded, not written by the sender: “{forwarded.content}”)"
+            yield quoted("forwarded", "", forwarded.content)
 
 
-def _readable(found: re.Match[str], message: discord.Message, names: Mapping[int, str]) -> str:
-    guild = message.guild
+def _readable(text: str, message: discord.Message, names: Mapping[int, str]) -> str:
+    """Return the text with names instead of ids."""
+    return _TOKEN.sub(lambda found: _name(found, message.guild, names), text).strip()
+
+
+def _name(found: re.Match[str], guild: discord.Guild | None, names: Mapping[int, str]) -> str:
     if found["emoji"]:
         return f":{found['emoji']}:"
     if found["user"]:

@@ -46,7 +46,7 @@ class DiscordPlatform:
     busy_seconds: float = 8.0  # Discord shows typing for ten seconds
     edit_seconds: float = 1.0
 
-    async def read(self, message: IncomingMessage) -> Content:
+    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         return await content_of(message.source, message.place, self.client.user, self.label)
 
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:

@@ -6,7 +6,7 @@ Slack requires the bot's token to download a file.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,10 +16,11 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Unreadable, display_name
-from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line, without_call
+from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line, quoted, without_call
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.messages import Source, line_of, user_name
 from agent.surfaces.bots.slack.mrkdwn import mentioned_users, plain_text
+from memory.audience import Place
 
 log = logging.getLogger("hachi.slack")
 
@@ -48,23 +49,45 @@ class Reader:
     monotonic: Callable[[], float] = time.monotonic
     _people: dict[str, _Person] = field(default_factory=dict)
 
-    async def read(self, message: IncomingMessage) -> Content:
+    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
+        """In a thread of others that a conversation begins in, the message replies to the thread's first."""
         source: Source = message.source
-        people = list(dict.fromkeys([source.user, *mentioned_users(source.text)]))
-        names = dict(zip(people, await asyncio.gather(*map(self.name, people)), strict=True))
-        called = {
-            user: await self.label(name, user_name(source.team, user), message.place)
-            for user, name in names.items()
-            if user != source.bot
-        }
+        first = await self._first(source) if begins and source.thread else {}
+        said, people = str(first.get("text") or ""), [source.user, *mentioned_users(source.text)]
+        people += [str(first.get("user")), *mentioned_users(said)] if said else []
+        names = await self._names(people, source, message.place)
         text = without_call(source.text, rf"<@{source.bot}(?:\|[^>]*)?>")
-        text = "\n".join(
-            filter(None, (plain_text(text, names | called), *_forwarded(source, names | called)))
-        )
+        text = "\n".join(filter(None, (plain_text(text, names), *_forwarded(source, names))))
         if not text and not source.files:
             text = f"@{names.get(source.bot, 'Hachi')}"
-        files = [attachment_of(self.client, file) for file in source.files]
-        return Content(names[source.user], text, files, (await self._person(source.user)).zone)
+        author, answered = await self._person(source.user), plain_text(said, names)
+        return Content(
+            author.name,
+            text,
+            [attachment_of(self.client, file) for file in source.files],
+            author.zone,
+            quoted("in reply to", names[str(first["user"])], answered) if answered else "",
+        )
+
+    async def _names(self, people: Sequence[str], source: Source, place: Place) -> dict[str, str]:
+        """Return what these people are called in the place."""
+        asked = list(dict.fromkeys(people))
+        names = dict(zip(asked, await asyncio.gather(*map(self.name, asked)), strict=True))
+        for user, name in names.items():
+            if user != source.bot:
+                names[user] = await self.label(name, user_name(source.team, user), place)
+        return names
+
+    async def _first(self, source: Source) -> Mapping[str, Any]:
+        """Return the first message of the thread; nothing if Slack does not tell it, or it is the source."""
+        try:
+            thread = await self.client.conversations_replies(
+                channel=source.channel, ts=str(source.thread), limit=1
+            )
+        except API_ERRORS as error:
+            log.warning("cannot read a thread of %s: %s", source.channel, error)
+            return {}
+        return next((line for line in thread["messages"] if line["ts"] != source.ts), {})
 
     async def thread(self, message: IncomingMessage) -> list[Line]:
         """Return the lines before the message in its thread."""
@@ -103,8 +126,7 @@ class Reader:
 def _forwarded(source: Source, names: Mapping[str, str]) -> Iterator[str]:
     for shared in source.shared:
         if text := plain_text(shared.get("text") or "", names):
-            by = f" by {display_name(shared.get('author_name'), 'somebody')}"
-            yield f"(forwarded, written{by}, not by the sender: “{text}”)"
+            yield quoted("forwarded from", display_name(shared.get("author_name"), "somebody"), text)
 
 
 def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:

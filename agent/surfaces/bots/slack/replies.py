@@ -43,8 +43,8 @@ class SlackPlatform:
     edit_seconds: float = 2.0
     """Slack guarantees 50 edits a minute for all conversations of a workspace."""
 
-    async def read(self, message: IncomingMessage) -> Content:
-        return await self.reader.read(message)
+    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
+        return await self.reader.read(message, begins=begins)
 
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         return await self.reader.thread(message)

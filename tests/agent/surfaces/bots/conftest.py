@@ -104,7 +104,7 @@ class FakePlatform:
         self.lines: list[Line] = []
         self.away = False
 
-    async def read(self, message: IncomingMessage) -> Content:
+    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         content: Content = message.source
         return content
 

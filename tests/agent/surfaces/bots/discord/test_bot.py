@@ -13,6 +13,7 @@ from discord_server import (
     GENERAL,
     GUILD,
     MANAGES,
+    NAMES,
     RANDOM,
     ROLE,
     TEMPLATES,
@@ -81,6 +82,44 @@ async def test_the_model_reads_names_instead_of_ids(bot, platform, server) -> No
     assert server.asked[0].conversation[-1] == ("user", f"Ana: {readable}")
     await bot.hears(f"<#{RANDOM}> <@&{ROLE}> says @everyone", channel=DM)
     assert server.asked[1].text.endswith("#a channel @a role says @everyone")
+
+
+async def test_the_message_that_one_replies_to_is_shown_to_the_model_and_not_kept_as_the_senders(
+    bot, platform, server, rows
+) -> None:
+    server.script(answer("I think so too."))
+    said = {"referenced_message": platform.written(f"<@{ANA}> and I like *tea*", by=BEN, channel=GENERAL)}
+    reference = {"message_id": said["referenced_message"]["id"], "channel_id": str(GENERAL)}
+    replied = said | {"type": 19, "message_reference": reference}
+    await bot.hears(f"{AT} what do you think?", channel=GENERAL, **replied)
+    quote = "(in reply to Ben, not written by the sender: “@Ana and I like *tea*”)"
+    assert server.asked[0].conversation[-1] == ("user", f"Ana: {quote}\n  \n  what do you think?")
+    stored = rows("SELECT text FROM messages WHERE role = 'user'")
+    assert [row["text"] for row in stored] == ["what do you think?"]
+
+
+async def test_two_people_of_one_name_are_told_apart_also_where_they_are_mentioned(
+    bot, platform, server, monkeypatch
+) -> None:
+    server.script(answer("Hello Ana."), answer("Hello Ana."), answer("The other Ana."))
+    monkeypatch.setitem(NAMES, BEN, "Ana")
+    for text, by in (("hello", ANA), ("hello", BEN), (f"who is <@{BEN}>?", ANA)):
+        await bot.hears(f"{AT} {text}", by=by, channel=GENERAL)
+    said = [text for role, text in server.asked[-1].conversation if role == "user"]
+    assert said == ["Ana: hello", f"Ana (discord {BEN}): hello", f"Ana: who is @Ana (discord:{BEN})?"]
+
+
+async def test_a_thread_goes_on_without_mentions_until_people_talk_to_each_other(
+    bot, platform, server
+) -> None:
+    platform.threads[THREAD] = GENERAL
+    server.script(*map(answer, ("Tea is ready.", "Here you are.")))
+    await bot.hears("lunch?", channel=THREAD)
+    await bot.hears(f"{AT} tea?", channel=THREAD)
+    await bot.hears("with milk", channel=THREAD)
+    for text, by in (("I want some too", BEN), ("so do I", ANA)):
+        await bot.hears(text, by=by, channel=THREAD)
+    assert platform.shown(THREAD) == ["Tea is ready.", "Here you are."]
 
 
 async def test_other_messages_are_neither_answered_nor_kept(bot, platform, server, rows) -> None:
