@@ -522,7 +522,9 @@ class SlackServer:
         ]
         lines = [line for line in self.said if line["channel"] == channel] + bots
         lines = [line for line in lines if thread in (line["ts"], line.get("thread_ts"))]
-        lines = sorted((line for line in lines if line["ts"] < arguments.get("latest", "9")), key=lambda m: m["ts"])
+        lines = sorted(
+            (line for line in lines if line["ts"] < arguments.get("latest", "9")), key=lambda m: m["ts"]
+        )
         if not lines:
             raise Refused("thread_not_found")
         begin = int(arguments.get("cursor") or 0)

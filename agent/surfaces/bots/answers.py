@@ -71,14 +71,6 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class ReceiptUpdate:
-    """A receipt that no longer holds: the platform replaces its `text` with the `outcome`."""
-
-    text: str
-    outcome: str
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a command. Only the person who asked sees it."""
 
@@ -87,7 +79,8 @@ class Answer:
     note: Words = ()
     """Shown after the items."""
     buttons: tuple[Button, ...] = ()
-    update: ReceiptUpdate | None = None
+    outcome: str = ""
+    """What became of that whose button was pressed: it stands in its place from then on."""
     replaces: bool = False
     """Whether it takes the place of the answer whose button was pressed."""
 
@@ -191,7 +184,7 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
         ),
         note=(f"Taken: {taken_with(receipt)}. ", *undo, "What stands in the chat you delete there."),
         buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
-        update=ReceiptUpdate(content, "forgotten"),
+        outcome="forgotten",
     )
 
 

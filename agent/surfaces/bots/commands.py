@@ -13,7 +13,6 @@ from agent.surfaces.bots.answers import (
     Answer,
     Asker,
     Button,
-    ReceiptUpdate,
     context_items,
     erasure_answer,
     forgotten_answer,
@@ -129,7 +128,7 @@ class Commands:
         if not (new := new_memories([decision])):
             return Answer(f"Nothing was changed: {decision.reason}.")
         items = tuple(receipt_item(one, asker.place) for one in new)
-        return Answer("Changed to:", items, update=ReceiptUpdate(shorten(old.content), "changed"))
+        return Answer("Changed to:", items, outcome="changed")
 
     @_answering
     async def listen(self, asker: Asker, text: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
@@ -202,7 +201,7 @@ class Commands:
         candidate = ForgetCandidate(id, kind, "", self._pet.clock(), asked_in)
         receipts = await self._pet.memories.forget_confirmed([candidate], **asker.scope)
         if not receipts:
-            return Answer(GONE, update=ReceiptUpdate("", "forgotten"))
+            return Answer(GONE, outcome="forgotten")
         return await self._forgotten(asker, receipts[0])
 
     async def _forgotten(self, asker: Asker, receipt: Forgotten) -> Answer:
@@ -253,13 +252,12 @@ class Commands:
     async def _undo(self, asker: Asker, id: str) -> Answer:
         memory = await self._pet.memories.get(id, **asker.scope)  # NotFound if it has been replaced since
         step = await self._pet.memories.undo(memory.id, **asker.scope)
-        update = ReceiptUpdate(shorten(step.old_content), "taken back")
-        return Answer(f"Taken back. I hold on to: {shorten(step.new_content or '')}", update=update)
+        return Answer(f"Taken back. I hold on to: {shorten(step.new_content or '')}", outcome="taken back")
 
     async def _make_private(self, asker: Asker, id: str) -> Answer:
         text = shorten((await self._pet.memories.make_private(id, **asker.scope)).content)
         note = "What you wrote in the channel stands there as before."
-        return Answer(f"Between us now: {text}", note=(note,), update=ReceiptUpdate(text, "made private"))
+        return Answer(f"Between us now: {text}", note=(note,), outcome="made private")
 
     async def _finish_task(self, asker: Asker, id: str) -> Answer:
         try:

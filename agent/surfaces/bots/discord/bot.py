@@ -18,6 +18,7 @@ from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
     ROOT,
+    Missed,
     incoming,
     is_addressed,
     is_from_person,
@@ -25,9 +26,7 @@ from agent.surfaces.bots.discord.messages import (
     place_of,
     user_name,
 )
-from agent.surfaces.bots.discord.missed import Missed
-from agent.surfaces.bots.discord.rendering import HachiButton
-from agent.surfaces.bots.discord.replies import DiscordPlatform, remind
+from agent.surfaces.bots.discord.replies import DiscordPlatform, HachiButton, remind
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.running import reminder_sender, who_answers
 from agent.surfaces.signals import on_stop_signal

@@ -14,7 +14,7 @@ from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.attachments import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
 from agent.surfaces.bots.discord.messages import API_ERRORS, origin_of, place_of, user_name
-from agent.surfaces.bots.discord.rendering import (
+from agent.surfaces.bots.discord.replies import (
     EditModal,
     HachiButton,
     answer_text,
@@ -153,7 +153,7 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
 async def _update(interaction: discord.Interaction, value: str, answer: Answer) -> None:
     """Send the answer, and take back what no longer holds in the message with the button."""
     if interaction.message:
-        changes = without_receipt(interaction.message, value, answer.update)
+        changes = without_receipt(interaction.message, value, answer.outcome)
         await interaction.edit_original_response(**changes)
     await _send(interaction, answer)
 
@@ -170,7 +170,7 @@ async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: 
             return
         await submitted.response.defer()
         answer = await commands.edit(asker, id, content)
-        await (_update(submitted, id, answer) if answer.update else _send(submitted, answer))
+        await (_update(submitted, id, answer) if answer.outcome else _send(submitted, answer))
 
     await interaction.response.send_modal(EditModal(text, submit))
 

@@ -23,10 +23,17 @@ from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.running import reminder_sender, who_answers
-from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
-from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.interactions import Interactions
-from agent.surfaces.bots.slack.messages import deleted_message, parse_event, place_of, user_name
+from agent.surfaces.bots.slack.messages import (
+    API_ERRORS,
+    Reader,
+    build_client,
+    deleted_message,
+    parse_event,
+    place_of,
+    sdk_logger,
+    user_name,
+)
 from agent.surfaces.bots.slack.replies import SlackPlatform, remind
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place

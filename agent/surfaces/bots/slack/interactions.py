@@ -15,10 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Commands
-from agent.surfaces.bots.slack.client import API_ERRORS
-from agent.surfaces.bots.slack.content import Reader
-from agent.surfaces.bots.slack.messages import place_of, user_name
-from agent.surfaces.bots.slack.mrkdwn import plain_text
+from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, place_of, user_name
 from agent.surfaces.bots.slack.rendering import (
     ACTION,
     ALONE,
@@ -28,6 +25,7 @@ from agent.surfaces.bots.slack.rendering import (
     edit_modal,
     empty_error,
     home_blocks,
+    plain_text,
     submitted_text,
 )
 
@@ -126,7 +124,7 @@ class Interactions:
             await self._show_home(context, answer)
         else:
             respond = AsyncRespond(response_url=kept["respond"])
-            await _send(respond, replace(answer, replaces=bool(kept["alone"] and answer.update)))
+            await _send(respond, replace(answer, replaces=bool(kept["alone"] and answer.outcome)))
 
     async def _open_home(self, event: dict[str, Any], context: Any) -> None:
         if event.get("tab", "home") == "home":

@@ -16,11 +16,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line
 from agent.surfaces.bots.replies import Deleted, Stopped
-from agent.surfaces.bots.slack.client import API_ERRORS
-from agent.surfaces.bots.slack.content import Reader
-from agent.surfaces.bots.slack.messages import Source
-from agent.surfaces.bots.slack.mrkdwn import escape, escape_markdown
-from agent.surfaces.bots.slack.rendering import answer_blocks, answer_text, receipts_answer
+from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, Source
+from agent.surfaces.bots.slack.rendering import (
+    answer_blocks,
+    answer_text,
+    escape,
+    escape_markdown,
+    receipts_answer,
+)
 from memory.audience import Place
 
 log = logging.getLogger("hachi.slack")

@@ -12,7 +12,6 @@ from agent.surfaces.bots.answers import (
     Answer,
     Asker,
     Button,
-    ReceiptUpdate,
     forget_question,
 )
 from agent.surfaces.bots.commands import GONE, PAGE, Commands
@@ -132,11 +131,11 @@ async def test_make_private_takes_a_memory_from_the_channel(pet: Companion, comm
     done = await press(commands, IN_GENERAL, answer, "Make private")
     assert done.text == "Between us now: Ana lives in Lyon"
     assert "stands there" in str(done.note)
-    assert done.update == ReceiptUpdate("Ana lives in Lyon", "made private")
+    assert done.outcome == "made private"
     assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
     assert texts(await commands.run("memories", BEN_IN_GENERAL)) == []
     again = await press(commands, IN_GENERAL, answer, "Make private")
-    assert (AWAY in again.text, again.update) == (True, None)
+    assert (AWAY in again.text, again.outcome) == (True, "")
 
 
 async def test_edit_replaces_the_text_and_can_be_undone(pet: Companion, commands: Commands) -> None:
@@ -150,10 +149,10 @@ async def test_edit_replaces_the_text_and_can_be_undone(pet: Companion, commands
     }
     for same, why in refused.items():
         unchanged = await commands.edit(IN_GENERAL, id, same)
-        assert (why in unchanged.text, unchanged.update) == (True, None)
+        assert (why in unchanged.text, unchanged.outcome) == (True, "")
     changed = await commands.edit(IN_GENERAL, id, "Ana lives in Lille")
     assert (changed.text, texts(changed)) == ("Changed to:", ["Ana lives in Lille"])
-    assert changed.update == ReceiptUpdate("Ana lives in Lyon", "changed")
+    assert changed.outcome == "changed"
     assert texts(await commands.run("memories", BEN_IN_GENERAL)) == ["Ana lives in Lille"]
     await press(commands, IN_GENERAL, changed, "Undo")
     assert texts(await commands.run("memories", BEN_IN_GENERAL)) == ["Ana lives in Lyon"]
@@ -292,8 +291,7 @@ async def test_what_a_person_confirms_is_forgotten_with_their_request_and_comes_
     taken, until, at, *_ = gone.note
     assert (str(taken)[:24], until) == ("Taken: 1 memory, 2 messa", "It can be undone until ")
     assert at == pet.clock() + timedelta(minutes=10)
-    assert gone.update is not None
-    assert gone.update.outcome == "forgotten"
+    assert gone.outcome == "forgotten"
     assert "PIN" not in await known(pet)
 
     back = await press(Commands(pet), PRIVATELY, gone, "Undo")
@@ -346,7 +344,7 @@ async def test_what_is_forgotten_already_is_said_to_be(pet: Companion) -> None:
     await press(Commands(pet), PRIVATELY, question, "Forget")
     again = await press(Commands(pet), PRIVATELY, question, "Forget")
     assert again.text == GONE
-    assert again.update is not None, "its line goes from the question"
+    assert again.outcome, "its line goes from the question"
 
 
 async def test_without_an_undo_there_is_no_button_for_it(

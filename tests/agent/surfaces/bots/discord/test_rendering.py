@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.surfaces.bots.answers import Answer, Button, Item
 from agent.surfaces.bots.discord.messages import channel_id, place_of, user_id, user_name
-from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, answer_view, escape, receipt_lines
+from agent.surfaces.bots.discord.replies import LIMIT, answer_text, answer_view, escape, receipt_lines
 from agent.surfaces.bots.splitting import utf16_length
 from memory.audience import Place
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.surfaces.bots.slack.mrkdwn import escape, escape_markdown, mentioned_users, plain_text
+from agent.surfaces.bots.slack.rendering import escape, escape_markdown, mentioned_users, plain_text
 
 TEXT = st.lists(
     st.sampled_from([*"<>&!@#|:/ \nhtps*`~ab;é中🐕", "```", "\n```\n", "<!channel>", "<@U1>"])

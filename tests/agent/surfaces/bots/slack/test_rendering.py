@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from slack_server import _fits, buttons_of
 
 from agent.surfaces.bots.answers import Answer, Button, Item
-from agent.surfaces.bots.slack.mrkdwn import escape, plain_text
 from agent.surfaces.bots.slack.rendering import (
     ALONE,
     MAX_BLOCKS,
     answer_blocks,
     answer_text,
+    escape,
+    plain_text,
     shorten,
 )
 

@@ -7,9 +7,8 @@ from slack_server import SlackServer
 
 from agent import Settings
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
-from agent.surfaces.bots.slack import content
-from agent.surfaces.bots.slack.client import build_client
-from agent.surfaces.bots.slack.content import NAME_SECONDS, Reader, attachment_of
+from agent.surfaces.bots.slack import messages
+from agent.surfaces.bots.slack.messages import NAME_SECONDS, Reader, attachment_of, build_client
 from memory.audience import Place
 
 
@@ -39,7 +38,7 @@ async def test_slack_is_asked_once_for_each_person_it_knows(client: Any, slack: 
 
 
 async def test_the_cache_of_names_is_limited(client, slack, monkeypatch) -> None:
-    monkeypatch.setattr(content, "MAX_NAMES", 1)
+    monkeypatch.setattr(messages, "MAX_NAMES", 1)
     reader = Reader(client, label)
     for user in ("UANA", "UBEN", "UANA"):
         await reader.name(user)
