@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.errors import StoreUnavailable
 from memory.facts.ttl import read_ttl
+from memory.process.spans import note_rows
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.tags import tags
@@ -79,8 +80,9 @@ async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str,
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     found = await newest(turn.reader, limit)
-    tasks = await turn.tasks.list(turn.user, turn.place)
-    return found | {"open_tasks": [_task(task, turn.zone) for task in tasks[:MOST_TASKS]]}
+    tasks = (await turn.tasks.list(turn.user, turn.place))[:MOST_TASKS]
+    note_rows(task.id for task in tasks)
+    return found | {"open_tasks": [_task(task, turn.zone) for task in tasks]}
 
 
 async def remember(

@@ -112,7 +112,8 @@ async def run_turn(
     about = replace(trace.summary, model=chosen.name)
     redaction, surface = redaction_of(settings), trace.summary.surface
     serializer = Serializer("redacted", redaction, made_by(settings), surface, trace.summary.process)
-    return replace(read_trace(*serializer.serialize(recorded, about)), made_by=serializer.made_by)
+    summary, body, _ = serializer.serialize(recorded, about)
+    return replace(read_trace(summary, body or b""), made_by=serializer.made_by)
 
 
 def _tool_context(trace: Trace, built: BuiltContext, pet: Companion | None = None) -> TurnContext:

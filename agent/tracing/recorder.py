@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from agent.errors import ModelError
-from agent.tracing.serialization import Serializer, texts_of
+from agent.tracing.serialization import Serializer, Stored, texts_of
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import CALL, TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
@@ -69,6 +69,8 @@ class TraceRecording:
     stored: bool = False
     lost: list[ShowsForgotten] = field(default_factory=list)
     """Tests for data that was forgotten while this was recorded; a trace that shows it is dropped."""
+    forgotten: set[str] = field(default_factory=set)
+    """Ids of rows that were forgotten while this was recorded."""
 
     def heard(self, message_id: str | None) -> None:
         self.about = replace(self.about, message_id=message_id)
@@ -88,7 +90,7 @@ class TraceRecording:
         return self.about.user == user or (bool(self.about.place) and inside)
 
 
-_Serialized = tuple[TraceRecording, Summary, bytes]
+_Serialized = tuple[TraceRecording, Stored]
 """A trace that is ready to be written."""
 _Due = tuple[TraceRecording, Recording, Summary]
 """A trace to write now; while it still runs, with a copy of the recording."""
@@ -235,16 +237,16 @@ class Recorder:
         found = []
         for source, recorded, about in due:
             try:
-                summary, body = self._serializer.serialize(recorded, about)
+                stored = self._serializer.serialize(recorded, about).without(source.forgotten)
             except Exception as error:
                 log.warning("the trace %s could not be written: %r", recorded.id, error)
                 continue
-            if any(_shows(summary, body, test) for test in source.lost):
+            if any(_shows(stored, test) for test in source.lost):
                 continue
-            found.append((source, summary, body))
-            for listener in () if recorded.open else self._listeners:
+            found.append((source, stored))
+            for listener in () if recorded.open or not stored.body else self._listeners:
                 try:
-                    listener(summary, body)
+                    listener(stored.summary, stored.body or b"")
                 except Exception as error:
                     log.warning("a trace could not be sent on: %s", error)
         return found
@@ -260,22 +262,22 @@ class Recorder:
                     await self._write(batch)
             except (CircuitOpen, *_AWAY):
                 # running ones are serialized again anyway
-                self._waiting = deque(one for one in self._waiting if one[1].status != "running")
+                self._waiting = deque(one for one in self._waiting if one[1].summary.status != "running")
                 return
             except Exception as error:
                 if len(batch) > 1:
                     size = 1
                     continue
-                log.warning("the trace %s could not be written: %s", batch[0][1].id, error)
+                log.warning("the trace %s could not be written: %s", batch[0][0].id, error)
             written = {id(one) for one in batch}
             self._waiting = deque(one for one in self._waiting if id(one) not in written)
 
     async def _write(self, batch: Sequence[_Serialized]) -> None:
-        stored = {summary.id for source, summary, _ in batch if source.stored}
+        stored = {source.id for source, _ in batch if source.stored}
         made_by = self._serializer.made_by_key, self._serializer.made_by
         async with asyncio.timeout(WRITE_TIMEOUT):
-            await self._traces.write([one[1:] for one in batch], self._clock(), stored, made_by)
-        for source, _, _ in batch:
+            await self._traces.write([one for _, one in batch], self._clock(), stored, made_by)
+        for source, _ in batch:
             source.stored = True
 
     async def forget(self, user: str, places: Collection[str] = ()) -> None:
@@ -294,7 +296,18 @@ class Recorder:
         async with self._lock:
             for one in self._ended:
                 one.lost.append(shows)
-            self._waiting = deque(one for one in self._waiting if not _shows(one[1], one[2], shows))
+            self._waiting = deque(one for one in self._waiting if not _shows(one[1], shows))
+
+    async def forget_rows(self, ids: Collection[str]) -> None:
+        """Write the finished traces, so that `Traces.forget` finds them, and empty those that show one of
+        these rows and cannot be written now or are still running."""
+        for one in self._running.values():
+            one.forgotten.update(ids)
+        await self.flush()
+        async with self._lock:
+            for one in self._ended:
+                one.forgotten.update(ids)
+            self._waiting = deque((source, one.without(set(ids))) for source, one in self._waiting)
 
     async def close(self) -> None:
         """Write all finished traces and close the listeners. What takes longer than `FLUSH_TIMEOUT` is
@@ -322,5 +335,7 @@ def _blame(error: Exception) -> str | None:
     return (str(error) or f"no answer within {WRITE_TIMEOUT:g} s") if isinstance(error, _AWAY) else None
 
 
-def _shows(summary: Summary, body: bytes, shows: ShowsForgotten) -> bool:
-    return any(map(shows, [summary.said, summary.reply, summary.error or "", *texts_of(body)]))
+def _shows(stored: Stored, shows: ShowsForgotten) -> bool:
+    summary, body, _ = stored
+    texts = texts_of(body) if body is not None else []
+    return any(map(shows, [summary.said, summary.reply, summary.error or "", *texts]))

@@ -6,12 +6,13 @@ the previous request and adds to it: only the addition is stored.
 
 import hashlib
 import json
+import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic_core import to_json
 
@@ -39,6 +40,27 @@ AS_BEFORE = "as_before"
 request. Its other parts are left out if they are those of the previous request."""
 
 
+_ID = re.compile(r'"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})')
+"""An id at the beginning of a JSON string."""
+
+
+class Stored(NamedTuple):
+    """A trace as it is stored."""
+
+    summary: Summary
+    body: bytes | None
+    """None once its content is forgotten."""
+    rows: frozenset[str] = frozenset()
+    """Ids of the rows whose text may stand in it."""
+
+    def without(self, forgotten: Set[str]) -> "Stored":
+        """Return it as it is, or emptied if it shows one of these rows."""
+        return self if self.rows.isdisjoint(forgotten) else self.emptied()
+
+    def emptied(self) -> "Stored":
+        return Stored(replace(self.summary, said="", reply="", error=None), None)
+
+
 @dataclass(frozen=True)
 class Serializer:
     """Serializes traces as the settings require."""
@@ -55,20 +77,24 @@ class Serializer:
         text = json.dumps(self.made_by, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def serialize(self, recorded: Recording, about: Summary) -> tuple[Summary, bytes]:
+    def serialize(self, recorded: Recording, about: Summary) -> Stored:
         """Return the summary row, which is `about` completed from the recording, and the body. Both omit
         content for anonymous users, or if the recording cannot be written as JSON."""
         root, lost = recorded.root, None
         if about.user is not None and self.content != "none":
             try:
-                return self._summary(recorded.open, root, about), self._body(root)
+                body, ids = self._body(root)
+                ids |= recorded.rows | ({about.message_id} if about.message_id else set())
+                return Stored(self._summary(recorded.open, root, about), body, ids)
             except (RecursionError, ValueError, TypeError, AttributeError, RuntimeError) as error:
                 lost = in_one_line(error)[:EXCERPT]
         root = self._without_content(root)
         root.data |= {"lost": lost} if lost else {}
-        return self._summary(recorded.open, root, replace(about, said="", reply="")), self._body(root)
+        body, _ = self._body(root)
+        return Stored(self._summary(recorded.open, root, replace(about, said="", reply="")), body)
 
-    def _body(self, root: Span) -> bytes:
+    def _body(self, root: Span) -> tuple[bytes, frozenset[str]]:
+        """Return the body, and the ids in it."""
         data = _json({"made_by": self.made_by_key, "root": _Tree().of(root)})
         text = data.decode("utf-8", "surrogatepass")
         suspects = self.redaction.suspects(text)
@@ -76,7 +102,7 @@ class Serializer:
             whole = json.loads(text)
             clean = map_texts(redacted(whole, suspects), _cut)
             data = data if clean == whole else _json(clean | {"redacted": True})
-        return zlib.compress(data, 1)
+        return zlib.compress(data, 1), frozenset(_ID.findall(text))
 
     def _without_content(self, span: Span) -> Span:
         """Return the span without anything that people or models wrote, such as an invented tool's name."""

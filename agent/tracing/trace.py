@@ -14,6 +14,8 @@ Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed", 
 was not the requested JSON. `running`: the turn has not ended. `killed`: its process died. `forgotten`:
 the trace showed what a person had forgotten since, and lost its content."""
 FORGOTTEN: Status = "forgotten"
+Content = Literal["kept", "hidden", "forgotten"]
+"""`hidden`: the trace shows what is forgotten for now, and is not shown. `forgotten`: its body is gone."""
 
 TURN = "turn"
 """The kind of a turn's trace; other traces are named after the background job they belong to."""
@@ -55,6 +57,7 @@ class Summary:
     usage: Usage = field(default_factory=Usage)
     message_id: str | None = None
     process: str = ""
+    content: Content = "kept"
 
     @property
     def short(self) -> str:

@@ -33,7 +33,7 @@ from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
-from memory.process.spans import note, span, traceback_of
+from memory.process.spans import note, note_rows, span, traceback_of
 from prompts import render
 from tools.context import TurnContext
 from tools.found import Entry, cut
@@ -297,7 +297,8 @@ def _function_tool(tool: Tool) -> FunctionTool:
                 late = f"{tool.name} did not end within {TOOL_SECONDS:g} s; go on without it"
                 result = ToolResult({"error": late}, ok=False)
                 note(traceback=traceback_of(error))
-            note(ok=result.ok, result=result.text, rows=[hit.id for hit in context.context.context.found])
+            note(ok=result.ok, result=result.text)
+            note_rows(hit.id for hit in context.context.context.found)
         context.context.called.append(ToolCall(tool.name, _arguments(written), result.ok, result.text))
         return result.text
 

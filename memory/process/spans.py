@@ -6,7 +6,7 @@ only reads a context variable and stores nothing. `agent/tracing` stores and sho
 
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -42,6 +42,8 @@ class Recording:
         self.open = True
         self.changes = 0
         """The number of times that a span has begun or ended."""
+        self.rows: set[str] = set()
+        """Ids of rows whose text stands in it, beside those that stand there by their ids."""
         self._began = time.perf_counter()
         self._ids = 0
 
@@ -50,7 +52,9 @@ class Recording:
 
     def snapshot(self) -> "Recording":
         """A copy that does not change while the recording continues."""
-        return Recording(self.id, _copied(self.root))
+        copy = Recording(self.id, _copied(self.root))
+        copy.rows = set(self.rows)
+        return copy
 
     def next_id(self) -> str:
         """A UUID derived from this recording's id and the number of ids derived before."""
@@ -132,6 +136,12 @@ def note(**data: Any) -> None:
     """Add data to the innermost span, if a recording is open."""
     if around := _open_here():
         around[1].data.update(data)
+
+
+def note_rows(ids: Iterable[str]) -> None:
+    """Note rows whose text comes into the current recording without their whole ids."""
+    if around := _open_here():
+        around[0].rows.update(ids)
 
 
 def new_id() -> str:

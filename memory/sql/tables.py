@@ -404,6 +404,14 @@ trace_bodies = Table(
     Column("body", LargeBinary, nullable=False, comment="the tree of spans: JSON, deflated"),
 )
 
+trace_rows = Table(
+    "trace_rows",
+    metadata,
+    Column("trace", _counter, primary_key=True, autoincrement=False, comment="traces.seq"),
+    Column("row_id", LargeBinary(16), primary_key=True, index=True, comment="a row whose text it shows"),
+    sqlite_with_rowid=False,
+)
+
 erasures = Table(
     "erasures",
     metadata,

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, true
 
 from agent.tracing.serialization import texts_of
 from agent.tracing.store.rows import BATCH, inside, is_withheld
+from agent.tracing.store.traces import delete_bodies
 from agent.tracing.trace import FORGOTTEN
 from memory.audience import GLOBAL
 from memory.erasure.forgotten_data import ForgottenData
@@ -117,7 +118,7 @@ async def _showing_it(
 async def _empty(database: Database, ids: Collection[str]) -> int:
     emptied = update(traces).where(traces.c.id.in_(ids))
     async with database.write() as connection:
-        await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
+        await delete_bodies(connection, ids)
         await connection.execute(emptied.values(said="", reply="", error=None, status=FORGOTTEN))
     return len(ids)
 
@@ -127,7 +128,7 @@ async def _delete(database: Database, condition: ColumnElement[bool]) -> int:
     while True:
         async with database.write() as connection:
             ids = list(await connection.scalars(select(traces.c.id).where(condition).limit(BATCH)))
-            await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
+            await delete_bodies(connection, ids)
             await connection.execute(delete(traces).where(traces.c.id.in_(ids)))
         gone += len(ids)
         if len(ids) < BATCH:

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, or_
 
 from agent.tracing.filters import TraceFilter
-from agent.tracing.trace import FORGOTTEN, Status, Summary
+from agent.tracing.trace import FORGOTTEN, Content, Status, Summary
 from agent.types import Usage
 from memory.process.identity import is_gone, this_process
 from memory.sql.tables import traces
@@ -19,7 +20,7 @@ LONGEST_TURN = timedelta(minutes=15)
 """An unfinished trace that was not written again for this long counts as killed."""
 
 
-_STORED = {one.name for one in fields(Summary)} - {"tools", "usage"}
+_STORED = {one.name for one in fields(Summary)} - {"tools", "usage", "content"}
 _COLUMNS = {name: name for name in _STORED} | {"user": "user_id", "conversation": "conversation_id"}
 """Fields of a Summary that are stored unchanged, and their columns."""
 
@@ -30,9 +31,9 @@ def to_row(summary: Summary, now: datetime) -> dict[str, Any]:
     return row | {f"{name}_tokens": number for name, number in asdict(summary.usage).items()}
 
 
-def to_summary(row: Any, now: datetime) -> Summary:
-    """Return the summary, as `killed` instead of `running` if its process is gone; without its content if
-    that is withheld."""
+def to_summary(row: Any, now: datetime, *, hidden: bool = False) -> Summary:
+    """Return the summary of a row with `has_body`, as `killed` instead of `running` if its process is gone;
+    without its content if that is `hidden` or withheld."""
     status: Status = row.status
     if status == "running" and (now - row.written_at > LONGEST_TURN or is_gone(row.process)):
         status = "killed"
@@ -41,7 +42,18 @@ def to_summary(row: Any, now: datetime) -> Summary:
     unchanged |= {"status": status}
     if row.status.startswith(FORGOTTEN):
         unchanged |= {"status": FORGOTTEN, "said": "", "reply": "", "error": None}
-    return Summary(**unchanged, tools=tuple(row.tools.split()), usage=usage)
+    if hidden:
+        unchanged |= {"said": "", "reply": "", "error": None}
+    content: Content = "forgotten" if not row.has_body else "hidden" if hidden else "kept"
+    return Summary(**unchanged, tools=tuple(row.tools.split()), usage=usage, content=content)
+
+
+def as_bytes(id: str) -> bytes | None:
+    """Return the id of a row as `trace_rows` holds it; None if it is no UUID."""
+    try:
+        return UUID(id).bytes
+    except ValueError:
+        return None
 
 
 def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:

@@ -3,35 +3,47 @@
 import json
 import re
 import zlib
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Insert, Table, func, select, true
+from sqlalchemy import Insert, Table, delete, exists, func, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
-from agent.tracing.serialization import MADE_BY_KEY, read_trace
-from agent.tracing.store.rows import BATCH, conditions, is_withheld, to_row, to_summary
+from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
+from agent.tracing.store.rows import BATCH, as_bytes, conditions, is_withheld, to_row, to_summary
 from agent.tracing.trace import CALL, FORGOTTEN, TURN, Summary, Trace, TraceWithJobs
 from memory.audience import user_key
 from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.message_rows import kept
-from memory.sql.tables import memory_owners, messages, trace_bodies, traces, users
+from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, traces, users
 
 LAST = "last"
 _MADE_BY = "made_by_"
 """Prefix of the ids of the bodies that hold `made_by`."""
 
 
+_HAS_BODY = exists().where(trace_bodies.c.trace_id == traces.c.id).correlate(traces).label("has_body")
+_SUMMARIES = select(traces, _HAS_BODY)
+
+Hidden = Callable[[Collection[str]], Awaitable[set[str]]]
+"""Returns which of these ids are of rows that are forgotten, as long as that can be undone."""
+
+
 class Traces:
-    def __init__(self, database: Database, people: Database | None = None) -> None:
-        """`people` is the database of people and messages, if it is another one."""
+    def __init__(
+        self, database: Database, people: Database | None = None, hidden: Hidden | None = None
+    ) -> None:
+        """`people` is the database of people and messages, if it is another one. Without `hidden` nothing
+        is."""
         self.database = database
         self._people = people
+        self._hidden = hidden
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
 
@@ -42,14 +54,15 @@ class Traces:
 
     async def write(
         self,
-        written: Sequence[tuple[Summary, bytes]],
+        written: Sequence[Stored],
         now: datetime,
         stored: Collection[str] = (),
         made_by: tuple[str, Mapping[str, Any]] | None = None,
     ) -> int:
         """Insert or update traces; durable on return. Returns how many were written. Skips traces of people
         who were erased meanwhile, and traces whose ids are in `stored` (written before) and that have been
-        deleted since. `made_by` is the key that these traces share, with its value."""
+        deleted since; writes no content of those that have been emptied since. `made_by` is the key that
+        these traces share, with its value."""
         async with self.database.write() as connection:
             if self._people is None:
                 kept = await _not_erased(connection, written)
@@ -57,22 +70,59 @@ class Traces:
                 async with self._people.read() as people:
                     kept = await _not_erased(people, written)
             if stored:
-                query = select(traces.c.id).where(traces.c.id.in_(stored), ~is_withheld())
-                gone = set(stored).difference(await connection.scalars(query))
-                kept = [(summary, body) for summary, body in kept if summary.id not in gone]
+                query = select(traces.c.id, _HAS_BODY).where(traces.c.id.in_(stored), ~is_withheld())
+                has_body = {row.id: row.has_body for row in await connection.execute(query)}
+                kept = [one for one in kept if one.summary.id in has_body or one.summary.id not in stored]
+                kept = [one if has_body.get(one.summary.id, True) else one.emptied() for one in kept]
             if not kept:
                 return 0
-            await connection.execute(
-                self._upsert(traces, "id"), [to_row(summary, now) for summary, _ in kept]
-            )
-            bodies = [{"trace_id": summary.id, "body": body} for summary, body in kept]
+            rows = [to_row(one.summary, now) for one in kept]
+            await connection.execute(self._upsert(traces, "id"), rows)
+            bodies = [{"trace_id": one.summary.id, "body": one.body} for one in kept if one.body is not None]
             if made_by is not None and made_by[0] not in self._made_by:
                 body = zlib.compress(json.dumps(made_by[1], ensure_ascii=False).encode())
                 bodies.append({"trace_id": _MADE_BY + made_by[0], "body": body})
-            await connection.execute(self._upsert(trace_bodies, "trace_id"), bodies)
+            if bodies:
+                await connection.execute(self._upsert(trace_bodies, "trace_id"), bodies)
+            await self._note_rows(connection, kept)
         if made_by is not None:
             self._made_by[made_by[0]] = made_by[1]
         return len(kept)
+
+    async def _note_rows(self, connection: AsyncConnection, kept: Sequence[Stored]) -> None:
+        shown = {one.summary.id: {as_bytes(id) for id in one.rows} - {None} for one in kept if one.rows}
+        if shown:
+            query = select(traces.c.id, traces.c.seq).where(traces.c.id.in_(shown))
+            found = (await connection.execute(query)).all()
+            rows = [{"trace": trace.seq, "row_id": id} for trace in found for id in shown[trace.id]]
+            await connection.execute(self.database.insert(trace_rows).on_conflict_do_nothing(), rows)
+
+    async def forget(self, ids: Collection[str]) -> int:
+        """Empty the traces that show one of these rows. Their times, tokens and outcomes stay. Returns how
+        many were emptied."""
+        emptied, rows = 0, sorted(filter(None, map(as_bytes, ids)))
+        for at in range(0, len(rows), BATCH):
+            part = rows[at : at + BATCH]
+            showing = select(trace_rows.c.trace).where(trace_rows.c.row_id.in_(part))
+            async with self.database.write() as connection:
+                found = select(traces.c.id).where(traces.c.seq.in_(showing))
+                empty = list(await connection.scalars(found))
+                await delete_bodies(connection, empty)
+                gone = update(traces).where(traces.c.id.in_(empty))
+                await connection.execute(gone.values(said="", reply="", error=None))
+            emptied += len(empty)
+        await self.database.empty_log()
+        return emptied
+
+    async def _summaries(self, rows: Sequence[Any], now: datetime) -> "list[Summary]":
+        """Return the summaries of these rows, without the content of those that show what is hidden."""
+        hidden: set[int] = set()
+        if rows and self._hidden is not None:
+            query = select(trace_rows).where(trace_rows.c.trace.in_([row.seq for row in rows]))
+            shown = [(row.trace, str(UUID(bytes=row.row_id))) for row in await self.database.rows(query)]
+            ids = await self._hidden({id for _, id in shown})
+            hidden = {trace for trace, id in shown if id in ids}
+        return [to_summary(row, now, hidden=row.seq in hidden) for row in rows]
 
     def _upsert(self, table: Table, key: str) -> Insert:
         new: Any = self.database.insert(table)
@@ -84,11 +134,13 @@ class Traces:
         self, wanted: TraceFilter, now: datetime, limit: int = 20, *, before: str | None = None
     ) -> list[Summary]:
         """Return traces newest first; with `before`, those older than the trace with this id."""
-        query = select(traces).where(*conditions(wanted)).order_by(traces.c.seq.desc()).limit(limit)
+        query = _SUMMARIES.where(*conditions(wanted)).order_by(traces.c.seq.desc()).limit(limit)
         if before is not None:
             below = select(traces.c.seq).where(traces.c.id == before).scalar_subquery()
             query = query.where(traces.c.seq < below)
-        found = [to_summary(row, now) for row in await self.database.rows(query)]
+        found = await self._summaries(await self.database.rows(query), now)
+        if wanted.text:
+            found = [one for one in found if one.content == "kept"]
         return [one for one in found if not (wanted.failed and one.status == "running")]
 
     async def each(self, wanted: TraceFilter, now: datetime) -> AsyncIterator[Summary]:
@@ -107,7 +159,7 @@ class Traces:
         """Return the trace with this id or beginning of an id; `last` is the newest turn. Raises NotFound,
         and BadInput if several ids match."""
         given = id.strip().lower().removeprefix("trace_")
-        query = select(traces).order_by(traces.c.seq.desc()).limit(2)
+        query = _SUMMARIES.order_by(traces.c.seq.desc()).limit(2)
         if given == LAST:
             query = query.where(traces.c.kind == TURN)
         elif re.fullmatch(r"[0-9a-f]{4,32}", given):
@@ -119,14 +171,16 @@ class Traces:
             raise NotFound("there is no trace yet" if given == LAST else f"there is no trace {id!r}")
         if len(rows) > 1 and given != LAST and len(given) < 32:
             raise BadInput(f"several traces begin with {id!r}; give more of the id")
-        return to_summary(rows[0], now)
+        return (await self._summaries(rows[:1], now))[0]
 
     async def get(self, id: str, now: datetime) -> Trace:
         """Return the whole trace. Raises NotFound and BadInput as `find` does."""
         summary = await self.find(id, now)
+        if FORGOTTEN in (summary.status, summary.content) or summary.content == "hidden":
+            for_now = " for now" if summary.content == "hidden" else ""
+            why = "it showed what a person had forgotten"
+            raise NotFound(f"the content of the trace {summary.short} is forgotten{for_now}: {why}")
         body = await self._body(summary.id)
-        if summary.status == FORGOTTEN:
-            raise NotFound(f"the trace {summary.short} is forgotten: it showed what a person had forgotten")
         if body is None:
             raise NotFound(f"the trace {summary.short} has just been deleted")
         return await self._read(summary, body)
@@ -138,12 +192,14 @@ class Traces:
     async def after(self, turn_id: str, now: datetime) -> Sequence[Trace]:
         """Return the background jobs that followed a turn, in order."""
         query = (
-            select(traces, trace_bodies.c.body)
+            _SUMMARIES.add_columns(trace_bodies.c.body)
             .join(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
             .where(traces.c.turn_id == turn_id, ~is_withheld())
             .order_by(traces.c.seq)
         )
-        return [await self._read(to_summary(row, now), row.body) for row in await self.database.rows(query)]
+        rows = await self.database.rows(query)
+        pairs = zip(await self._summaries(rows, now), rows, strict=True)
+        return [await self._read(one, row.body) for one, row in pairs if one.content == "kept"]
 
     async def _read(self, summary: Summary, body: bytes) -> Trace:
         """Decode a trace. Raises BadInput if its body cannot be read."""
@@ -158,18 +214,24 @@ class Traces:
         return rows[0].body if rows else None
 
 
-async def _not_erased(
-    connection: AsyncConnection, written: Sequence[tuple[Summary, bytes]]
-) -> list[tuple[Summary, bytes]]:
+async def delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """Delete the bodies of these traces, and the notes of what they showed."""
+    await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
+    numbers = select(traces.c.seq).where(traces.c.id.in_(ids))
+    await connection.execute(delete(trace_rows).where(trace_rows.c.trace.in_(numbers)))
+
+
+async def _not_erased(connection: AsyncConnection, written: Sequence[Stored]) -> list[Stored]:
     """Return the traces without turns whose message was deleted or forgotten, and without background jobs
     and calls whose person was erased. A person who only ever called tools is known by their memories."""
-    rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one, _ in written]
+    about = [one.summary for one in written]
+    rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one in about]
     here: set[str | None] = {None}
     for table, condition in ((messages, kept()), (users, true())):
         if ids := {id for needed, id in rests_on if needed is table and id}:
             there = select(table.c.id).where(table.c.id.in_(ids), condition)
             here |= set(await connection.scalars(there))
-    if keys := {user_key(one.user): one.user for one, _ in written if one.kind == CALL and one.user}:
+    if keys := {user_key(one.user): one.user for one in about if one.kind == CALL and one.user}:
         owners = select(memory_owners.c.owner).where(memory_owners.c.owner.in_(keys)).distinct()
         here |= {keys[owner] for owner in await connection.scalars(owners)}
-    return [pair for pair, (_, id) in zip(written, rests_on, strict=True) if id in here]
+    return [one for one, (_, id) in zip(written, rests_on, strict=True) if id in here]

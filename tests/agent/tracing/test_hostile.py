@@ -50,7 +50,7 @@ def hostile(said: str = EVIL) -> Trace:
     recorded.open = False
     texts = dict.fromkeys(("user", "conversation", "model", "said", "reply"), said)
     about = Summary(id=recorded.id, kind="turn", started_at=NOW, place="place:%3Cb%3E%1B", **texts)
-    trace = read_trace(*Serializer("full", Redaction(), {}, "cli", said).serialize(recorded, about))
+    trace = read_trace(*Serializer("full", Redaction(), {}, "cli", said).serialize(recorded, about)[:2])
     return replace(trace, made_by={"versions": {"hachi": said}, "prompts": {said: said}})
 
 

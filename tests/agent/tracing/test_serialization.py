@@ -22,7 +22,7 @@ def written(root: Span, content: Any = "redacted", **about: Any) -> tuple[Summar
     recorded = Recording(ABOUT.id, root)
     recorded.open, root.took = False, 1.0
     serializer = Serializer(content, Redaction(), {"tools": {"remember": {}}}, "python", "host:1")
-    return serializer.serialize(recorded, replace(ABOUT, **about))
+    return serializer.serialize(recorded, replace(ABOUT, **about))[:2]
 
 
 def read(root: Span, **about: Any) -> Trace:

@@ -11,7 +11,7 @@ import pytest
 from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
-from agent.tracing.serialization import Serializer
+from agent.tracing.serialization import Serializer, Stored
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
@@ -54,7 +54,7 @@ def id_of(number: int) -> str:
     return f"trace_{number:032x}"
 
 
-def made(number: int, *, ended: bool = True, root: Span | None = None, **about: Any) -> tuple[Summary, bytes]:
+def made(number: int, *, ended: bool = True, root: Span | None = None, **about: Any) -> Stored:
     usual: dict[str, Any] = {"kind": "turn", "started_at": NOW, "user": "ana", "said": f"said {number}"}
     recorded = Recording(id_of(number), root or Span("turn"))
     recorded.open = not ended
@@ -73,10 +73,10 @@ async def ids(traces: Traces, **wanted: Any) -> list[int]:
 
 async def test_a_trace_is_read_as_it_was_written(traces):
     root = Span("turn", data={"incoming": {"text": "half \ud83d, 茶"}}, spans=[Span("scene", at=0.25)])
-    summary, body = made(1, root=root)
-    await traces.write([(summary, body)], NOW, made_by=(SERIALIZER.made_by_key, SERIALIZER.made_by))
+    stored = made(1, root=root)
+    await traces.write([stored], NOW, made_by=(SERIALIZER.made_by_key, SERIALIZER.made_by))
     trace = await Traces(traces.database).get(id_of(1), NOW)
-    assert trace.summary == summary
+    assert trace.summary == stored.summary
     assert trace.root == root
     assert trace.made_by == SERIALIZER.made_by
 
@@ -192,3 +192,53 @@ async def test_pruning_deletes_what_began_before_in_batches(traces):
     assert await ids(traces) == [1]
     with pytest.raises(NotFound):
         await traces.get(id_of(2), NOW)
+
+
+ROW, OTHER, THIRD = (f"00000000-0000-4000-8000-{number:012x}" for number in range(3))
+
+
+def showing(number: int, *ids: str, **more: Any) -> Stored:
+    """A trace whose search found these rows."""
+    search = Span("search", data={"found": [(id, 0.5) for id in ids]})
+    return made(number, root=Span("turn", data={"reply": {"message": "hi"}}, spans=[search]), **more)
+
+
+async def test_what_shows_a_hidden_row_is_in_no_read_and_shown_again(database):
+    hidden: set[str] = set()
+
+    async def hidden_among(ids):
+        return hidden.intersection(ids)
+
+    traces = Traces(database, hidden=hidden_among)
+    await traces.write([showing(1, ROW, OTHER), showing(2, OTHER), showing(3, ROW, turn_id=id_of(2))], NOW)
+    hidden.add(ROW)
+
+    listed = {one.id: one for one in await traces.list(EVERY, NOW)}
+    assert [listed[id_of(n)].content for n in (1, 2, 3)] == ["hidden", "kept", "hidden"]
+    assert (listed[id_of(1)].said, listed[id_of(1)].status) == ("", "ok")
+    assert [one.id for one in await traces.list(TraceFilter(text="said"), NOW)] == [id_of(2)]
+    assert (await traces.get_with_jobs(id_of(2), NOW)).jobs == []
+    with pytest.raises(NotFound, match="is forgotten for now"):
+        await traces.get(id_of(1), NOW)
+
+    hidden.clear()
+    assert (await traces.get(id_of(1), NOW)).summary.said == "said 1"
+
+
+async def test_what_shows_a_row_that_is_gone_loses_its_content_alone(traces):
+    await traces.write([showing(1, ROW, OTHER), showing(2, OTHER), showing(3, ROW, user=None)], NOW)
+    assert await traces.forget([ROW, THIRD, "no id"]) == 1
+    listed = {one.id: one for one in await traces.list(EVERY, NOW)}
+    assert [listed[id_of(n)].content for n in (1, 2, 3)] == ["forgotten", "kept", "kept"]
+    assert (listed[id_of(1)].said, listed[id_of(1)].status) == ("", "ok")
+    with pytest.raises(NotFound, match="is forgotten: it showed"):
+        await traces.get(id_of(1), NOW)
+    assert await traces.forget([ROW]) == 0
+
+
+async def test_a_running_trace_that_was_emptied_ends_without_content(traces):
+    await traces.write([showing(1, ROW, ended=False)], NOW)
+    await traces.forget([ROW])
+    await traces.write([showing(1, ROW)], NOW, stored={id_of(1)})
+    [ended] = await traces.list(EVERY, NOW)
+    assert (ended.status, ended.content, ended.said) == ("ok", "forgotten", "")

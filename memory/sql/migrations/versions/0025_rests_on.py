@@ -17,6 +17,25 @@ def _columns(table: str, *names: str, **typed: Any) -> Any:
     return sa.table(table, *map(sa.column, names), *(sa.column(name, of) for name, of in typed.items()))
 
 
+def _begin_trace_rows() -> None:
+    """What earlier traces show is not known by ids, so that their content goes. Times and tokens stay."""
+    op.create_table(
+        "trace_rows",
+        sa.Column(
+            "trace",
+            sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+            autoincrement=False,
+            comment="traces.seq",
+        ),
+        sa.Column("row_id", sa.LargeBinary(16), comment="a row whose text it shows"),
+        sa.PrimaryKeyConstraint("trace", "row_id", name="pk_trace_rows"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_trace_rows_row_id", "trace_rows", ["row_id"])
+    op.execute("DELETE FROM trace_bodies")
+    op.execute("UPDATE traces SET said = '', reply = '', error = NULL")
+
+
 def upgrade() -> None:
     op.create_table(
         "rests_on",
@@ -37,6 +56,7 @@ def upgrade() -> None:
     emptied = {"summary": "", "withheld": 1}
     op.execute(sa.update(summaries).where(summaries.c.unsourced == 1).values(emptied))
     op.drop_column("active_conversations", "unsourced")
+    _begin_trace_rows()
     for name in ("outdated_at", "sources", "ended"):
         op.drop_column("messages", name)
     op.drop_table("memory_sources")

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from agent.tracing.redact import Redaction
-from agent.tracing.serialization import Serializer
+from agent.tracing.serialization import Serializer, Stored
 from agent.tracing.trace import Summary, span_from, span_json
 from memory.process.spans import Recording
 
@@ -59,9 +59,9 @@ class Written:
         )
         recorded = Recording(known.id, root)
         recorded.open = False
-        summary, _ = Serializer("full", Redaction(), {}, "test", "").serialize(recorded, known)
-        summary = replace(summary, **about)
+        stored = Serializer("full", Redaction(), {}, "test", "").serialize(recorded, known)
+        summary = replace(stored.summary, **about)
         body = json.dumps({"made_by": "tests", "root": span_json(root)}, ensure_ascii=False)
         packed = zlib.compress(body.encode("utf-8", "surrogatepass"), 1)
-        await self.pet.traces.write([(summary, packed)], began, made_by=("tests", {}))
+        await self.pet.traces.write([Stored(summary, packed)], began, made_by=("tests", {}))
         return summary
