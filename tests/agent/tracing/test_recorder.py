@@ -10,6 +10,7 @@ from contextlib import closing
 from datetime import timedelta
 from typing import Any
 from unittest.mock import AsyncMock
+from uuid import UUID
 
 import pytest
 from scripted_server import Call, Fail, Hang, Raw, Say, answer
@@ -19,6 +20,7 @@ from agent.errors import BadInput, ModelError
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
 from agent.types import TurnRequest
+from memory.audience import PRIVATE
 from memory.errors import StoreUnavailable
 from memory.process.breaker import FIRST_PAUSE
 from memory.process.spans import note, span
@@ -380,3 +382,37 @@ async def test_a_turn_that_goes_on_keeps_nobody_from_closing(open_pet, monkeypat
         await asyncio.sleep(2 * recorder.PAUSE)
         closed, _ = await asyncio.wait([asyncio.create_task(rec.close())], timeout=3)
     assert closed
+
+
+async def test_a_forgetting_finds_a_trace_by_each_row_that_the_turn_was_shown(pet_at, first_way, server, rows):
+    pet = await pet_at(first_way, look_back="off")
+    server.script(answer("Nice."))
+    before = await pet.respond("we met at the harbour", user="ana")
+    fact = await pet.remember("Ana loves her boat", user="ana", subjects=["ana"])
+    task = Call("update_task", {"id": None, "description": "paint the boat", "status": "open"})
+    server.script(task, answer("Noted."))
+    await pet.respond("remind me", user="ana")
+    server.script(Call("search_memories", {"query": "boat"}), Call("get_recent_memories", {}), answer("Yes."))
+    shown = await pet.respond("which boat?", user="ana", conversation="other")
+    [open_task] = await pet.services.tasks.list("ana", PRIVATE)
+    await pet.settle()
+
+    found = {str(UUID(bytes=row["row_id"])) for row in rows("SELECT row_id FROM trace_rows")}
+    assert found >= {fact.id, open_task.id, before.message_id, shown.message_id}
+    [seq] = [row["seq"] for row in rows("SELECT seq FROM traces WHERE id = ?", shown.trace_id)]
+    of_it = rows("SELECT row_id FROM trace_rows WHERE trace = ?", seq)
+    assert {fact.id, open_task.id} <= {str(UUID(bytes=row["row_id"])) for row in of_it}
+
+
+async def test_a_row_that_is_forgotten_while_a_turn_runs_takes_its_content(pet_at, first_way, server, last):
+    pet = await pet_at(first_way)
+    fact = await pet.remember("Ana loves her boat", user="ana", subjects=["ana"])
+    server.script(Call("search_memories", {"query": "boat"}), Hang())
+    turn = asyncio.create_task(pet.respond("which boat?", user="ana"))
+    await until(lambda: len(server.asked) == 2, 5)
+    await pet.components.recorder.forget_rows([fact.id])
+    turn.cancel()
+    await asyncio.wait([turn])
+    await pet.settle()
+    [summary] = await pet.traces.list(TraceFilter(), pet.clock())
+    assert (summary.status, summary.content, summary.said, summary.calls) == ("error", "forgotten", "", 2)
