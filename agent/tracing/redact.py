@@ -17,23 +17,23 @@ SHORTEST_SECRET = 8
 """In characters. Shorter values occur in too many words to be redacted everywhere."""
 
 SECRETS = {
-    "sk-": r"[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and providers with similar keys
-    **{f"{kind}k_live_": r"[A-Za-z0-9]{16,}" for kind in "srp"},
-    "hachi_": r"[A-Za-z0-9_-]{16,}",
-    "hachi-": r"[A-Za-z0-9_-]{32,}",  # a key of `memory.sql.keys`
-    **{f"gh{kind}_": r"[A-Za-z0-9]{16,}" for kind in "opusr"},
-    "github_pat_": r"[A-Za-z0-9_]{16,}",
-    "glpat-": r"[A-Za-z0-9_-]{16,}",
-    "xox": r"[abeoprs]-[A-Za-z0-9-]{10,}",
-    "xapp-": r"[A-Za-z0-9-]{10,}",
-    "AKIA": r"[A-Z0-9]{16}(?![A-Za-z0-9])",
-    "AIza": r"[A-Za-z0-9_-]{30,}",
-    "eyJ": r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
-    **{f"{letter}earer ": r" *[A-Za-z0-9._~+/=-]{16,}" for letter in "Bb"},
-    "-----BEGIN ": r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)",
-    "://": r"[^\s/:@]*:[^\s/@]+@",  # name and password in a URL
+    "sk-": ("sk-", r"[A-Za-z0-9_-]{16,}"),  # OpenAI, Anthropic and providers with similar keys
+    "k_live_": ("[srp]k_live_", r"[A-Za-z0-9]{16,}"),
+    "hachi_": ("hachi_", r"[A-Za-z0-9_-]{16,}"),
+    "hachi-": ("hachi-", r"[A-Za-z0-9_-]{32,}"),  # a key of `memory.sql.keys`
+    "gh": ("gh[opusr]_", r"[A-Za-z0-9]{16,}"),
+    "github_pat_": ("github_pat_", r"[A-Za-z0-9_]{16,}"),
+    "glpat-": ("glpat-", r"[A-Za-z0-9_-]{16,}"),
+    "xox": ("xox", r"[abeoprs]-[A-Za-z0-9-]{10,}"),
+    "xapp-": ("xapp-", r"[A-Za-z0-9-]{10,}"),
+    "AKIA": ("AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    "AIza": ("AIza", r"[A-Za-z0-9_-]{30,}"),
+    "eyJ": ("eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    "earer ": ("[Bb]earer ", r" *[A-Za-z0-9._~+/=-]{16,}"),
+    "-----BEGIN ": ("-----BEGIN ", r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)"),
+    "//": ("://", r"[^\s/:@]*:[^\s/@]+@"),  # name and password in a URL
 }
-"""The prefix of each kind of secret, and a pattern for the rest. Searching for a prefix is cheap."""
+"""A part of each kind of secret, and patterns of its beginning and the rest. Searching for the part is cheap."""
 
 
 class Redaction:
@@ -44,12 +44,12 @@ class Redaction:
         literally. Raises re.error for an invalid pattern."""
         self._known = [(spelling, re.compile(re.escape(spelling))) for spelling in _spellings(values)]
         if secrets:
-            self._known += [(prefix, _pattern(prefix, rest)) for prefix, rest in SECRETS.items()]
+            self._known += [(part, _pattern(*patterns)) for part, patterns in SECRETS.items()]
         self._more = [re.compile(pattern) for pattern in patterns]
 
     def suspects(self, text: str) -> list[re.Pattern[str]]:
         """Return the patterns that may match somewhere in a text, or in its JSON form."""
-        found = [pattern for prefix, pattern in self._known if prefix in text and pattern.search(text)]
+        found = [pattern for part, pattern in self._known if part in text and pattern.search(text)]
         return [*found, *self._more]
 
     def text(self, text: str) -> str:
@@ -94,11 +94,10 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _pattern(prefix: str, rest: str) -> re.Pattern[str]:
-    """Starts with the prefix, which is quick to search for. A secret does not begin inside a word; but in
-    JSON, and in JSON inside JSON, a line that begins with one has an escape such as ``\\n`` before it."""
-    begin = re.escape(prefix)
-    if not prefix[0].isalpha() or prefix[-1] == " ":
+def _pattern(begin: str, rest: str) -> re.Pattern[str]:
+    """A secret does not begin inside a word; but in JSON, and in JSON inside JSON, a line that begins with
+    one has an escape such as ``\\n`` before it."""
+    if begin[0] in ":-" or begin[-1] == " ":
         return re.compile(begin + rest)
     escaped = rf"(?<=\\[bfnrt]{begin})|(?<=\\u[0-9a-f]{{4}}{begin})"
     return re.compile(rf"{begin}(?:(?<![A-Za-z0-9_-]{begin})|{escaped}){rest}")

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, or_
 
@@ -16,6 +15,7 @@ from memory.sql.tables import traces
 
 BATCH = 500
 """Rows to read at a time, or to delete in one transaction."""
+ID_BYTES = 16
 LONGEST_TURN = timedelta(minutes=15)
 """An unfinished trace that was not written again for this long counts as killed."""
 
@@ -51,9 +51,10 @@ def to_summary(row: Any, now: datetime, *, hidden: bool = False) -> Summary:
 def as_bytes(id: str) -> bytes | None:
     """Return the id of a row as `trace_rows` holds it; None if it is no UUID."""
     try:
-        return UUID(id).bytes
+        found = bytes.fromhex(id.replace("-", ""))
     except ValueError:
         return None
+    return found if len(found) == ID_BYTES else None
 
 
 def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:

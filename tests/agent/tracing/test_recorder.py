@@ -384,7 +384,9 @@ async def test_a_turn_that_goes_on_keeps_nobody_from_closing(open_pet, monkeypat
     assert closed
 
 
-async def test_a_forgetting_finds_a_trace_by_each_row_that_the_turn_was_shown(pet_at, first_way, server, rows):
+async def test_a_forgetting_finds_a_trace_by_each_row_that_the_turn_was_shown(
+    pet_at, first_way, server, rows
+):
     pet = await pet_at(first_way, look_back="off")
     server.script(answer("Nice."))
     before = await pet.respond("we met at the harbour", user="ana")

@@ -1,6 +1,7 @@
 """What is taken out of traces, and what is not."""
 
 import json
+import re
 import time
 import zlib
 from pathlib import Path
@@ -40,7 +41,9 @@ def test_the_settings_name_patterns_line_by_line_and_may_keep_known_secrets():
 
 
 def test_every_kind_of_secret_has_an_example():
-    assert [json.loads(line)["begins"] for line in EXAMPLES] == list(SECRETS)
+    begins = [json.loads(line)["begins"] for line in EXAMPLES]
+    kinds = [next(part for part, (begin, _) in SECRETS.items() if re.match(begin, one)) for one in begins]
+    assert list(dict.fromkeys(kinds)) == list(SECRETS)
 
 
 def test_a_key_whose_end_is_missing_goes_to_the_end():
