@@ -33,7 +33,7 @@ SECRETS = {
     "-----BEGIN ": ("-----BEGIN ", r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)"),
     "//": ("://", r"[^\s/:@]*:[^\s/@]+@"),  # name and password in a URL
 }
-"""A part of each kind of secret, and patterns of its beginning and the rest. Searching for the part is cheap."""
+"""A part of each kind of secret, which is cheap to search for, and patterns of its beginning and rest."""
 
 
 class Redaction:

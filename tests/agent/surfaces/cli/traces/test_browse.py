@@ -27,9 +27,10 @@ from memory.sql.engine import Database
 @pytest.fixture(scope="module")
 def told(shared):
     """Two people, one of them in a place; memories are stored and looked up."""
-    shared("chat", "-m", "my sister Lucie is allergic to nuts", "--user", "ana")
-    shared("chat", "-m", "what is Lucie allergic to?", "--user", "ana")
-    shared("chat", "-m", "I broke my shoulder", "--user", "ben", "--place", "acme/general")
+    at_once = {"HACHI_LOOK_BACK_MINUTES": "0"}
+    shared("chat", "-m", "my sister Lucie is allergic to nuts", "--user", "ana", **at_once)
+    shared("chat", "-m", "what is Lucie allergic to?", "--user", "ana", **at_once)
+    shared("chat", "-m", "I broke my shoulder", "--user", "ben", "--place", "acme/general", **at_once)
     return shared
 
 
