@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any
 
 from agents import (
@@ -26,11 +27,19 @@ from agent.errors import ModelError
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.settings import Settings
-from agent.turn.client.tool_names import shown_names
-from agent.turn.client.wishes import FormStream, StopText, model_settings, refused_wish, shaped, until_stop
+from agent.turn.client.wishes import (
+    FormStream,
+    StopText,
+    model_settings,
+    refused_wish,
+    shaped,
+    shown_names,
+    until_stop,
+)
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
+from agent.turn.streaming import OnText, ShownText
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
 from memory.process.spans import note, note_rows, span, traceback_of
@@ -43,8 +52,6 @@ TOOL_SECONDS = 30.0
 """A tool that runs longer is cancelled, and the model gets an error."""
 MOST_QUOTED, LONGEST_QUOTE = 3, 300
 """What a reply quotes of what was found, if the model gave no answer; the second in characters."""
-
-OnText = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +68,13 @@ class AgentResult:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _Run:
     """The SDK's run context: the context for tools, and the tool calls so far."""
 
-    context: TurnContext
-    called: list[ToolCall]
+    turn: TurnContext
+    offered: Sequence[str]
+    """The names of all tools, as the model is shown them."""
+    called: list[ToolCall] = field(default_factory=list)
     client_calls: list[Called] = field(default_factory=list)
 
 
@@ -88,19 +97,20 @@ async def run_agent(
     client = client or ClientTurn()
     called = [item["name"] for item in said if item.get("type") == "function_call"]
     names = shown_names([*(tool.name for tool in client.tools), *called], {tool.name for tool in tools})
-    run, here = ModelRun(chosen, settings.max_turns, client.form), _Turn(turn, [])
     agent = _agent(chosen, settings, system["content"], tools, client, names)
+    model = ModelRun(chosen, settings.max_turns, client.form)
+    run = _Run(turn, [tool.name for tool in agent.tools])
     config = copy(_CONFIG)
-    config.model = run
+    config.model = model
     arguments: dict[str, Any] = {
         "input": [item | {"name": names[item["name"]]} if "name" in item else item for item in said],
-        "context": here,
+        "context": run,
         "max_turns": settings.max_turns,
         "run_config": config,
         "error_handlers": RunErrorHandlers(model_refusal=_refused),
     }
     try:
-        answer = await _answer(agent, arguments, on_text, client, run)
+        answer = await _answer(agent, arguments, on_text, client, model)
     except Exception as error:
         if fault := refused_wish(error, client.sampling) or model_error(error, settings):
             raise fault from error
@@ -108,11 +118,11 @@ async def run_agent(
     most = client.sampling.max_tokens
     return AgentResult(
         answer=answer,
-        tools=tuple(here.called),
-        calls=run.calls,
-        usage=run.usage,
-        client_calls=tuple(here.client_calls),
-        cut=most is not None and run.last_output >= most,
+        tools=tuple(run.called),
+        calls=model.calls,
+        usage=model.usage,
+        client_calls=tuple(run.client_calls),
+        cut=most is not None and model.last_output >= most,
     )
 
 
@@ -123,59 +133,57 @@ def _agent(
     tools: Sequence[Tool],
     client: ClientTurn,
     names: Mapping[str, str],
-) -> "Agent[_Turn]":
+) -> "Agent[_Run]":
     """Return the agent with our tools and the client's, which it is shown by these `names`."""
-    own = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
+    ours = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
     theirs = [_clients_tool(tool, names[tool.name]) for tool in client.tools]
-    choice = client.tool_choice
-    wishes = model_settings(
-        replace(client, tool_choice=names.get(choice, choice) if choice else None), settings
-    )
-    return Agent[_Turn](
+    choice = client.tool_choice and names.get(client.tool_choice, client.tool_choice)
+    wishes = model_settings(replace(client, tool_choice=choice), settings)
+    return Agent[_Run](
         name="Hachi",
         instructions=system,
-        tools=[*map(_function_tool, own), *theirs],
+        tools=[*map(_our_tool, ours), *theirs],
         tool_use_behavior={"stop_at_tool_names": [tool.name for tool in theirs]},
         model_settings=chosen.settings.resolve(wishes),
     )
 
 
 async def _answer(
-    agent: "Agent[_Turn]",
+    agent: "Agent[_Run]",
     arguments: dict[str, Any],
     on_text: OnText | None,
     client: ClientTurn,
-    run: ModelRun,
+    model: ModelRun,
 ) -> Answer:
     """Run the loop to its answer. A model that misses the form that a client wants is told so, and asked once
     more, unless a part of its answer was shown already."""
     stops = client.sampling.stop
-    show = StopText(stops, on_text) if on_text else None
-    shown = _Shown(show, run) if show else None
+    until = StopText(stops, on_text) if on_text else None
+    extract = partial(FormStream, model.enforced) if client.form else MessageStream
+    shown = ShownText(until, extract, one_object=client.form is not None) if until else None
     result = await _result(agent, arguments, shown)
     try:
-        answer = await _read(str(result.final_output or ""), arguments["context"], client.form)
+        answer = await _read(result, arguments["context"], client.form)
     except ModelError as error:
-        left = arguments["max_turns"] - run.calls
-        if not left or (shown and shown.stream.shown):
+        left = arguments["max_turns"] - model.calls
+        if not left or (shown and shown.text):
             raise
         told = {"role": "user", "content": render("form_again", fault=str(error))}
         again = arguments | {"input": [*result.to_input_list(), told], "max_turns": left}
         result = await _result(agent, again, shown)
-        answer = await _read(str(result.final_output or ""), arguments["context"], client.form)
-    if show and shown:
+        answer = await _read(result, arguments["context"], client.form)
+    if until and shown:
         shown.end(answer.message)
-        show.end()
+        until.end()
     return replace(answer, message=until_stop(answer.message, stops))
 
 
-async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
-    """Return the error for a call of a tool that does not exist; it lists the existing tools."""
-    known = ", ".join(tool.name for tool in TOOLS)
-    result = ToolResult(
-        {"error": f"no tool {wrong.tool_name!r}; there are {known}", "try_again": True}, ok=False
-    )
-    wrong.run_context.context.called.append(ToolCall(wrong.tool_name, {}, result.ok, result.text))
+async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Run]) -> str:
+    """Return the error for a call of a tool that does not exist; it lists those that do."""
+    run = wrong.run_context.context
+    error = f"no tool {wrong.tool_name!r}; there are {', '.join(run.offered)}"
+    result = ToolResult({"error": error, "try_again": True}, ok=False)
+    run.called.append(ToolCall(wrong.tool_name, {}, result.ok, result.text))
     with span("tool", wrong.tool_name, call_id=wrong.call_id, ok=False, result=result.text):
         pass
     return result.text
@@ -196,44 +204,7 @@ async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
     return failed.error.refusal if isinstance(failed.error, ModelRefusalError) else str(failed.error)
 
 
-class _Shown:
-    """Shows the text of the answer as the model writes it, and at the end what was held back as uncertain.
-
-    Only the text of the last model call is the answer, and only its end shows that a call was the last. So
-    text that an earlier call wrote beside its tool calls is shown too, on lines of its own.
-    """
-
-    def __init__(self, on_text: OnText, run: ModelRun) -> None:
-        self._on_text, self._run = on_text, run
-        self._new_line = ""
-        self.stream = self._new_stream()
-
-    def _new_stream(self) -> MessageStream | FormStream:
-        return FormStream(self._run.enforced) if self._run.form else MessageStream()
-
-    def feed(self, written: str) -> None:
-        self._show(self.stream.feed(written))
-
-    def call_tools(self) -> None:
-        """Begin with the text of the next model call."""
-        if self._run.form and self.stream.shown:
-            raise ModelError("the model called a tool after its answer in the form of response_format")
-        self._new_line = "\n" if self.stream.shown else self._new_line
-        self.stream = self._new_stream()
-
-    def end(self, message: str) -> None:
-        """Show what is left of the answer; all of it, below, if what was shown is not the answer."""
-        if not message.startswith(self.stream.shown):
-            self.stream, self._new_line = self._new_stream(), "\n"
-        self._show(message[len(self.stream.shown) :])
-
-    def _show(self, text: str) -> None:
-        if text:
-            self._on_text(self._new_line + text)
-            self._new_line = ""
-
-
-async def _result(agent: "Agent[_Turn]", arguments: dict[str, Any], shown: _Shown | None) -> RunResultBase:
+async def _result(agent: "Agent[_Run]", arguments: dict[str, Any], shown: ShownText | None) -> RunResultBase:
     """Run the loop; streamed, if its text is to be shown."""
     if shown is None:
         return await Runner.run(agent, **arguments)
@@ -248,23 +219,24 @@ async def _result(agent: "Agent[_Turn]", arguments: dict[str, Any], shown: _Show
     return result
 
 
-async def _read(raw: str, turn: _Turn, form: AnswerForm | None) -> Answer:
-    if turn.client_calls:
+async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None) -> Answer:
+    if run.client_calls:
         return Answer("")
+    raw = str(result.final_output or "")
     with span("answer") as here:
         answer = await asyncio.to_thread(shaped, raw, form) if form else parse_answer(raw)
-        if answer.message == FALLBACK and (quoted := _quoted(turn)):
+        if answer.message == FALLBACK and (quoted := _quoted(run)):
             answer = replace(answer, message=quoted)
         if here:
             here.data |= {"answer": answer, "well_formed": form is not None or well_formed(raw) is not None}
     return answer
 
 
-def _quoted(turn: _Turn) -> str:
+def _quoted(run: _Run) -> str:
     """Return a reply that quotes what the tools found; empty if that is nothing. For a model that still calls
     tools on its last call."""
     found: list[tuple[str, str]] = []
-    for result in [json.loads(call.result) for call in turn.called if call.ok]:
+    for result in [json.loads(call.result) for call in run.called if call.ok]:
         for entry in (*result.get("memories", ()), *result.get("newest", ())):
             found += _quotes(entry)
         found += [(chunk["source"], chunk["text"]) for chunk in result.get("chunks", ())]
@@ -284,47 +256,37 @@ def _quotes(entry: Entry) -> Iterator[tuple[str, str]]:
             yield f"{at}, {author}", text
 
 
-def _function_tool(tool: Tool) -> FunctionTool:
+@lru_cache(maxsize=64)
+def _our_tool(tool: Tool) -> FunctionTool:
     """Convert a tool to the SDK's form. The SDK's own decorator would hide from the model what was wrong with
     its arguments."""
 
-    async def invoke(context: ToolContext[_Turn], written: str) -> str:
+    async def invoke(context: ToolContext[_Run], written: str) -> str:
+        run = context.context
         with span("tool", tool.name, call_id=context.tool_call_id, arguments=written):
             try:
                 async with asyncio.timeout(TOOL_SECONDS):
-                    result = await tool.call(context.context.context, written)
+                    result = await tool.call(run.turn, written)
             except TimeoutError as error:
                 late = f"{tool.name} did not end within {TOOL_SECONDS:g} s; go on without it"
                 result = ToolResult({"error": late}, ok=False)
                 note(traceback=traceback_of(error))
             note(ok=result.ok, result=result.text)
-            note_rows(hit.id for hit in context.context.context.found)
-        context.context.called.append(ToolCall(tool.name, _arguments(written), result.ok, result.text))
+            note_rows(hit.id for hit in run.turn.found)
+        run.called.append(ToolCall(tool.name, _arguments(written), result.ok, result.text))
         return result.text
 
-    return FunctionTool(
-        name=tool.name,
-        description=tool.description,
-        params_json_schema=tool.schema,
-        on_invoke_tool=invoke,
-        strict_json_schema=False,
-    )
+    return FunctionTool(tool.name, tool.description, tool.schema, invoke, strict_json_schema=False)
 
 
 def _clients_tool(tool: ClientTool, shown: str) -> FunctionTool:
     """Offer a tool that the client runs, by the `shown` name: a call is noted, and the run ends."""
 
-    async def invoke(context: ToolContext[_Turn], written: str) -> str:
+    async def invoke(context: ToolContext[_Run], written: str) -> str:
         context.context.client_calls.append(Called(context.tool_call_id, tool.name, written))
         return ""
 
-    return FunctionTool(
-        name=shown,
-        description=tool.description,
-        params_json_schema=tool.parameters,
-        on_invoke_tool=invoke,
-        strict_json_schema=False,
-    )
+    return FunctionTool(shown, tool.description, tool.parameters, invoke, strict_json_schema=False)
 
 
 def _arguments(written: str) -> dict[str, Any] | str:

@@ -27,8 +27,9 @@ from agent.turn.consolidation_due import ConsolidationDue
 from agent.turn.context import BuiltContext, ContextServices, build_context
 from agent.turn.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.jobs import STORE_MEMORIES, KeptForLater, Worker, store_memories_payload
-from agent.turn.loop import AgentResult, OnText, run_agent
+from agent.turn.loop import AgentResult, run_agent
 from agent.turn.prompt import build_messages_for_model
+from agent.turn.streaming import OnText
 from agent.types import ReceivedMessage, Reply, TurnRequest
 from memory.facts.derived.replies import ReplySources
 from memory.facts.writer import FactWriter
@@ -89,11 +90,10 @@ async def take_turn(
     cannot be reached.
     """
     began = deps.clock()
-    request = checked(request, deps.settings)
     if deps.settings.memory:
         request = await with_conversation(deps.transcript, request, began)
     with deps.recorder.turn(request, deps.model.name) as trace, request_of(request.user):
-        received = await receive(deps, request)
+        received = await receive(deps, checked(request, deps.settings))
         trace.heard(received.id)
         built = await build_context(deps.context, received)
         turn = Turn(began, received, built, _tool_context(deps, received, built, trace.id), trace.id)

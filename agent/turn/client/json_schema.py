@@ -1,6 +1,7 @@
 """JSON schemas from clients: nothing is fetched for them, and nothing in them can take long."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import count
@@ -15,38 +16,39 @@ from referencing.jsonschema import DRAFT202012
 
 from agent.errors import BadInput
 
-MOST_PARTS, DEEPEST = 2_000, 50
-"""Objects, lists and values of a schema, and how deep they may be in each other."""
+MOST_CHARACTERS = 40_000
+"""Of a schema as JSON."""
 MOST_REFERENCES = 1_000
 """References that are followed for one answer. A short schema may lead to any number of them."""
-_REFUSED = ("patternProperties", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$schema")
+_REFUSED = re.compile(r'"(patternProperties|unevaluatedProperties|unevaluatedItems|\$dynamicRef|\$schema)":')
 """What leads elsewhere, and what takes more than linear time, as the unevaluated do for each level."""
-_OF_NAMES = ("properties", "dependentSchemas", "$defs", "definitions")
-"""Keywords with a mapping of names."""
-_OF_DATA = ("const", "enum", "default", "examples")
+_TEXTS = re.compile(r'"(\$ref|pattern)": ("(?:[^"\\]|\\.)*")')
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
     """Raise BadInput for what is no schema, or cannot be checked. A large one takes up to half a second."""
-    _check_size(schema)
+    schema = _without_dialect(schema)
     try:
+        text = json.dumps(schema)
+        if len(text) > MOST_CHARACTERS:
+            raise RecursionError
         Draft202012Validator.check_schema(schema)
+    except RecursionError:
+        most = f"more than {MOST_CHARACTERS:,} characters, or too many levels"
+        raise BadInput(f"response_format: the schema has {most}; simplify it") from None
     except SchemaError as error:
         raise BadInput(f"response_format: {error.message[:200]}") from error
+    if refused := _REFUSED.search(text):
+        raise BadInput(f"response_format: {refused[1]} is not supported")
     resolver = Registry().with_resource("", DRAFT202012.create_resource(schema)).resolver()
-    for name, value in _keywords(_without_dialect(schema)):
-        if name in _REFUSED:
-            raise BadInput(f"response_format: {name} is not supported")
-        if name == "$ref" and isinstance(value, str):
-            try:
-                resolver.lookup(value)
-            except Unresolvable as error:
-                raise BadInput(f"response_format: $ref {value[:100]!r} is not in the schema") from error
-        elif name == "pattern" and isinstance(value, str):
-            try:
-                _expression(value)
-            except Exception as error:
-                raise BadInput(f"response_format: the pattern {value[:100]!r} is not supported") from error
+    for name, written in _TEXTS.findall(text):
+        value = json.loads(written)
+        try:
+            _expression(value) if name == "pattern" else resolver.lookup(value)
+        except Unresolvable as error:
+            raise BadInput(f"response_format: $ref {value[:100]!r} is not in the schema") from error
+        except Exception as error:
+            raise BadInput(f"response_format: the pattern {value[:100]!r} is not supported") from error
 
 
 def fault_in(value: object, schema: Mapping[str, Any]) -> str | None:
@@ -60,38 +62,9 @@ def fault_in(value: object, schema: Mapping[str, Any]) -> str | None:
     return error and str(error.message)[:300]
 
 
-def _check_size(schema: Mapping[str, Any]) -> None:
-    """Raise BadInput for a schema that would take too long to check."""
-    level: list[Any] = [schema]
-    parts = depth = 0
-    while level:
-        parts, depth = parts + len(level), depth + 1
-        if parts > MOST_PARTS or depth > DEEPEST:
-            most = f"{MOST_PARTS:,} parts or {DEEPEST} levels"
-            raise BadInput(f"response_format: the schema has more than {most}; simplify it")
-        inner = (part.values() if isinstance(part, dict) else part for part in level)
-        level = [one for some in inner if not isinstance(some, str | int | float | None) for one in some]
-
-
 def _without_dialect(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema without the name of its dialect, which would choose other keywords."""
     return {name: value for name, value in schema.items() if name != "$schema"}
-
-
-def _keywords(schema: object) -> Iterator[tuple[str, Any]]:
-    """Yield each keyword with a text, a mapping or a truth value, of the schema and those in it. What is
-    named in `properties` is no keyword."""
-    waiting = [(schema, False)]
-    while waiting:
-        here, names = waiting.pop()
-        if isinstance(here, dict):
-            for name, value in here.items():
-                if not names and isinstance(value, str | dict | bool):
-                    yield name, value
-                if names or name not in _OF_DATA:
-                    waiting.append((value, not names and name in _OF_NAMES))
-        elif isinstance(here, list):
-            waiting += [(one, False) for one in here]
 
 
 @lru_cache(maxsize=200)
@@ -113,8 +86,10 @@ def _unique(validator: Any, unique: bool, value: Any, _: Any) -> Iterator[Valida
         yield ValidationError("an item is there twice")
 
 
-def _reference(taken: Iterator[int], validator: Any, ref: str, *given: Any) -> Iterator[ValidationError]:
-    if next(taken) >= MOST_REFERENCES:
+def _reference(
+    followed: Iterator[int], validator: Any, ref: str, value: Any, part: Any
+) -> Iterator[ValidationError]:
+    if next(followed) >= MOST_REFERENCES:
         yield ValidationError(f"it needs more than {MOST_REFERENCES} references of the schema")
     else:
-        yield from Draft202012Validator.VALIDATORS["$ref"](validator, ref, *given)
+        yield from Draft202012Validator.VALIDATORS["$ref"](validator, ref, value, part)

@@ -1,18 +1,18 @@
 """Applies what a client of a chat API asks of the model: sampling, stop sequences, the form of the answer."""
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import openai
 from agents import ModelSettings
-from json_repair import repair_json
 from openai.types.shared import Reasoning
 from pydantic_core import from_json
 
 from agent.errors import BadInput, ModelError
+from agent.models.json_objects import objects_in
 from agent.models.providers import api_of, sees_images
 from agent.settings import Settings
 from agent.turn.client.json_schema import fault_in
@@ -20,6 +20,7 @@ from agent.turn.output.memories import drafts_in
 from agent.turn.output.parse import Answer
 from agent.types import MAX_MESSAGE, TurnRequest
 from agent.types.client import AnswerForm, Called, ClientTurn, Item, Returned, Said, Sampling
+from memory.records import Draft
 from memory.text import storable
 
 MOST_CHARACTERS = 400_000
@@ -115,33 +116,42 @@ def refused_wish(error: Exception, wish: Sampling) -> BadInput | None:
     return None
 
 
+def shown_names(theirs: Iterable[str], ours: Collection[str]) -> dict[str, str]:
+    """Return the name that the model is shown for each name of a client's tool: the same, or another one if
+    it is among `ours`. No two are the same, and a provider that takes the name takes the other one."""
+    names = list(dict.fromkeys(theirs))
+    shown = {name: name for name in names if name not in ours}
+    for name in names:
+        others = (f"client{number if number > 1 else ''}_{name}" for number in count(1))
+        used = {*names, *ours, *shown.values()}
+        shown.setdefault(name, next(other for other in others if other not in used))
+    return shown
+
+
 class StopText:
-    """Passes text on until one of the stop sequences."""
+    """Passes text on until one of the stop sequences. What may be the beginning of one waits."""
 
     def __init__(self, stops: tuple[str, ...], on_text: Callable[[str], None]) -> None:
-        self._stops = stops
-        self._on_text = on_text
-        self._held = ""
+        self._stops, self._on_text = stops, on_text
+        self._waits = max(map(len, stops), default=1) - 1
+        self._text = ""
         self._stopped = False
 
     def __call__(self, text: str) -> None:
-        if self._stopped:
-            return
-        text, self._held = self._held + text, ""
-        if (cut := until_stop(text, self._stops)) != text:
-            self._stopped, text = True, cut
-        else:
-            hold = max(
-                (n for stop in self._stops for n in range(len(stop)) if text.endswith(stop[:n])), default=0
-            )
-            text, self._held = text[: len(text) - hold], text[len(text) - hold :]
-        if text:
-            self._on_text(text)
+        self._text += "" if self._stopped else text
+        before = until_stop(self._text, self._stops)
+        self._stopped = self._stopped or before != self._text
+        self._pass_on(before, 0 if self._stopped else self._waits)
 
     def end(self) -> None:
-        """Pass on what was held back because a stop sequence might have begun."""
-        if self._held and not self._stopped:
-            self._on_text(self._held)
+        """Pass on what waits."""
+        self._pass_on(self._text, 0)
+
+    def _pass_on(self, text: str, waits: int) -> None:
+        ready = max(0, len(text) - waits)
+        self._text = text[ready:]
+        if ready:
+            self._on_text(text[:ready])
 
 
 def until_stop(text: str, stops: tuple[str, ...]) -> str:
@@ -171,14 +181,18 @@ class FormStream:
 def shaped(raw: str, form: AnswerForm) -> Answer:
     """Return the answer whose message is the JSON object that the client wants: as it was written, if there
     is nothing else. Raises ModelError if the model did not write one."""
-    value = _object_in(raw)
+    value = _object_in(raw) or {}
+    memories: tuple[Draft, ...] = ()
+    candidates = [value] if value else []
+    if value.keys() >= {"message", "memories"}:  # the usual answer around it
+        memories = drafts_in(value["memories"])
+        whole = "message" in (form.schema or {}).get("properties", ())
+        candidates = [inside] if (inside := _object_in(value["message"])) else []
+        candidates += [value] if whole else []
     fault: str | None = "it is no JSON object"
-    enveloped = value is not None and value.keys() >= {"message", "memories"}
-    wanted = value if not enveloped or "message" in (form.schema or {}).get("properties", ()) else None
-    inside = _object_in(value["message"]) if enveloped and value else None
-    for candidate in filter(None, (inside, wanted)):
-        if (fault := _fault(candidate, form)) is None:
-            memories = drafts_in(value["memories"]) if enveloped and value else ()
+    for candidate in candidates:
+        fault = fault_in(candidate, form.schema) if form.schema else None
+        if fault is None:
             alone = candidate is value and _read(raw) == value
             return Answer(raw.strip() if alone else json.dumps(candidate, ensure_ascii=False), memories)
     raise ModelError(f"the model's answer does not fit response_format: {fault}")
@@ -193,13 +207,6 @@ def _read(text: str) -> object:
 
 def _object_in(text: object) -> dict[str, Any] | None:
     """Return the JSON object in the text, mended where it is broken."""
-    value = text
-    if isinstance(text, str) and "{" in text:
-        inside = text[text.index("{") : text.rfind("}") + 1 or None]
-        with suppress(RecursionError):
-            value = _read(inside) or repair_json(inside, return_objects=True)
-    return value if isinstance(value, dict) else None
-
-
-def _fault(value: dict[str, Any], form: AnswerForm) -> str | None:
-    return fault_in(value, form.schema) if form.schema else None
+    if isinstance(text, str):
+        text = _read(text) or next((one.value for one in objects_in(text)), None)
+    return text if isinstance(text, dict) else None

@@ -21,6 +21,7 @@ from agent.turn import loop
 from agent.turn.model_run import ANSWER_SCHEMA
 from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import take_turn
+from agent.types.client import ClientTool, ClientTurn
 from agent.types import TurnRequest, Usage
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read
@@ -516,13 +517,15 @@ async def test_a_text_that_turns_out_otherwise_than_it_began_is_followed_by_the_
     assert "{" not in shown
 
 
-async def test_a_tool_whose_name_nothing_can_write_is_one_that_there_is_not(open_pet: Any) -> None:
+async def test_a_call_of_a_tool_that_there_is_not_names_those_that_there_are(open_pet: Any) -> None:
     odd = function_call("search\ud83d", {}, call_id="a")
     pet = await open_pet(given=ScriptedModel([[odd], [assistant_message("Sorry.")]]))
+    weather = ClientTool("weather", "The weather", {"type": "object", "properties": {}})
 
-    reply = await pet.respond("hello", user="ana")
+    reply = await pet.respond("hello", user="ana", client=ClientTurn((), tools=(weather,)))
 
     assert reply.message == "Sorry."
     [called] = reply.tools
     assert not called.ok
     assert "there are search_memories" in called.result
+    assert "update_task, weather" in called.result

@@ -107,6 +107,30 @@ async def test_two_chats_that_begin_with_the_same_words_end_nothing_of_each_othe
     assert yak != zebu
 
 
+async def test_an_edit_in_the_only_unnamed_chat_with_these_messages_replaces_what_followed(
+    pet: Companion, server: ScriptedServer, rows: Rows
+) -> None:
+    hello = [Said("user", "hi"), Said("assistant", "Hello.")]
+    server.script(answer("Hello."), answer("Baa.", {"content": "Ana has a yak"}), answer("Moo."))
+    await say(pet, "hi")
+    await say(pet, "I have a yak", *hello)
+    await say(pet, "I have a zebu", *hello)
+    assert kept(rows) == ["hi", "Hello.", "I have a zebu", "Moo."]
+    assert await pet.memories.list(user="ana") == []
+
+
+async def test_a_chat_that_began_elsewhere_goes_on_in_one_conversation(
+    pet: Companion, server: ScriptedServer, rows: Rows
+) -> None:
+    server.script(answer("Lima."), answer("Quito."))
+    elsewhere = [Said("user", "hola"), Said("assistant", "Buenas.")]
+    await say(pet, "and in Peru?", *elsewhere)
+    await say(pet, "in Ecuador?", *elsewhere, Said("user", "and in Peru?"), Said("assistant", "Lima."))
+    told = rows("SELECT conversation_id, text FROM messages ORDER BY seq")
+    assert [row["text"] for row in told] == ["and in Peru?", "Lima.", "in Ecuador?", "Quito."]
+    assert len({row["conversation_id"] for row in told}) == 1
+
+
 async def test_a_chat_that_came_from_elsewhere_ends_nothing_of_one_with_the_same_answer(
     pet: Companion, server: ScriptedServer, rows: Rows
 ) -> None:

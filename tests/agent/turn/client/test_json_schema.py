@@ -19,7 +19,7 @@ LIST = {
                 "name": {"type": "string", "pattern": "^[a-z]+$"},
             },
         },
-        "pattern": {"const": {"$ref": "no reference"}},
+        "pattern": {"const": {"$ref": 1}},
     },
     "properties": {"first": {"$ref": "#/$defs/node"}, "$ref": {"type": "string"}, "$id": {"type": "string"}},
 }
@@ -38,9 +38,9 @@ LIST = {
         ({"type": "banana"}, "banana"),
         ({"allOf": [{}], "unevaluatedProperties": False}, "unevaluatedProperties is not supported"),
         ({"unevaluatedItems": {"type": "string"}}, "unevaluatedItems is not supported"),
-        ({"enum": list(range(3_000))}, "more than 2,000 parts"),
-        (reduce(lambda inner, _: {"not": inner}, range(60), {}), "or 50 levels"),
-        (reduce(lambda inner, _: {"not": inner}, range(60_000), {}), "or 50 levels"),
+        ({"enum": list(range(9_000))}, "more than 40,000 characters"),
+        (reduce(lambda inner, _: {"not": inner}, range(900), {}), "too many levels"),
+        (reduce(lambda inner, _: {"not": inner}, range(60_000), {}), "too many levels"),
     ],
 )
 def test_a_schema_that_leads_elsewhere_or_cannot_be_checked_is_refused(part: Any, why: str) -> None:
@@ -57,7 +57,7 @@ def test_a_value_is_checked() -> None:
 def test_a_large_schema_is_refused_before_it_is_read() -> None:
     flat = {"type": "object", "properties": {f"a{n}": {"type": "string"} for n in range(35_000)}}
     started = time.process_time()
-    with pytest.raises(BadInput, match="parts"):
+    with pytest.raises(BadInput, match="characters"):
         check_schema(flat)
     assert time.process_time() - started < 0.5
 
