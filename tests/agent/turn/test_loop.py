@@ -21,8 +21,8 @@ from agent.turn import loop
 from agent.turn.model_run import ANSWER_SCHEMA
 from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import take_turn
-from agent.types.client import ClientTool, ClientTurn
 from agent.types import TurnRequest, Usage
+from agent.types.client import ClientTool, ClientTurn
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read
 
