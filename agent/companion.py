@@ -14,8 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from agent.background.scheduler import Schedule
-from agent.services.arguments import turn_request
-from agent.services.memories import Where
+from agent.services.arguments import Where, turn_request
 from agent.settings import Settings
 from agent.turn.persona import read_persona
 from agent.turn.streaming import ReplyStream

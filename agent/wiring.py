@@ -305,6 +305,7 @@ def build_services(c: Components) -> Services:
         forgetting,
         ForgetRequests(c.recall, c.transcript),
         History(c.database),
+        c.profiles,
         c.sync,
         erasure,
         c.clock,

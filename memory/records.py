@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 MemoryType = Literal["fact", "preference", "insight"]
 Source = Literal["conversation", "chat", "note"]
 Action = Literal["add", "merge", "replace", "ignore"]
 TaskStatus = Literal["open", "in_progress", "done"]
 Role = Literal["user", "assistant"]
+HitKind = Literal["memory", "message", "summary"]
 
 DEFAULT_IMPORTANCE = 0.5
 
@@ -51,19 +52,6 @@ class Memory:
     message_id: str | None
     """The id of the message it came from: its evidence."""
     owners: frozenset[str] = field(default_factory=frozenset)
-
-
-_PUBLIC_FIELDS = (
-    *("id", "content", "subjects", "created_at", "expires_at", "source", "type", "importance"),
-    *("last_accessed_at", "owners", "place", "message_id"),
-)
-
-
-def memory_json(memory: Memory | None) -> dict[str, Any]:
-    """The fields that exports and surfaces show. Without a memory all are null, and `subjects` is empty."""
-    if memory is None:
-        return dict.fromkeys(_PUBLIC_FIELDS) | {"subjects": []}
-    return {field: getattr(memory, field) for field in _PUBLIC_FIELDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +186,7 @@ class Hit:
     """A search result: a memory, a message of the transcript, or a conversation's summary."""
 
     id: str
-    kind: Literal["memory", "message", "summary"]
+    kind: HitKind
     content: str
     score: float
     """0.0 to 1.0, comparable within one search."""

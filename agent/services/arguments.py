@@ -1,27 +1,109 @@
-"""Parses and checks arguments from callers: users, places, memories, times, documents, a whole turn.
+"""Checks the arguments of the API, for every surface.
 
-A bad value raises BadInput, which says what to pass instead.
+A bad value raises BadInput, which names the argument and says what to pass instead. Surfaces hand over what
+they were given, and describe it by the types below: their schemas come from here too.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from reprlib import repr as shown
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
+
+from pydantic_core import core_schema
 
 from agent.errors import BadInput
-from agent.types import TurnRequest
+from agent.types import MAX_MESSAGE, TurnRequest
 from agent.types.client import ClientTurn
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.facts.ttl import read_ttl
 from memory.facts.writer import MAX_CONTENT
 from memory.people.due_dates import read_due
 from memory.people.tasks import Due
-from memory.records import Draft, MemoryType, Role
+from memory.records import Draft, MemoryType, Role, TaskStatus
 from memory.text import storable
 
 T = TypeVar("T")
+
+Where = Place | str | None
+"""A place, its written form, or None for a private conversation."""
+MOST_LISTED = 10_000
+"""The highest `limit` of a list."""
+MOST_FOUND = 100
+"""The highest `limit` of what a model is to read."""
+MAX_QUERY = MAX_MESSAGE
+"""Characters of a search."""
+MOST_SUBJECTS, MAX_SUBJECT = 50, 100
+"""Subjects of a fact, and characters of one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """The JSON schema of an argument, for surfaces that use pydantic. It lets any value pass, for the API to
+    check; `read` makes of a text what it means."""
+
+    schema: Mapping[str, Any]
+    read: Callable[[Any], Any] = lambda value: value
+
+    def __get_pydantic_core_schema__(self, *_: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, *_: Any) -> dict[str, Any]:
+        return dict(self.schema)
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value) else value
+
+
+def _text(description: str, **schema: Any) -> Schema:
+    return Schema({"type": "string", "description": description, **schema})
+
+
+Content = Annotated[
+    str,
+    _text("one fact: a sentence that names the person", minLength=1, maxLength=MAX_CONTENT, pattern=r"\S"),
+]
+Subjects = Annotated[
+    Sequence[str],
+    Schema(
+        {
+            "type": "array",
+            "items": {"type": "string", "maxLength": MAX_SUBJECT},
+            "maxItems": MOST_SUBJECTS,
+            "description": "lower-case tags, people's names too",
+        }
+    ),
+]
+Ttl = Annotated[str, _text('how long it holds: "1h", "7d", "2w" …; null for good', maxLength=100)] | None
+Type = Annotated[MemoryType, Schema({"type": "string", "enum": [*get_args(MemoryType)]})]
+Importance = Annotated[float, Schema({"type": "number", "minimum": 0, "maximum": 1})]
+MemoryId = Annotated[str, _text("its id, or the first eight characters", pattern="^[0-9a-f-]{8,36}$")]
+
+
+def _limit(most: int) -> Schema:
+    schema = {"type": "integer", "minimum": 1, "maximum": most, "description": "how many at most"}
+    return Schema(schema, _whole)
+
+
+Limit = Annotated[int, _limit(MOST_LISTED)]
+FewLimit = Annotated[int, _limit(MOST_FOUND)]
+Query = Annotated[str, _text("what to look for, in words; empty for the newest", maxLength=MAX_QUERY)]
+Status = Annotated[TaskStatus, Schema({"type": "string", "enum": [*get_args(TaskStatus)]})] | None
+DueTime = (
+    Annotated[
+        str | datetime,
+        _text(
+            "ISO 8601; without an offset by the person's clock, a date alone is 09:00; null leaves it as it "
+            'is, "never" removes it',
+            maxLength=60,
+        ),
+    ]
+    | None
+)
 
 FIRST_YEAR, LAST_YEAR = 1000, 9000
 """Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
@@ -57,6 +139,8 @@ def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> D
     """Parse a due time in the person's `zone`: None keeps the current one, "never" removes it."""
     if isinstance(text, datetime):
         return checked("due", moment_of, text)
+    if text is not None and not isinstance(text, str):
+        raise BadInput(f"due: {shown(text)} is no time; write it as 2026-01-10T09:30")
     if text is None or not text.strip():
         return None
     try:
@@ -91,6 +175,10 @@ def checked(name: str, read: Callable[[Any], T], value: object) -> T:
 
 def draft_of(**given: object) -> Draft:
     """Return a draft of what a caller gives, each field checked. Raises BadInput that names the field."""
+    for name in given.keys() - _READ.keys():
+        raise BadInput(f"{shown(name)}: a memory has no such field; it has {', '.join(_READ)}")
+    if "content" not in given:
+        raise BadInput("content: it is missing; write the fact as a sentence")
     return Draft(**{name: checked(name, _READ[name], value) for name, value in given.items()})
 
 
@@ -105,11 +193,13 @@ def content_of(value: object) -> str:
 
 
 def subjects_of(value: object) -> tuple[str, ...]:
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
-        found = tuple(value)
-        if all(isinstance(subject, str) for subject in found):
-            return found
-    raise BadInput(f"{shown(value)} is no list of texts, such as ['sport']")
+    listed = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    found = tuple(value) if listed and isinstance(value, Iterable) else ()
+    if not listed or not all(isinstance(subject, str) for subject in found):
+        raise BadInput(f"{shown(value)} is no list of texts, such as ['sport']")
+    if len(found) > MOST_SUBJECTS or any(len(subject) > MAX_SUBJECT for subject in found):
+        raise BadInput(f"more than {MOST_SUBJECTS} texts, or one of more than {MAX_SUBJECT} characters")
+    return found
 
 
 def ttl_of(value: object) -> Any:
@@ -120,8 +210,33 @@ def ttl_of(value: object) -> Any:
 
 def importance_of(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise BadInput(f"{shown(value)} is no number from 0 to 1")
+        told = f"{value:g}" if type(value) is float else shown(value)
+        raise BadInput(f"{told} is no number from 0 to 1")
     return float(value)
+
+
+def limit_of(value: object, most: int = MOST_LISTED) -> int:
+    """Raises BadInput that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise BadInput(f"limit: {shown(value)} is no whole number from 1 to {most}")
+    return value
+
+
+def query_of(value: object) -> str:
+    """Raises BadInput that names the argument."""
+    if not isinstance(value, str):
+        raise BadInput(f"query: {shown(value)} is no text")
+    if len(value) > MAX_QUERY:
+        raise BadInput(f"query: longer than {MAX_QUERY} characters; ask in fewer words")
+    return storable(value)
+
+
+def status_of(value: object) -> TaskStatus | None:
+    """Raises BadInput that names the argument."""
+    found: TaskStatus | None = None
+    if value is not None:
+        found = checked("status", lambda given: one_of(given, get_args(TaskStatus)), value)
+    return found
 
 
 def switch(value: object) -> bool:

@@ -15,8 +15,11 @@ from sqlalchemy import func, select, union, update
 
 from agent.errors import BadInput
 from agent.services.arguments import (
+    Limit,
+    Where,
     audience_of,
     checked,
+    limit_of,
     moment_of,
     place_of,
     readable_name,
@@ -84,13 +87,11 @@ class ConversationService:
     clock: Callable[[], datetime]
 
     async def messages(
-        self, *, user: str, place: Place | str | None = None, limit: int = 20, before: str | None = None
+        self, *, user: str, place: Where = None, limit: Limit = 20, before: str | None = None
     ) -> list[Message]:
         """Messages that may be read there, newest first; with `before`, those older than the message with
         this id. A forgotten one has no text and `forgotten_at`."""
-        if limit < 1:
-            raise BadInput(f"limit is {limit}; ask for at least one message")
-        return await self.transcript.page(audience_of(user, place), limit, before)
+        return await self.transcript.page(audience_of(user, place), limit_of(limit), before)
 
     async def message(self, id: str, *, user: str) -> Message:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
@@ -121,7 +122,7 @@ class ConversationService:
         parsed: ParsedImport,
         *,
         user: str,
-        place: Place | str | None = None,
+        place: Where = None,
         progress: Progress | None = None,
         for_others: bool = False,
     ) -> Imported:
@@ -137,7 +138,7 @@ class ConversationService:
         await self.sync.try_to_catch_up()
         return Imported(messages, new)
 
-    def others_in(self, parsed: ParsedImport, *, user: str, place: Place | str | None = None) -> list[str]:
+    def others_in(self, parsed: ParsedImport, *, user: str, place: Where = None) -> list[str]:
         """Who else would own what the import holds, or would have said it."""
         return speaks_for(parsed, user_named(user), place_of(place))
 
@@ -145,7 +146,7 @@ class ConversationService:
         """Return how many messages of the user came since then, in private and in places."""
         return await self.transcript.written_since(user_named(user), moment)
 
-    async def exists(self, conversation: str, *, user: str, place: Place | str | None = None) -> bool:
+    async def exists(self, conversation: str, *, user: str, place: Where = None) -> bool:
         """Return whether the conversation has a message that the user may read there."""
         return bool(await self.transcript.last(conversation, audience_of(user, place), 1))
 
@@ -202,7 +203,7 @@ class ConversationService:
         messages: Sequence[Mapping[str, Any]],
         *,
         user: str,
-        place: Place | str | None = None,
+        place: Where = None,
         conversation: str | None = None,
         progress: Progress | None = None,
     ) -> int:

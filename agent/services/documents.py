@@ -5,9 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, owner_of_documents, paths_of, user_named
+from agent.services.arguments import (
+    Limit,
+    Query,
+    Where,
+    limit_of,
+    owner_of_documents,
+    paths_of,
+    place_of,
+    query_of,
+    user_named,
+)
 from agent.services.erasure import ErasureService
-from memory.audience import Place
+from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult
 from memory.documents.library import DocumentLibrary, document_name
@@ -25,7 +35,7 @@ class DocumentService:
         paths: Sequence[str | Path],
         *,
         user: str | None = None,
-        place: Place | str | None = None,
+        place: Where = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestResult:
         """Add or update the files at these paths, and all files in these folders, as the documents of one
@@ -39,7 +49,7 @@ class DocumentService:
         content: str | bytes,
         *,
         user: str | None = None,
-        place: Place | str | None = None,
+        place: Where = None,
     ) -> AddedDocument:
         """Add one document, or replace the owner's document of this name. Raises BadInput if it cannot be
         read, or if its name cannot be a name."""
@@ -56,23 +66,26 @@ class DocumentService:
         except UnreadableDocument as error:
             raise BadInput(f"{named}: {error}") from error
 
-    async def remove(
-        self, what: str, *, user: str | None = None, place: Place | str | None = None
-    ) -> list[Document]:
+    async def remove(self, what: str, *, user: str | None = None, place: Where = None) -> list[Document]:
         """Delete documents of one owner (the user, the place, or with neither everybody), with their text and
         their entries in the index. `what` is a path, a folder, an id or at least 8 characters of an id.
         Returns the deleted documents. Raises NotFound if none matches, or several ids do."""
         return await self.library.remove(what, owner_of_documents(user, place))
 
     async def search(
-        self, query: str, *, user: str | None, place: Place | str | None = None, limit: int = 5
+        self, query: Query, *, user: str | None = None, place: Where = None, limit: Limit = 5
     ) -> list[Chunk]:
-        """Return the passages that answer the query and that the user may read there, best first; for nobody
-        none."""
-        if user is None:
-            return []
-        return await self.library.search(query, audience_of(user, place), limit)
+        """The passages that answer the query and that the user may read there, best first; without user and
+        place those of everybody's documents."""
+        return await self.library.search(query_of(query), _readers(user, place), limit_of(limit))
 
-    async def list(self, *, user: str, place: Place | str | None = None) -> list[Document]:
-        """Return the documents that the user may read there, sorted by path."""
-        return await self.library.documents(audience_of(user, place))
+    async def list(self, *, user: str | None = None, place: Where = None) -> list[Document]:
+        """The documents that the user may read there, by path; without user and place everybody's."""
+        return await self.library.documents(_readers(user, place))
+
+
+def _readers(user: str | None, place: Where) -> Audience:
+    where = place_of(place)
+    if user is None and where.private:
+        return Audience(frozenset({GLOBAL}))
+    return Audience.of("" if user is None else user_named(user), where)

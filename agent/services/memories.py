@@ -6,12 +6,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from agent.errors import BadInput
 from agent.services.arguments import (
+    MOST_FOUND,
+    Content,
+    FewLimit,
+    Importance,
+    Limit,
+    MemoryId,
+    Query,
+    Subjects,
+    Ttl,
+    Type,
+    Where,
     audience_of,
     checked,
     draft_of,
+    limit_of,
     moment_of,
     place_of,
+    query_of,
     readable_name,
     subjects_of,
     switch,
@@ -28,22 +42,22 @@ from memory.facts.history import History
 from memory.facts.ttl import describe
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync
+from memory.people.profile_store import ProfileStore
 from memory.records import (
     DEFAULT_IMPORTANCE,
     Decision,
     ForgetCandidate,
     Forgotten,
     Hit,
+    HitKind,
     Memory,
-    MemoryType,
     MemoryUpdate,
 )
 from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
 from memory.sql.messages import Transcript
-
-Where = Place | str | None
-"""A place, its written form, or None for a private conversation."""
+from tools.failures import TryAgain
+from tools.found import Reader, find, newest
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,7 @@ class MemoryService:
     forgetting: ForgetService
     forget_requests: ForgetRequests
     past: History
+    profiles: ProfileStore
     sync: IndexSync
     erasure: ErasureService
     clock: Callable[[], datetime]
@@ -66,29 +81,71 @@ class MemoryService:
 
     async def search(
         self,
-        query: str,
+        query: Query,
         *,
         user: str,
         place: Where = None,
-        limit: int = 10,
-        subjects: Sequence[str] = (),
+        limit: Limit = 10,
+        subjects: Subjects = (),
         author: str = "",
     ) -> list[Hit]:
         """Facts and past messages, best first; with `author` what a person of this name said or, with
         "hachi", its replies, which no other search brings."""
         tags, audience = checked("subjects", subjects_of, subjects), audience_of(user, place)
-        return await self.recall.search(query, audience, limit=limit, subjects=tags, author=author)
+        return await self.recall.search(
+            query_of(query), audience, limit=limit_of(limit), subjects=tags, author=author
+        )
+
+    async def excerpts(
+        self,
+        query: Query = "",
+        *,
+        user: str,
+        place: Where = None,
+        limit: FewLimit = 10,
+        subjects: Subjects = (),
+        since: str | None = None,
+        until: str | None = None,
+        author: str | None = None,
+        kind: HitKind | None = None,
+    ) -> dict[str, Any]:
+        """The same as a model is shown it by its tool `search_memories`: with excerpts of conversations, and
+        times by the person's clock. `since` and `until` are days."""
+        tags = checked("subjects", subjects_of, subjects)
+        reader = await self._reader(user, place)
+        try:
+            return await find(
+                reader,
+                query_of(query),
+                limit_of(limit, MOST_FOUND),
+                subjects=tags,
+                since=since,
+                until=until,
+                author=author,
+                kind=kind,
+            )
+        except TryAgain as error:
+            raise BadInput(str(error)) from error
+
+    async def newest(self, *, user: str, place: Where = None, limit: FewLimit = 10) -> dict[str, Any]:
+        """The newest facts, as a model is shown them by its tool `get_recent_memories`."""
+        return await newest(await self._reader(user, place), limit_of(limit, MOST_FOUND))
+
+    async def _reader(self, user: str, place: Where) -> Reader:
+        audience, where = audience_of(user, place), place_of(place)
+        zone = (await self.profiles.view(user_named(user), where, self.clock())).zone
+        return Reader(self.recall, audience, zone, message_ids=True)
 
     async def remember(
         self,
-        content: str,
+        content: Content,
         *,
         user: str,
-        subjects: Sequence[str] = (),
-        ttl: str | None = None,
-        type: MemoryType = "fact",
-        importance: float = DEFAULT_IMPORTANCE,
-        replaces: str | None = None,
+        subjects: Subjects = (),
+        ttl: Ttl = None,
+        type: Type = "fact",
+        importance: Importance = DEFAULT_IMPORTANCE,
+        replaces: MemoryId | None = None,
         place: Where = None,
         said_at: datetime | None = None,
         everybody: bool = False,
@@ -131,12 +188,12 @@ class MemoryService:
         await self.sync.try_to_catch_up()
         return decisions
 
-    async def get(self, id: str, *, user: str, place: Where = None) -> Memory:
+    async def get(self, id: MemoryId, *, user: str, place: Where = None) -> Memory:
         """One memory, by its id or the first eight characters of it. Raises NotFound."""
         return await self.store.get(id, audience_of(user, place), self.clock())
 
     async def update(
-        self, id: str, content: str, *, user: str, place: Where = None, **changes: Any
+        self, id: MemoryId, content: Content, *, user: str, place: Where = None, **changes: Any
     ) -> Decision:
         """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are those
         arguments of `remember` that differ from the old memory's. In a place only what the user alone told
@@ -152,9 +209,11 @@ class MemoryService:
         }
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
+        for name in changes.keys() - kept.keys() - {"said_at", "everybody", "author"}:
+            raise BadInput(f"{name}: a memory has no such field")
         return await self.remember(content, user=user, replaces=old.id, **kept | changes)
 
-    async def forget(self, id: str, *, user: str, place: Where = None) -> Forgotten:
+    async def forget(self, id: MemoryId, *, user: str, place: Where = None) -> Forgotten:
         """Forget a memory: with what it had replaced, the user's messages that state it, and Hachi's replies
         that answered those or repeat it, for every reader. Returns what was taken; its `memory` is the one
         that was named, and `undo_forget` brings all of it back until `undo_until`. Others who said the same
@@ -191,7 +250,7 @@ class MemoryService:
                 receipts.append(receipt)
         return [await self._with_near(receipt, user, place) for receipt in receipts]
 
-    async def undo_forget(self, id: str, *, user: str) -> Forgotten:
+    async def undo_forget(self, id: MemoryId, *, user: str) -> Forgotten:
         """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters.
         Returns what came back. Raises NotFound once it is gone for good."""
         return await self.forgetting.undo(id, user_named(user))
@@ -202,7 +261,7 @@ class MemoryService:
         known = await self.list(user=user, place=place) if receipt.memories else []
         return await self.forgetting.with_near(receipt, known, user_named(user))
 
-    async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
+    async def make_private(self, id: MemoryId, *, user: str, place: Where = None) -> Memory:
         """What the user told in a place becomes theirs alone: the memory, the messages that told it and the
         replies to those leave all that is read there. Raises NotFound where the memory is in no place, and
         where somebody else told it too."""
@@ -210,12 +269,12 @@ class MemoryService:
         await self.forgetting.make_private(memory, user_named(user))
         return memory
 
-    async def history(self, id: str, *, user: str, place: Where = None) -> list[MemoryUpdate]:
+    async def history(self, id: MemoryId, *, user: str, place: Where = None) -> list[MemoryUpdate]:
         """What replaced what, when and why, along this memory's chain, oldest first. In a place, what
         happened for that place."""
         return await self.past.of(id, audience_of(user, place))
 
-    async def undo(self, id: str, *, user: str, place: Where = None) -> MemoryUpdate:
+    async def undo(self, id: MemoryId, *, user: str, place: Where = None) -> MemoryUpdate:
         """Undo the last replacement this memory took part in: what was replaced holds again. In private for
         the user alone; in a place for the place and for them, unless somebody else also told what would give
         way. Raises NotFound where there is nothing to undo, or it is not theirs."""
@@ -223,9 +282,10 @@ class MemoryService:
         self.sync.wake()
         return update
 
-    async def list(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:
+    async def list(self, *, user: str, place: Where = None, limit: Limit | None = None) -> list[Memory]:
         """What is remembered, newest first."""
-        return await self.store.newest(audience_of(user, place), self.clock(), limit)
+        most = None if limit is None else limit_of(limit)
+        return await self.store.newest(audience_of(user, place), self.clock(), most)
 
 
 def _told_in(memory: Memory, user: str, asked_in: Place) -> Place:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, place_of, readable_name, user_named
+from agent.services.arguments import Where, audience_of, place_of, readable_name, user_named
 from agent.services.erasure import ErasureService
-from agent.services.memories import MemoryService, Where
+from agent.services.memories import MemoryService
 from agent.types import TurnRequest
 from memory.audience import PRIVATE, Audience, Place
 from memory.erasure.person.receipt import Erased

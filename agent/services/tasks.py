@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.errors import BadInput
-from agent.services.arguments import due_of, place_of, user_named
-from memory.audience import Place
+from agent.services.arguments import DueTime, Status, Where, due_of, place_of, status_of, user_named
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Change, Tasks
-from memory.records import Task, TaskStatus
-
-Where = Place | str | None
+from memory.records import Task
 
 
 @dataclass(frozen=True)
@@ -27,8 +24,8 @@ class TaskService:
         user: str,
         place: Where = None,
         id: str | None = None,
-        status: TaskStatus | None = None,
-        due: str | datetime | None = None,
+        status: Status = None,
+        due: DueTime = None,
         alike: bool = True,
     ) -> Change:
         """Create, change or finish a task. What is left out stays as it is; a new task is open.
@@ -44,7 +41,14 @@ class TaskService:
         now = self.clock()
         zone = (await self.profiles.view(named, where, now)).zone if isinstance(due, str) else None
         return await self.tasks.update(
-            named, description, status, now=now, id=id, due=due_of(due, zone, now), place=where, alike=alike
+            named,
+            description,
+            status_of(status),
+            now=now,
+            id=id,
+            due=due_of(due, zone, now),
+            place=where,
+            alike=alike,
         )
 
     async def forget(self, id: str, *, user: str, place: Where = None) -> None:

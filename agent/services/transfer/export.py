@@ -10,9 +10,10 @@ from sqlalchemy import Table, select
 
 from agent.services.arguments import audience_of, place_of, user_named
 from agent.types import TurnRequest
+from agent.types.records_json import memory_json
 from memory.audience import Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
-from memory.records import Memory, memory_json
+from memory.records import Memory
 from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
@@ -79,7 +80,7 @@ async def export_place(
             "user": user,
             "place": str(where),
             "memories": [
-                memory_json(m) | {"user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
+                {**memory_json(m), "user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
                 for m in sorted(found, key=lambda m: (m.created_at, m.id))
             ],
             "messages": await _messages_of(database, where, audience),

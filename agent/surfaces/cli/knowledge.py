@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Limit, Query, login, person
+from agent.surfaces.cli.options import Most, Query, login, person
 from agent.surfaces.cli.output import (
     Output,
     console,
@@ -21,7 +21,7 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.session import require, with_companion
-from memory.audience import GLOBAL, Audience, Place
+from memory.audience import GLOBAL, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ async def list_documents(
     pet: "Companion", user: OneUser = None, place: OnePlace = None, everybody: Everybody = False
 ) -> Output:
     """List the documents that you may read."""
-    found = await pet.documents.library.documents(_audience(**_whose(user, place, everybody)))
+    found = await pet.documents.list(**_whose(user, place, everybody))
     return table_of(found, ("id", "title", "file", "chunks", "whose", "added"), _row, empty=NONE)
 
 
@@ -119,13 +119,13 @@ async def search(
     user: OneUser = None,
     place: OnePlace = None,
     everybody: Everybody = False,
-    limit: Limit = 5,
+    limit: Most = 5,
 ) -> Output:
     """Find passages in the documents that you may read, best first."""
-    audience, library = _audience(**_whose(user, place, everybody)), pet.documents.library
-    found = await library.search(query, audience, limit)
-    say_without_index(library.without_index)
-    none = "" if found else "nothing was found" if await library.documents(audience) else NONE
+    whose = _whose(user, place, everybody)
+    found = await pet.documents.search(query, **whose, limit=limit)
+    say_without_index(pet.documents.library.without_index)
+    none = "" if found else "nothing was found" if await pet.documents.list(**whose) else NONE
     return Output([asdict(chunk) for chunk in found], lambda: say(none) if none else _print_passages(found))
 
 
@@ -155,12 +155,6 @@ def _whose(user: str | None, place: str | None, everybody: bool) -> dict[str, st
     if everybody or shared:
         return {"user": None, "place": place}
     return {"user": user or login(), "place": None}
-
-
-def _audience(user: str | None, place: str | None) -> Audience:
-    if user is None and place is None:
-        return Audience(frozenset({GLOBAL}))
-    return Audience.of(user or "", Place.parse(place))
 
 
 def _shown_on(bar: "Progress") -> "Callable[[IngestProgress], None]":

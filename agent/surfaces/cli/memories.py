@@ -1,20 +1,20 @@
 """`hachi memories`: what is remembered, for the person it belongs to."""
 
+from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from agent.surfaces.cli.options import (
-    Limit,
+    Most,
     PlaceName,
     Query,
     ShortId,
     User,
     Yes,
-    fraction,
     moment,
-    read_by,
+    number,
 )
 from agent.surfaces.cli.output import (
     MEMORY_COLUMNS,
@@ -30,9 +30,9 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.session import with_companion
-from agent.surfaces.records_json import decision_json, forgotten_json, hit_json, taken_with, update_json
+from agent.types.records_json import decision_json, forgotten_json, hit_json, memory_json, taken_with
 from memory.errors import NotFound
-from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, MemoryType, MemoryUpdate, memory_json
+from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, MemoryType, MemoryUpdate
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -40,34 +40,15 @@ if TYPE_CHECKING:
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
 
 
-def _content(text: str) -> str:
-    from agent.services.arguments import content_of
-
-    return content_of(text)
-
-
-Content = Annotated[
-    str, typer.Argument(parser=read_by(_content), metavar="CONTENT", help="The fact, as a sentence.")
-]
+Content = Annotated[str, typer.Argument(metavar="CONTENT", help="The fact, as a sentence.")]
 Subjects = Annotated[
     list[str] | None, typer.Option("--subject", metavar="TAG", help="May be given several times.")
 ]
 
 
-def _ttl(text: str) -> str:
-    from agent.services.arguments import ttl_of
-
-    return str(ttl_of(text))
-
-
 Ttl = Annotated[
     str | None,
-    typer.Option(
-        "--ttl",
-        parser=read_by(_ttl),
-        metavar="TIME",
-        help="How long it holds: 1h, 7d, 2w … Default: for good.",
-    ),
+    typer.Option("--ttl", metavar="TIME", help="How long it holds: 1h, 7d, 2w … Default: for good."),
 ]
 
 
@@ -77,7 +58,7 @@ async def list_memories(
     pet: "Companion",
     user: User,
     place: PlaceName = "dm",
-    limit: Annotated[int | None, typer.Option(min=1, help="How many to show at most.")] = None,
+    limit: Annotated[int | None, typer.Option(help="How many to show at most.")] = None,
 ) -> Output:
     """List what is remembered, newest first."""
     found = await pet.memories.list(user=user, place=place, limit=limit)
@@ -92,7 +73,7 @@ async def search(
     query: Query,
     user: User,
     place: PlaceName = "dm",
-    limit: Limit = 10,
+    limit: Most = 10,
     subject: Subjects = None,
 ) -> Output:
     """Find facts and past messages, best first."""
@@ -118,8 +99,8 @@ async def add(
     place: PlaceName = "dm",
     subject: Subjects = None,
     ttl: Ttl = None,
-    type: Annotated[MemoryType, typer.Option()] = "fact",
-    importance: Annotated[float, typer.Option(parser=read_by(fraction), metavar="0..1")] = DEFAULT_IMPORTANCE,
+    type: Annotated[Any, typer.Option(parser=str, metavar="|".join(get_args(MemoryType)))] = "fact",
+    importance: Annotated[float, typer.Option(parser=number, metavar="0..1")] = DEFAULT_IMPORTANCE,
     at: Annotated[
         datetime | None,
         typer.Option(parser=moment, metavar="TIME", help="When it was said, if not now: 2026-01-10T09:30."),
@@ -157,8 +138,7 @@ def _decided(decision: Decision) -> Output:
     id = f" {short(decision.id)}" if decision.id else ""
     until = f", until {when(decision.expires_at)}" if decision.expires_at else ""
     text = f"{_DONE[decision.action]}{id}: {decision.content} ({decision.reason}{until})"
-    why = {"reason": decision.reason, "target_id": decision.target_id}
-    return Output(decision_json(decision) | why, text)
+    return Output(decision_json(decision), text)
 
 
 @group.command()
@@ -173,10 +153,8 @@ async def delete(pet: "Companion", id: ShortId, user: User, yes: Yes = False) ->
         print(plain(memory.content))
         confirm("Forget it, with what was said of it?", "forgotten")
     receipt = await pet.memories.forget(memory.id, user=user)
-    told = {"forgotten": forgotten_json(receipt)}
-    return Output(
-        memory_json(memory) | told, forgotten_text(receipt, f"{short(memory.id)}: {memory.content}")
-    )
+    text = forgotten_text(receipt, f"{short(memory.id)}: {memory.content}")
+    return Output({**memory_json(memory), "forgotten": forgotten_json(receipt)}, text)
 
 
 @group.command()
@@ -208,7 +186,7 @@ async def history(pet: "Companion", id: ShortId, user: User) -> Output:
         if not steps:
             return Output([], f"{memory.content}\nsaid on {when(memory.created_at)}, and never changed since")
     columns = ("when", "id", "was", "became", "why")
-    return table_of(steps, columns, _step_row, empty="", to_json=update_json)
+    return table_of(steps, columns, _step_row, empty="", to_json=asdict)
 
 
 def _step_row(step: MemoryUpdate) -> list[str]:
@@ -221,4 +199,4 @@ def _step_row(step: MemoryUpdate) -> list[str]:
 async def undo(pet: "Companion", id: ShortId, user: User) -> Output:
     """Undo the last replacement of this memory. What was replaced holds again."""
     step = await pet.memories.undo(id, user=user)
-    return Output(update_json(step), f"brought back {short(step.new_id or '')}: {step.new_content or ''}")
+    return Output(asdict(step), f"brought back {short(step.new_id or '')}: {step.new_content or ''}")

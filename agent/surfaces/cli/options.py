@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
@@ -39,12 +38,12 @@ def _person(text: str) -> str:
     return text
 
 
-def fraction(text: str) -> float:
-    from agent.services.arguments import importance_of
-
-    with suppress(ValueError, BadInput):
-        return importance_of(float(text))
-    return importance_of(text)  # refused as it was typed
+def number(text: str | float) -> float | str:
+    """The number, or the text where it is none, which the API then refuses."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 person = read_by(_person)
@@ -74,5 +73,7 @@ PlaceName = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show at most.")]
+Most = Annotated[int, typer.Option("--limit", "-n", help="How many to show at most.")]
+"""Checked by the API."""
 ShortId = Annotated[str, typer.Argument(metavar="ID", help="The id, or its first 8 characters.")]
 Query = Annotated[str, typer.Argument(metavar="QUERY")]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from agent.surfaces.records_json import taken_with
 from agent.tracing.render.text import harmless, json_text
+from agent.types.records_json import taken_with
 from memory.errors import StoreUnavailable
 from memory.records import Forgotten, Memory
 

@@ -2,12 +2,13 @@
 reminded of, and what they said."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.options import Limit, PlaceName, ShortId, User, Yes, read_by
+from agent.surfaces.cli.options import Most, PlaceName, ShortId, User, Yes, read_by
 from agent.surfaces.cli.output import (
     Output,
     confirm,
@@ -22,10 +23,10 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.session import require, with_companion
-from agent.surfaces.records_json import decision_json, forgotten_json, message_json, task_json
+from agent.types.records_json import decision_json, forgotten_json, memory_json, message_json
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
-from memory.records import Memory, Message, Task, TaskStatus, memory_json
+from memory.records import Memory, Message, Task, TaskStatus
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -205,7 +206,7 @@ async def list_tasks(
     found = await pet.tasks.list(user=user, done=all)
     zone = await zone_of(pet, user)
     empty = f"no {'' if all else 'open '}tasks for {user!r}"
-    return table_of(found, TASK_COLUMNS, lambda task: task_row(task, zone), empty=empty, to_json=task_json)
+    return table_of(found, TASK_COLUMNS, lambda task: task_row(task, zone), empty=empty)
 
 
 @tasks.command()
@@ -253,7 +254,7 @@ async def _change(
         raise NotFound(f"no task {id!r}; `hachi tasks list --all` shows the ids") from error
     if id is None and change.action != "made":
         say(f"task {short(change.task.id)} has the same words, so there is no second one")
-    return Output(task_json(change.task), lambda: print_table(TASK_COLUMNS, [task_row(change.task, zone)]))
+    return Output(asdict(change.task), lambda: print_table(TASK_COLUMNS, [task_row(change.task, zone)]))
 
 
 async def zone_of(pet: "Companion", user: str) -> tzinfo | None:
@@ -274,7 +275,7 @@ async def list_messages(
     pet: "Companion",
     user: User,
     place: PlaceName = "dm",
-    limit: Limit = 20,
+    limit: Most = 20,
     before: Annotated[
         str | None, typer.Option("--before", metavar="ID", help="Only older ones than this message.")
     ] = None,

@@ -22,7 +22,6 @@ DESCRIPTION = """A companion that remembers.
 `POST /v1/chat/completions` is OpenAI's API: clients for it work, with this server as their base URL and one
 of its keys. Errors are `{"error": {"message", "type", "param", "code"}}` everywhere.
 """
-ERROR = errors.error_body("no such key", "authentication_error", "invalid_api_key")
 
 
 def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAPI:
@@ -40,11 +39,10 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
         redoc_url=None,
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+        generate_unique_id_function=lambda route: route.name,
         responses={
-            "4XX": {
-                "description": "What is wrong with the request",
-                "content": {"application/json": {"example": ERROR}},
-            },
+            "4XX": {"model": errors.ErrorBody, "description": "What is wrong with the request"},
+            "5XX": {"model": errors.ErrorBody, "description": "What the server cannot do now"},
         },
     )
     made.state.metrics = Metrics()

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
@@ -77,6 +78,36 @@ _VAGUE = re.compile("missing|_type$")
 
 DO_NOT_RETRY = {"x-should-retry": "false"}
 """Stops OpenAI's clients from repeating a turn whose message is in the transcript already."""
+
+
+class ErrorFields(BaseModel):
+    """`param` names the argument that is wrong, and `code` the error, for programs."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorBody(BaseModel):
+    """The body of every error."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "error": {
+                        "message": "no such key",
+                        "type": "authentication_error",
+                        "param": None,
+                        "code": "invalid_api_key",
+                    }
+                }
+            ]
+        }
+    )
+
+    error: ErrorFields
 
 
 class ApiError(Exception):

@@ -11,9 +11,9 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from agent.surfaces.records_json import taken_with
 from agent.surfaces.web.visits import COOKIE, ZONE
 from agent.tracing.render.text import duration, harmless
+from agent.types.records_json import taken_with
 from memory.audience import Place
 
 _PLAIN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("strikethrough").disable("image")

@@ -24,8 +24,8 @@ from agent.surfaces.cli.chat.turn import announce_offline, print_turn
 from agent.surfaces.cli.options import PlaceName, User
 from agent.surfaces.cli.output import interactive, plain
 from agent.surfaces.cli.session import Session, with_session
-from agent.surfaces.records_json import decision_json, forgotten_json
 from agent.tracing.render.text import json_text
+from agent.types.records_json import decision_json, forgotten_json
 
 if TYPE_CHECKING:
     from agent.companion import Companion

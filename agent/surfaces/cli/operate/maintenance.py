@@ -10,7 +10,7 @@ import typer
 from agent.surfaces.cli.options import DryRun, OneUser, ShortId, person
 from agent.surfaces.cli.output import Output, give_back, print_table, progress_bar, say, short, table_of, when
 from agent.surfaces.cli.session import Session, database_urls, require, with_companion, with_session
-from memory.records import memory_json
+from agent.types.records_json import memory_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -72,7 +72,7 @@ async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
             CleanupItem(memory, "expired") for memory in await pet.admin.purge()
         ] + await pet.admin.tidy()
         await give_back(pet.admin)
-    gone = [memory_json(one.memory) | {"reason": one.reason} for one in items]
+    gone = [{**memory_json(one.memory), "reason": one.reason} for one in items]
     data = {"count": len(gone), "dry_run": dry_run, "memories": gone}
     return Output(data, lambda: _print_purged(items, "would be deleted" if dry_run else "deleted"))
 

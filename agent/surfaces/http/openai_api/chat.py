@@ -21,6 +21,7 @@ from agent.surfaces.http.openai_api.completion import (
     EXAMPLE,
     HOW_TO_BE_REMEMBERED,
     HOW_TO_GO_ON,
+    ChatCompletion,
     Completion,
 )
 from agent.surfaces.http.openai_api.conversations import where
@@ -61,14 +62,17 @@ class Writer(Protocol):
     response_class=JSONResponse,
     responses={
         200: {
+            "model": ChatCompletion,
             "content": {
                 "application/json": {"example": EXAMPLE},
                 "text/event-stream": {"example": 'data: {"object": "chat.completion.chunk", …}\n\n'},
-            }
+            },
         }
     },
 )
-async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics: Measured) -> Response:
+async def create_chat_completion(
+    asked: ChatRequest, caller: Authenticated, pet: Pet, metrics: Measured
+) -> Response:
     """Answer the last message of the user. The messages before it are the conversation, as the client has it:
     what was edited or regenerated there is replaced here.
 

@@ -3,14 +3,16 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NotRequired
 
 from pydantic import ConfigDict
 from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict
 
 from agent.surfaces.http.openai_api.conversations import name_of
-from agent.surfaces.records_json import decision_json
-from agent.types import Reply, Usage
+from agent.types import Reply
+from agent.types import Usage as Tokens
+from agent.types.records_json import decision_json
 from memory.records import Hit, Memory
 
 Json = dict[str, Any]
@@ -26,6 +28,63 @@ HOW_TO_GO_ON = (
     "This begins a conversation. To go on in it, send its messages before the next one; or send the next one "
     "alone, with this `conversation`."
 )
+
+
+class Usage(TypedDict):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: NotRequired[dict[str, int]]
+
+
+class ConversationName(TypedDict):
+    id: str
+
+
+class Extra(TypedDict):
+    """The fields that OpenAI's APIs do not have: the memories that were `used` and `learned`, the trace, the
+    name of the conversation."""
+
+    memories: NotRequired[list[dict[str, Any]]]
+    trace_id: NotRequired[str]
+    conversation: NotRequired[ConversationName]
+    note: NotRequired[str]
+    forget: NotRequired[list[dict[str, Any]]]
+
+
+class CalledFunction(TypedDict):
+    name: str
+    arguments: str
+
+
+class CompletionCall(TypedDict):
+    id: str
+    type: Literal["function"]
+    function: CalledFunction
+
+
+class CompletionMessage(TypedDict):
+    role: Literal["assistant"]
+    content: str | None
+    tool_calls: NotRequired[list[CompletionCall]]
+
+
+class CompletionChoice(TypedDict):
+    index: int
+    message: CompletionMessage
+    finish_reason: Literal["stop", "length", "tool_calls"]
+
+
+class ChatCompletion(Extra):
+    """The answer that is not streamed."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[CompletionChoice]
+    usage: Usage
+
 
 EXAMPLE: Json = {
     "object": "chat.completion",
@@ -115,7 +174,7 @@ def extra_fields(reply: Reply | None, note: str | None) -> Json:
     """Return the fields that OpenAI's API does not have."""
     if reply is None:
         return {"memories": []}
-    learned = [decision_json(decision) | {"use": "learned"} for decision in reply.memories]
+    learned = [{**decision_json(decision), "use": "learned"} for decision in reply.memories]
     memories = to_jsonable_python([*used_memories(reply), *learned])
     extra: Json = {"memories": memories, "trace_id": reply.trace_id}
     if reply.conversation:
@@ -139,10 +198,10 @@ def used_memories(reply: Reply) -> list[Json]:
 
 def usage_of(prompt: str, answer: str, reply: Reply | None = None) -> Json:
     """Return the tokens that the model's server counted in the turn, or else an estimate."""
-    counted = reply.usage if reply else Usage()
+    counted = reply.usage if reply else Tokens()
     sent, received = counted.input, counted.output
     details = {"prompt_tokens_details": {"cached_tokens": counted.cached}}
-    if counted == Usage():
+    if counted == Tokens():
         sent, received = (-(-len(text) // CHARACTERS_PER_TOKEN) for text in (prompt, answer))
         details = {}
     return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received} | details

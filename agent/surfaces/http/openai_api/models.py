@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
@@ -15,13 +16,40 @@ from memory.text import storable
 
 router = APIRouter(tags=["models"])
 
-Json = dict[str, Any]
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 
-MODELS: Json = {
-    "object": "list",
-    "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "hachi"}],
-}
+
+class ModelJson(TypedDict):
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(TypedDict):
+    object: Literal["list"]
+    data: list[ModelJson]
+
+
+class EmbeddingUsage(TypedDict):
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingJson(TypedDict):
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingList(TypedDict):
+    object: Literal["list"]
+    data: list[EmbeddingJson]
+    model: str
+    usage: EmbeddingUsage
+
+
+ONE = ModelJson(id=MODEL, object="model", created=0, owned_by="hachi")
 
 
 class EmbeddingRequest(BaseModel):
@@ -36,22 +64,22 @@ class EmbeddingRequest(BaseModel):
     user: Id | None = None
 
 
-@router.get("/v1/models", responses={200: {"content": {"application/json": {"example": MODELS}}}})
-async def models(_: Authenticated) -> Json:
+@router.get("/v1/models")
+async def list_models(_: Authenticated) -> ModelList:
     """List the models. There is one."""
-    return MODELS
+    return ModelList(object="list", data=[ONE])
 
 
 @router.get("/v1/models/{model}")
-async def model(model: str, _: Authenticated) -> Json:
+async def get_model(model: str, _: Authenticated) -> ModelJson:
     """Describe a model. The status is 404 for any other name than `hachi`."""
     if model != MODEL:
         raise not_found("model")
-    return dict(MODELS["data"][0])
+    return ONE
 
 
 @router.post("/v1/embeddings")
-async def embeddings(asked: EmbeddingRequest, _: Authenticated, pet: Pet) -> Json:
+async def create_embedding(asked: EmbeddingRequest, _: Authenticated, pet: Pet) -> EmbeddingList:
     """Embed texts with the embedder that searches use. Vectors have length one."""
     embedder = pet.components.embedder
     texts = [asked.input] if isinstance(asked.input, str) else asked.input
@@ -60,12 +88,12 @@ async def embeddings(asked: EmbeddingRequest, _: Authenticated, pet: Pet) -> Jso
         raise BadInput(f"dimensions: {embedder.name} makes vectors of {embedder.dimension}")
     packed = asked.encoding_format == "base64"
     data = [
-        {"object": "embedding", "index": at, "embedding": _packed(vector) if packed else vector.tolist()}
+        EmbeddingJson(object="embedding", index=at, embedding=_packed(vector) if packed else vector.tolist())
         for at, vector in enumerate(vectors)
     ]
     count = sum(-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts)
-    usage = {"prompt_tokens": count, "total_tokens": count}
-    return {"object": "list", "data": data, "model": embedder.name, "usage": usage}
+    usage = EmbeddingUsage(prompt_tokens=count, total_tokens=count)
+    return EmbeddingList(object="list", data=data, model=embedder.name, usage=usage)
 
 
 def _packed(vector: Any) -> str:

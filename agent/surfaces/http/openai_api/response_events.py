@@ -4,12 +4,29 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
-from agent.surfaces.http.openai_api.completion import MODEL, extra_fields, usage_of
+from agent.surfaces.http.openai_api.completion import MODEL, Extra, extra_fields, usage_of
 from agent.types import Reply
 
 Json = dict[str, Any]
+
+
+class ResponseJson(Extra):
+    """A response that is not streamed. It repeats what the request asked for."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    status: Literal["completed", "incomplete", "in_progress"]
+    incomplete_details: Json | None
+    instructions: str | None
+    max_output_tokens: int | None
+    metadata: Json
+    model: str
+    output: list[Json]
+    previous_response_id: str | None
+    usage: Json | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from agent.surfaces.http.openai_api.chat_request import (
 )
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import Content
-from agent.surfaces.http.openai_api.response_events import ResponseEvents
+from agent.surfaces.http.openai_api.response_events import ResponseEvents, ResponseJson
 from agent.types.client import ITEMS, Called, Item, Returned, Said
 from memory.audience import Audience
 from memory.records import Message
@@ -85,11 +85,11 @@ class Reasoning(BaseModel):
     effort: Effort | None = None
 
 
-class NewTool(FunctionTool):
+class FlatTool(FunctionTool):
     type: Literal["function"]
 
 
-class NamedTool(BaseModel):
+class FlatToolChoice(BaseModel):
     type: Literal["function"]
     name: Id
 
@@ -104,8 +104,8 @@ class ResponsesRequest(Parameters):
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
     text: TextOptions | None = None
     reasoning: Reasoning | None = None
-    tools: Annotated[list[NewTool], Field(max_length=MOST_TOOLS)] | None = None
-    tool_choice: ToolChoice | NamedTool | None = None
+    tools: Annotated[list[FlatTool], Field(max_length=MOST_TOOLS)] | None = None
+    tool_choice: ToolChoice | FlatToolChoice | None = None
     previous_response_id: Annotated[str | None, Field(max_length=100)] = None
 
     def as_chat(self, earlier: Sequence[InputItem] = ()) -> ChatRequest:
@@ -117,7 +117,7 @@ class ResponsesRequest(Parameters):
         text, reasoning = self.text or TextOptions(), self.reasoning or Reasoning()
         form = text.format or Format()
         choice: Any = self.tool_choice
-        if isinstance(choice, NamedTool):
+        if isinstance(choice, FlatToolChoice):
             choice = {"function": {"name": choice.name}}
         body = {name: getattr(self, name) for name in Parameters.model_fields} | {
             "messages": [*messages, *_messages((*earlier, *given))],
@@ -149,8 +149,10 @@ def _messages(items: Iterable[InputItem]) -> list[Json]:
     return messages
 
 
-@router.post("/v1/responses", response_class=JSONResponse)
-async def respond(asked: ResponsesRequest, caller: Authenticated, pet: Pet, metrics: Measured) -> Response:
+@router.post("/v1/responses", response_class=JSONResponse, responses={200: {"model": ResponseJson}})
+async def create_response(
+    asked: ResponsesRequest, caller: Authenticated, pet: Pet, metrics: Measured
+) -> Response:
     """Answer the last message of the user, as `/v1/chat/completions` does.
 
     The items before it are the conversation; with `previous_response_id` they follow that response's, also

@@ -3,32 +3,38 @@ read the server's own disk."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Query as InQuery
 from pydantic import Field
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.services.arguments import owner_of_documents, place_of
+from agent.services.arguments import Limit, Query, owner_of_documents
 from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.strict import Strict
-from agent.surfaces.http.rest.users import Json, User
-from memory.audience import GLOBAL, Audience, Place
+from agent.surfaces.http.rest.users import User
 from memory.documents.files import MAX_BYTES
 from memory.records import Chunk, Document
-from memory.text import storable
 
 MAX_PLACE = 400
 """Characters of a place's name."""
 
-ADDED: dict[int | str, Json] = {
-    201: {"description": "Added"},
-    200: {"description": "The name was there already: replaced, or unchanged"},
+
+@dataclass(frozen=True)
+class StoredDocument(Document):
+    """A document, and what was done with it."""
+
+    action: Literal["added", "replaced", "unchanged"]
+
+
+ADDED: dict[int | str, dict[str, Any]] = {
+    200: {"model": StoredDocument, "description": "The name was there already: replaced, or unchanged"},
 }
-FILE_BODY: Json = {
+FILE_BODY = {
     "requestBody": {
         "required": True,
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
@@ -45,109 +51,89 @@ class NewDocument(Strict):
     text: Annotated[str, Field(min_length=1, max_length=MAX_BYTES, pattern=r"\S")]
 
 
-@dataclass(frozen=True)
-class AddedDocument(Document):
-    action: str
-    """added, replaced or unchanged"""
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A person or a place; everybody if neither is given."""
-
-    user: str | None = None
-    place: Place | None = None
-
-    @property
-    def audience(self) -> Audience:
-        """Reads everybody's documents too."""
-        if self == Owner():
-            return Audience(frozenset({GLOBAL}))
-        return Audience.of(self.user or "", self.place)
+Owner = dict[str, str | None]
+"""The arguments `user` and `place` of a person or a place; neither is everybody."""
 
 
 async def _person(user: User) -> Owner:
-    return Owner(user=user)
+    return {"user": user, "place": None}
 
 
 async def _shared(
     caller: Authenticated,
     place: Annotated[
         str | None,
-        Query(max_length=MAX_PLACE, description="unset is everybody's", examples=["acme/general"]),
+        InQuery(max_length=MAX_PLACE, description="unset is everybody's", examples=["acme/general"]),
     ] = None,
 ) -> Owner:
     """Return a place as owner. Only a service's key proves who may be there. Raises ApiError, or BadInput for
     an unreadable or private place."""
-    if place is None:
-        return Owner()
-    if caller.user is not None or (caller.key is not None and caller.key.kind == "user"):
-        raise forbidden("a place's documents need a service's key, and a request that names no user")
-    owner_of_documents(None, place)
-    return Owner(place=place_of(place))
+    if place is not None:
+        if caller.user is not None or (caller.key is not None and caller.key.kind == "user"):
+            raise forbidden("a place's documents need a service's key, and a request that names no user")
+        owner_of_documents(None, place)
+    return {"user": None, "place": place}
 
 
 async def _shared_for_writing(owner: Annotated[Owner, Depends(_shared)], caller: Authenticated) -> Owner:
     """Return the owner; only admins may change everybody's documents. Raises ApiError."""
-    if owner.place is None:
+    if owner["place"] is None:
         await require_admin(caller)
     return owner
 
 
-def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any]) -> APIRouter:
-    """Return the routes of one kind of owner."""
+def _router(prefix: str, whose: str, reader: Callable[..., Any], writer: Callable[..., Any]) -> APIRouter:
+    """Return the routes of one kind of owner; `whose` ends the ids of their operations."""
     router = APIRouter(prefix=prefix, tags=["documents"])
     Read = Annotated[Owner, Depends(reader)]
     Write = Annotated[Owner, Depends(writer)]
 
-    @router.get("")
+    @router.get("", operation_id=f"list_documents{whose}")
     async def documents(owner: Read, pet: Pet) -> list[Document]:
         """List the documents that can be searched, everybody's too, by name."""
-        return await pet.documents.library.documents(owner.audience)
+        return await pet.documents.list(**owner)
 
-    @router.get("/search")
-    async def search(
-        owner: Read,
-        pet: Pet,
-        query: Annotated[
-            str, Query(min_length=1, max_length=2_000, examples=["who pays for train tickets?"])
-        ],
-        limit: Annotated[int, Query(ge=1, le=50)] = 5,
-    ) -> list[Chunk]:
+    @router.get("/search", operation_id=f"search_documents{whose}")
+    async def search(owner: Read, pet: Pet, query: Query, limit: Limit = 5) -> list[Chunk]:
         """Search for passages. The best match comes first."""
-        return await pet.documents.library.search(storable(query), owner.audience, limit)
+        return await pet.documents.search(query, **owner, limit=limit)
 
-    @router.post("", status_code=201, responses=ADDED)
-    async def add(owner: Write, given: NewDocument, pet: Pet, response: Response) -> AddedDocument:
+    @router.post("", status_code=201, responses=ADDED, operation_id=f"add_document{whose}")
+    async def add(owner: Write, given: NewDocument, pet: Pet, response: Response) -> StoredDocument:
         """Add a document as text. It replaces the one of the same name."""
         return await _store(pet, owner, given.name, given.text, response)
 
     # PUT with any kind of body: a page elsewhere may not make a browser send that.
-    @router.put("/files/{name}", status_code=201, responses=ADDED, openapi_extra=FILE_BODY)
-    async def put(owner: Write, name: str, request: Request, pet: Pet, response: Response) -> AddedDocument:
+    @router.put(
+        "/files/{name}",
+        status_code=201,
+        responses=ADDED,
+        openapi_extra=FILE_BODY,
+        operation_id=f"put_document{whose}",
+    )
+    async def put(owner: Write, name: str, request: Request, pet: Pet, response: Response) -> StoredDocument:
         """Add a file; the body is its content. It replaces the one of the same name."""
         return await _store(pet, owner, name, await request.body(), response)
 
-    @router.delete("/{id}", status_code=204)
+    @router.delete("/{id}", status_code=204, operation_id=f"remove_document{whose}")
     async def remove(owner: Write, id: Annotated[str, Path(pattern="^[0-9a-f-]{36}$")], pet: Pet) -> None:
         """Remove a document of this owner."""
-        key = owner_of_documents(owner.user, owner.place)
-        readable = await pet.documents.library.documents(owner.audience)
-        if not any(document.id == id and document.owner == key for document in readable):
+        key = owner_of_documents(**owner)
+        if not any((known.id, known.owner) == (id, key) for known in await pet.documents.list(**owner)):
             raise not_found("document")
-        await pet.documents.remove(id, user=owner.user, place=owner.place)
+        await pet.documents.remove(id, **owner)
 
     return router
 
 
 async def _store(
     pet: Companion, owner: Owner, name: str, content: str | bytes, response: Response
-) -> AddedDocument:
-    stored = await pet.documents.add(name, content, user=owner.user, place=owner.place)
+) -> StoredDocument:
+    stored = await pet.documents.add(name, content, **owner)
     response.status_code = 201 if stored.action == "added" else 200
-    return AddedDocument(**asdict(stored.document), action=stored.action)
+    return StoredDocument(**asdict(stored.document), action=stored.action)
 
 
 router = APIRouter()
-router.include_router(_router("/api/users/{user}/knowledge", _person, _person))
-router.include_router(_router("/api/knowledge", _shared, _shared_for_writing))
+router.include_router(_router("/api/users/{user}/knowledge", "", _person, _person))
+router.include_router(_router("/api/knowledge", "_of_place", _shared, _shared_for_writing))

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
 from agent.companion import Companion
+from agent.services.arguments import Content, Importance, Limit, Subjects, Ttl, Type
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError, not_found
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.strict import Strict
 from memory.errors import NotFound
-from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
 from memory.sql.memories import CORRECTED
 
@@ -38,29 +38,16 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
-def _described(**schema: Any) -> Any:
-    return Field(json_schema_extra=schema)
-
-
-# What a memory may hold is checked by the companion, as for every caller; here it is described.
-Content = Annotated[str, _described(minLength=1, maxLength=MAX_CONTENT, pattern=r"\S")]
-Importance = Annotated[float, _described(minimum=0, maximum=1)]
-Ttl = Annotated[str, Field(max_length=100, description="7d, 2w …; unset is for good")]
-Limit = Annotated[int, Query(ge=1, le=10_000, description="the newest so many")]
-
-
 class NewMemory(Strict):
     """A statement to remember."""
 
     model_config = example({"content": "Mickael moved to Lyon", "type": "fact", "importance": 0.7})
 
     content: Content
-    type: MemoryType = "fact"
+    type: Type = "fact"
     importance: Importance = DEFAULT_IMPORTANCE
-    subjects: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] = Field(
-        default_factory=list
-    )
-    ttl: Ttl | None = None
+    subjects: Subjects = Field(default_factory=list)
+    ttl: Ttl = None
 
 
 class SessionMemory(BaseModel):
@@ -87,16 +74,26 @@ class Session:
     conversation: str | None
     """None if the session is the person."""
 
+    def shown(self, memory: Memory) -> SessionMemory:
+        return SessionMemory(
+            id=memory.id,
+            session_id=self.id,
+            memory_content=memory.content,
+            memory_type=memory.type,
+            importance=memory.importance,
+            created_at=memory.created_at,
+            last_accessed_at=memory.last_accessed_at or memory.created_at,
+        )
+
 
 async def _session(sessionId: str, caller: Authenticated, pet: Pet) -> Session:
     """Return the caller's session; for a service that names no user, that of the only possible one. Raises
     the same ApiError for somebody else's session as for one that does not exist."""
-    sessions = pet.conversations
     if len(sessionId) <= MAX_SESSION and sessionId.isprintable():
-        user = caller.user or await sessions.only_user(sessionId)
+        user = caller.user or await pet.conversations.only_user(sessionId)
         if user == sessionId:
             return Session(sessionId, user, None)
-        if user and (conversation := await sessions.session_of(sessionId, user)):
+        if user and (conversation := await pet.conversations.session_of(sessionId, user)):
             return Session(sessionId, user, conversation)
     raise not_found("session")
 
@@ -105,28 +102,28 @@ InSession = Annotated[Session, Depends(_session)]
 
 
 @router.get("")
-async def list_memories(session: InSession, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
+async def list_session_memories(session: InSession, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
     """List the memories of the session, newest first: those that were stated in the conversation or added
     to it; of a person, all that they may read in private."""
     if session.conversation is None:
         found = await pet.memories.list(user=session.user, limit=limit)
     else:
-        learned_in = pet.conversations.learned_in
-        found = await learned_in(session.conversation, user=session.user, limit=limit)
-    return [_session_memory(session, memory) for memory in found]
+        found = await pet.conversations.learned_in(session.conversation, user=session.user, limit=limit)
+    return [session.shown(memory) for memory in found]
 
 
 @router.post("", status_code=201, responses={200: {"model": SessionMemory, "description": "Known already"}})
-async def add_memory(session: InSession, given: NewMemory, pet: Pet, response: Response) -> SessionMemory:
+async def add_session_memory(
+    session: InSession, given: NewMemory, pet: Pet, response: Response
+) -> SessionMemory:
     """Remember one statement, and add it to the session. If the person has told it already, the status is 200
     and the response is the memory that states it. If it is not worth keeping, the status is 422."""
     decision = await pet.remember(user=session.user, **given.model_dump())
-    if decision.action in ("merge", "ignore"):
-        response.status_code = 200
+    response.status_code = status_of(decision)
     memory = await stored_memory(pet, decision, session.user)
     if session.conversation:
         await pet.conversations.give(session.conversation, memory.id)
-    return _session_memory(session, memory)
+    return session.shown(memory)
 
 
 async def _find(session: InSession, memoryId: str, pet: Pet) -> Memory:
@@ -142,16 +139,21 @@ Found = Annotated[Memory, Depends(_find)]
 
 
 @router.get("/{memoryId}")
-async def get_memory(session: InSession, memory: Found) -> SessionMemory:
+async def get_session_memory(session: InSession, memory: Found) -> SessionMemory:
     """Return one memory. The status is 404 if the session has none with this id."""
-    return _session_memory(session, memory)
+    return session.shown(memory)
 
 
 @router.delete("/{memoryId}", status_code=204)
-async def delete_memory(session: InSession, memory: Found, pet: Pet) -> None:
+async def delete_session_memory(session: InSession, memory: Found, pet: Pet) -> None:
     """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat
     it."""
     await pet.memories.forget(memory.id, user=session.user)
+
+
+def status_of(decision: Decision) -> int:
+    """Return 201 if a memory was made, and 200 if it was known or is not kept."""
+    return 200 if decision.action in ("merge", "ignore") else 201
 
 
 async def stored_memory(pet: Companion, decision: Decision, user: str) -> Memory:
@@ -173,15 +175,3 @@ async def find_memory(pet: Companion, id: str, user: str) -> Memory:
             steps = [step for step in await pet.memories.history(id, user=user) if step.old_id.startswith(id)]
             id = steps[-1].new_id or "" if steps and steps[-1].reason == CORRECTED else ""
     raise not_found("memory")
-
-
-def _session_memory(session: Session, memory: Memory) -> SessionMemory:
-    return SessionMemory(
-        id=memory.id,
-        session_id=session.id,
-        memory_content=memory.content,
-        memory_type=memory.type,
-        importance=memory.importance,
-        created_at=memory.created_at,
-        last_accessed_at=memory.last_accessed_at or memory.created_at,
-    )

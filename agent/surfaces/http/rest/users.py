@@ -2,39 +2,42 @@
 have the shapes of the command line's `--json`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Query as InQuery
 from pydantic import Field
 from starlette.responses import Response
 
+from agent.companion import Companion
 from agent.errors import BadInput
+from agent.services.arguments import Content, DueTime, Importance, Limit, Query, Status, Ttl, Type
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.field_limits import Id
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.rest.memories import (
-    Content,
-    Importance,
-    Limit,
-    NewMemory,
-    Ttl,
-    find_memory,
-    stored_memory,
-)
+from agent.surfaces.http.rest.memories import NewMemory, find_memory, status_of, stored_memory
 from agent.surfaces.http.rest.strict import Strict
-from agent.surfaces.records_json import (
+from agent.types.records_json import (
+    ContextJson,
+    DecisionJson,
+    ForgottenJson,
+    HitJson,
+    MemoryJson,
+    MessageJson,
     decision_json,
     forgotten_json,
     hit_json,
+    memory_json,
     message_json,
-    task_json,
 )
 from memory.audience import Audience
-from memory.records import Hit, MemoryType, MemoryUpdate, Task, TaskStatus, memory_json
+from memory.erasure.person.receipt import Erased
+from memory.people.profile import UserContext
+from memory.records import Hit, Memory, MemoryUpdate, Task
 from memory.search.excerpts import Excerpt, excerpts
 from memory.sql.message_rows import Line
-from memory.text import storable
 
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
 
@@ -48,9 +51,16 @@ def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenti
 
 
 User = Annotated[str, Depends(_path_user)]
-Json = dict[str, Any]
 TaskId = Annotated[str, Path(pattern="^[0-9a-fA-F-]{4,36}$")]
 MessageId = Annotated[str, Field(pattern="^[0-9a-f-]{8,36}$")]
+
+
+async def _memory(user: User, id: str, pet: Pet) -> Memory:
+    """Return the memory in the path. Raises ApiError."""
+    return await find_memory(pet, id, user)
+
+
+Found = Annotated[Memory, Depends(_memory)]
 
 
 class Changed(Strict):
@@ -59,9 +69,9 @@ class Changed(Strict):
     model_config = example({"content": "Mickael lives in Lyon"})
 
     content: Content
-    type: MemoryType | None = None
+    type: Type | None = None
     importance: Importance | None = None
-    ttl: Ttl | None = None
+    ttl: Ttl = None
 
 
 class TaskChange(Strict):
@@ -70,8 +80,8 @@ class TaskChange(Strict):
     model_config = example({"description": "Call the dentist", "due": "2026-11-27T09:00"})
 
     description: Annotated[str, Field(max_length=2_000)] = ""
-    status: TaskStatus | None = None
-    due: Annotated[str | None, Field(max_length=60)] = None
+    status: Status = None
+    due: DueTime = None
 
 
 class Value(Strict):
@@ -82,28 +92,40 @@ class Value(Strict):
     value: Annotated[str, Field(max_length=4_000)]
 
 
+class FoundJson(HitJson):
+    """`excerpt` holds a found message with what it answers or continues."""
+
+    excerpt: list[MessageJson]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTask(Task):
+    """A task, and what was done with it."""
+
+    action: Literal["made", "changed", "unchanged"] = "unchanged"
+
+
 @router.get("/memories")
-async def memories(user: User, pet: Pet, limit: Limit = 1000) -> list[Json]:
+async def list_memories(user: User, pet: Pet, limit: Limit = 1000) -> list[MemoryJson]:
     """List what is remembered, newest first."""
     return [memory_json(memory) for memory in await pet.memories.list(user=user, limit=limit)]
 
 
 @router.get("/memories/search")
-async def search(
+async def search_memories(
     user: User,
     pet: Pet,
-    query: Annotated[str, Query(max_length=2_000, examples=["what can Lucie not eat?"])] = "",
-    limit: Annotated[int, Query(ge=1, le=100)] = 10,
-    subject: Annotated[list[Id], Query(max_length=50)] = [],  # noqa: B006 - never changed
-) -> list[Json]:
-    """Search facts and past messages. The best match comes first; without a query the newest. The `excerpt`
-    of a message holds it with what it answers or continues."""
-    hits = await pet.search_memories(storable(query), user=user, limit=limit, subjects=subject)
+    query: Query = "",
+    limit: Limit = 10,
+    subject: Annotated[list[Id], InQuery(max_length=50)] = [],  # noqa: B006 - never changed
+) -> list[FoundJson]:
+    """Search facts and past messages. The best match comes first; without a query the newest."""
+    hits = await pet.search_memories(query, user=user, limit=limit, subjects=subject)
     around = await pet.components.recall.around(hits, Audience.of(user))
-    return [hit_json(hit) | {"excerpt": _excerpt(hit, around)} for hit in hits]
+    return [FoundJson(**hit_json(hit), excerpt=_excerpt(hit, around)) for hit in hits]
 
 
-def _excerpt(hit: Hit, around: Mapping[str, Sequence[Line]]) -> list[dict[str, Any]]:
+def _excerpt(hit: Hit, around: Mapping[str, Sequence[Line]]) -> list[MessageJson]:
     """Return a found message with what it answers or continues; an empty list for anything else."""
     return [
         message_json(line.message)
@@ -113,94 +135,89 @@ def _excerpt(hit: Hit, around: Mapping[str, Sequence[Line]]) -> list[dict[str, A
     ]
 
 
-@router.post("/memories", status_code=201)
-async def remember(user: User, given: NewMemory, pet: Pet, response: Response) -> Json:
+@router.post("/memories", status_code=201, responses={200: {"model": DecisionJson}})
+async def remember(user: User, given: NewMemory, pet: Pet, response: Response) -> DecisionJson:
     """Remember one statement. The response says whether it was added, merged, ignored or replaced another
     memory, and why. The status is 200 if no memory was made."""
     decision = await pet.remember(user=user, **given.model_dump())
-    if decision.action in ("merge", "ignore"):
-        response.status_code = 200
-    return decision_json(decision) | {"reason": decision.reason}
+    response.status_code = status_of(decision)
+    return decision_json(decision)
 
 
 @router.get("/memories/{id}")
-async def memory(user: User, id: str, pet: Pet) -> Json:
+async def get_memory(memory: Found) -> MemoryJson:
     """Return one memory. The status is 404 if the person has none with this id."""
-    return memory_json(await find_memory(pet, id, user))
+    return memory_json(memory)
 
 
 @router.patch("/memories/{id}")
-async def update(user: User, id: str, given: Changed, pet: Pet) -> Json:
+async def update_memory(user: User, old: Found, given: Changed, pet: Pet) -> MemoryJson:
     """Replace a memory with a new wording. The old one stays in its history, and its id leads to the new
     one."""
-    old = await find_memory(pet, id, user)
     decision = await pet.memories.update(old.id, user=user, **given.model_dump(exclude_none=True))
     return memory_json(await stored_memory(pet, decision, user))
 
 
 @router.delete("/memories/{id}", status_code=204)
-async def delete(user: User, id: str, pet: Pet) -> None:
+async def delete_memory(user: User, memory: Found, pet: Pet) -> None:
     """Forget a memory, as `POST …/forget` does, with an empty response."""
-    await pet.memories.forget((await find_memory(pet, id, user)).id, user=user)
+    await pet.memories.forget(memory.id, user=user)
 
 
 @router.post("/memories/{id}/forget")
-async def forget(user: User, id: str, pet: Pet) -> Json:
+async def forget_memory(user: User, memory: Found, pet: Pet) -> ForgottenJson:
     """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat it.
     The response says what was taken; its `undo_id` brings it back until `undo_until`."""
-    return forgotten_json(await pet.memories.forget((await find_memory(pet, id, user)).id, user=user))
+    return forgotten_json(await pet.memories.forget(memory.id, user=user))
 
 
 @router.post("/forgotten/{id}/undo")
-async def undo_forget(user: User, id: MessageId, pet: Pet) -> Json:
+async def undo_forget(user: User, id: MessageId, pet: Pet) -> ForgottenJson:
     """Bring back what was forgotten, while it can be brought back."""
     return forgotten_json(await pet.memories.undo_forget(id, user=user))
 
 
 @router.get("/messages")
-async def messages(
+async def list_messages(
     user: User,
     pet: Pet,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
-    before: Annotated[MessageId | None, Query(description="only older ones than this message")] = None,
-) -> list[Json]:
+    limit: Limit = 50,
+    before: Annotated[MessageId | None, InQuery(description="only older ones than this message")] = None,
+) -> list[MessageJson]:
     """List what was said and answered, newest first. A forgotten message has no text."""
     found = await pet.conversations.messages(user=user, limit=limit, before=before)
     return [message_json(message) for message in found]
 
 
 @router.delete("/messages/{id}")
-async def delete_message(user: User, id: MessageId, pet: Pet) -> Json:
+async def forget_message(user: User, id: MessageId, pet: Pet) -> ForgottenJson:
     """Forget one of the person's messages, the reply to it, and the memories that rest on it alone."""
     return forgotten_json(await pet.conversations.forget(id, user=user))
 
 
 @router.get("/memories/{id}/history")
-async def history(user: User, id: str, pet: Pet) -> list[MemoryUpdate]:
+async def list_history(user: User, memory: Found, pet: Pet) -> list[MemoryUpdate]:
     """List what replaced what, when and why, oldest first."""
-    return await pet.memories.history((await find_memory(pet, id, user)).id, user=user)
+    return await pet.memories.history(memory.id, user=user)
 
 
 @router.post("/memories/{id}/undo")
-async def undo(user: User, id: str, pet: Pet) -> MemoryUpdate:
+async def undo_replacement(user: User, memory: Found, pet: Pet) -> MemoryUpdate:
     """Undo the last replacement. The replaced memory is active again."""
-    return await pet.memories.undo((await find_memory(pet, id, user)).id, user=user)
+    return await pet.memories.undo(memory.id, user=user)
 
 
 @router.get("/tasks")
-async def tasks(user: User, pet: Pet, all: bool = False) -> list[Task]:
+async def list_tasks(user: User, pet: Pet, all: bool = False) -> list[Task]:
     """List the open tasks, newest first; with `all` the finished ones too."""
     return await pet.tasks.list(user=user, done=all)
 
 
-@router.post("/tasks", status_code=201)
-async def add_task(user: User, given: TaskChange, pet: Pet, response: Response) -> Json:
+@router.post("/tasks", status_code=201, responses={200: {"model": ChangedTask}})
+async def add_task(user: User, given: TaskChange, pet: Pet, response: Response) -> ChangedTask:
     """Create a task. A task with the same words is not created twice: the status is 200 then."""
-    if not given.description.strip():
-        raise BadInput("description: a new task needs one")
     made = await _update_task(user, None, given, pet)
-    if made["action"] != "made":
-        response.status_code = 200
+    response.status_code = 201 if made.action == "made" else 200
     return made
 
 
@@ -211,46 +228,50 @@ async def delete_task(user: User, id: TaskId, pet: Pet) -> None:
 
 
 @router.patch("/tasks/{id}")
-async def change_task(user: User, id: TaskId, given: TaskChange, pet: Pet) -> Json:
+async def update_task(user: User, id: TaskId, given: TaskChange, pet: Pet) -> ChangedTask:
     """Change or finish a task. The first four characters of its id are enough."""
     return await _update_task(user, id, given, pet)
 
 
-async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -> Json:
+async def _update_task(user: str, id: str | None, given: TaskChange, pet: Companion) -> ChangedTask:
     change = await pet.tasks.update(
         given.description, user=user, status=given.status, id=id, due=given.due, alike=False
     )
-    return task_json(change.task) | {"action": change.action}
+    return ChangedTask(**asdict(change.task), action=change.action)
 
 
 @router.get("/context")
-async def context(user: User, pet: Pet) -> Json:
+async def get_context(user: User, pet: Pet) -> ContextJson:
     """Return the profile, the most important facts and the open tasks."""
-    return dict((await pet.people.context(user=user)).to_json())
+    return _context_json(await pet.people.context(user=user))
 
 
 @router.put("/context/{field}")
-async def set_context(user: User, field: str, given: Value, pet: Pet) -> Json:
+async def set_context(user: User, field: str, given: Value, pet: Pet) -> ContextJson:
     """Set a field such as `name`, `timezone`, `language` or `tone`, or add to a list such as `goals`."""
     if not given.value.strip():
         raise BadInput("value: empty; DELETE forgets the field")
-    return dict((await pet.people.set_context(field, given.value, user=user)).to_json())
+    return _context_json(await pet.people.set_context(field, given.value, user=user))
 
 
 @router.delete("/context/{field}")
-async def forget_context(user: User, field: str, pet: Pet) -> Json:
+async def forget_context(user: User, field: str, pet: Pet) -> ContextJson:
     """Remove a field, or a whole list."""
-    return dict((await pet.people.set_context(field, "", user=user)).to_json())
+    return _context_json(await pet.people.set_context(field, "", user=user))
+
+
+def _context_json(known: UserContext) -> ContextJson:
+    return cast(ContextJson, known.to_json())
 
 
 @router.get("/export")
-async def export(user: User, pet: Pet) -> Json:
+async def export_person(user: User, pet: Pet) -> dict[str, Any]:
     """Export all data of the person, as `hachi memories export` does."""
     return await pet.conversations.export(user=user)
 
 
 @router.delete("")
-async def erase(request: Request, user: User, pet: Pet) -> Json:
+async def erase_person(request: Request, user: User, pet: Pet) -> Erased:
     """Delete all data of the person. The response says what was deleted and what is left."""
     request.state.unnamed = True  # the audit's line stays, and names nobody
-    return (await pet.people.erase(user=user)).to_json()
+    return await pet.people.erase(user=user)

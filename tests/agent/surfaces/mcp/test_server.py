@@ -32,18 +32,15 @@ async def test_nine_tools_are_offered_and_say_what_they_do(shared: Companion, ag
     assert offered["remember"].input_schema["required"] == ["content"]
     assert offered["remember"].input_schema["properties"]["importance"]["maximum"] == 1
     assert json.loads(result.content[0].text) == result.structured_content
-    assert "expires_at" not in result.structured_content
 
 
 WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("remember", {}, "content: field required"),
-    ("remember", {"content": "x" * 2_001}, "content: string should have at most 2000 characters"),
-    ("remember", {"content": "a", "importance": 7}, "importance: input should be less than or equal"),
     ("remember", {"content": "a", "user": "ben"}, "user: there is no such argument"),
-    ("remember", {"content": "a", "replaces": "%"}, "replaces: an id is 8 to 36 of"),
-    ("search_memories", {"query": "boat", "limit": 1_000}, "limit: input should be less than or equal"),
-    ("remember", {"content": "a", "subjects": [*map(str, range(51))]}, "subjects: value should have at"),
-    ("forget", {"id": "every one"}, "id: an id is 8 to 36 of"),
+    ("remember", {"content": "a", "replaces": "%"}, "there is no memory '%' here"),
+    ("search_memories", {"query": "boat", "limit": 1_000}, "limit: 1000 is no whole number from 1 to 100"),
+    ("remember", {"content": "a", "subjects": [*map(str, range(51))]}, "subjects: more than 50 texts"),
+    ("forget", {"id": "every one"}, "there is no memory 'every one' here"),
     ("update_task", {}, "description: say what is to be done, or give the id of a task"),
     ("update_task", {"description": "call Ben", "due": "soon"}, "due: 'soon' is not a time"),
 ]

@@ -13,7 +13,7 @@ async def test_a_fact_is_remembered_found_corrected_and_forgotten(pet: Companion
         kept = await ana.call(
             "remember",
             content="Ana's boat is moored in Brest until spring",
-            subjects="boat, Brest",
+            subjects=["boat", "Brest"],
             ttl="7d",
             importance=0.8,
             type="insight",
@@ -29,12 +29,12 @@ async def test_a_fact_is_remembered_found_corrected_and_forgotten(pet: Companion
             "expires": "Sat 28 Nov 2026 09:30",
         }
 
-        old = await ana.call("remember", content="Ana's boat is called Mouette", ttl="a while")
-        assert "use a form such as 7d" in old["note"]
+        old = await ana.call("remember", content="Ana's boat is called Mouette")
         new = await ana.call("remember", content="Ana's boat is called Sterne", replaces=old["id"][:8])
         assert new["action"] == "replace"
         gone = await ana.call("forget", id=new["id"])
-        assert (gone["id"], gone["content"]) == (new["id"], "Ana's boat is called Sterne")
+        assert gone["content"] == "Ana's boat is called Sterne"
+        assert new["id"] in gone["memories"]
         assert (gone["messages"], gone["replies"]) == (0, 0)
         assert await ana.knows() == ["Ana's boat is moored in Brest until spring"]
         assert "there is no memory" in await ana.refused("forget", id=new["id"])
@@ -60,7 +60,7 @@ async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, 
         [found] = (await ida.call("search_memories", query="locker code"))["memories"]
         [id] = found["ids"]
         gone = await ida.call("forget_message", id=id)
-        assert (gone["id"], gone["content"], gone["messages"]) == ("", "my locker code is 8315", 1)
+        assert (gone["memories"], gone["content"], gone["messages"]) == ([], "my locker code is 8315", 1)
         assert (await ida.call("search_memories", query="locker code"))["memories"] == []
         assert (await ida.call("undo_forget", id=gone["undo_id"]))["messages"] == 1
         [again] = (await ida.call("search_memories", query="locker code"))["memories"]
@@ -136,7 +136,8 @@ async def test_tasks_are_made_changed_and_finished(shared: Companion, agent: Any
         assert made["task"]["due"] == "2026-11-27T09:00:00+01:00"
         await hal.call("update_task", id=made["task"]["id"][:8], due="never", status="in_progress")
         [task] = (await hal.call("list_tasks"))["tasks"]
-        assert task == {"id": made["task"]["id"], "description": "paint the boat", "status": "in_progress"}
+        assert (task["id"], task["description"]) == (made["task"]["id"], "paint the boat")
+        assert (task["status"], task["due"]) == ("in_progress", None)
         await hal.call("update_task", description="paint", status="done")
         assert (await hal.call("list_tasks"))["tasks"] == []
         assert len((await hal.call("list_tasks", finished=True))["tasks"]) == 1
@@ -145,7 +146,7 @@ async def test_tasks_are_made_changed_and_finished(shared: Companion, agent: Any
             assert made["action"] == "made"
             same = await hal.call("update_task", id=made["task"]["id"], status="done", due=" ")
             assert same["task"]["status"] == "done"
-        assert await hal.refused("update_task", id="a" * 37) == "id: string should have at most 36 characters"
+        assert "no task" in await hal.refused("update_task", id="a" * 37)
 
 
 async def test_a_persons_documents_are_searched_for_them_alone(shared, agent, tmp_path) -> None:

@@ -21,7 +21,7 @@ def test_json_is_one_object_a_turn_with_what_was_done(hachi):
     ran = hachi("chat", "--json", stdin=b"I broke my shoulder\nWhat happened to me?\n")
     first, second = (json.loads(line) for line in ran.out.splitlines())
     assert list(first) == ["message", "memories", "tools", "trace_id", "model"]
-    assert list(first["memories"][0]) == ["content", "action", "id", "expires_at"]
+    assert list(first["memories"][0])[:4] == ["content", "action", "id", "expires_at"]
     assert first["memories"][0]["action"] == "add"
     assert list(second["tools"][0]) == ["name", "arguments", "ok"]
     assert second["tools"][0]["name"] == "search_memories"
