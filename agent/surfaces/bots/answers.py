@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from agent.models.providers import base_url_of
 from agent.settings import Settings
-from agent.types.records_json import taken_with
 from agent.tracing.render.overview import overview, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
+from agent.types.records_json import taken_with
 from memory.audience import PRIVATE, Place, user_key
 from memory.erasure.person.receipt import Erased
 from memory.people.profile import UserContext
