@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from agents.models.interface import Model
 
     from agent.background.worker import Worker
-    from agent.turn.consolidation_due import ConsolidationDue
     from agent.turn.context import ContextServices
+    from agent.turn.jobs import ConsolidationDue
     from agent.turn.turn import TurnDependencies
 
 log = logging.getLogger("hachi")
@@ -367,7 +367,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     """What a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
     await load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
-    from agent.background.slice import SliceReader
+    from agent.background.reading import ConversationReader
     from agent.background.worker import Worker
     from agent.models.failures import model_error
     from agent.turn.turn import TurnDependencies
@@ -375,7 +375,9 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
 
     settings = c.settings
     model = await c.models.upkeep() if c.models.consolidates else None
-    slices = SliceReader(
+    due = _consolidation_due(settings)
+    reader = ConversationReader(
+        transcript=c.transcript,
         summaries=c.summaries,
         profiles=c.profiles,
         store=c.store,
@@ -390,12 +392,12 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     )
     consolidation = Consolidation(
         database=c.database,
-        slices=slices,
+        reader=reader,
         summaries=c.summaries,
         profiles=c.profiles,
-        store=c.store,
         tasks=c.tasks,
         queue=c.queue,
+        due=due,
         writer=c.writer,
         clock=c.clock,
         model=model,
@@ -419,7 +421,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         writer=c.writer,
         queue=c.queue,
         worker=worker,
-        consolidation=None if settings.look_back == "off" else _consolidation_due(settings),
+        consolidation=None if settings.look_back == "off" else due,
         recorder=c.recorder,
         tools=TOOLS,
     )
@@ -428,7 +430,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
 
 
 def _consolidation_due(settings: Settings) -> "ConsolidationDue":
-    from agent.turn.consolidation_due import ConsolidationDue
+    from agent.turn.jobs import ConsolidationDue
 
     quiet = timedelta(minutes=settings.look_back_minutes)
     return ConsolidationDue(quiet, settings.history_messages, settings.history_budget)

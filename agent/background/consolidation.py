@@ -1,39 +1,34 @@
-"""Consolidation: after a turn, update the conversation's summary and the speaker's profile, facts and tasks.
+"""Consolidation: updates a conversation's summary, and the profiles, facts and tasks of those who spoke.
 
-A job reads one slice of the conversation (`slice.py`) and extracts the changes with one model call
-(`extraction.py`). It writes them in one transaction, together with the point that the summary has reached
-and, where messages are left, the job that goes on there. So the number of calls depends on what was said, and
-not on what a model answers. A separate job stores facts and tasks. A crash repeats a job, but none is applied
-twice. Without a model, the summary consists of quotations, and only statements in a fixed form are extracted
-(`plain.py`).
+A job reads the messages that no summary covers yet (`reading.py`) and extracts the changes with one model
+call (`extraction.py`). Facts are stored first, each decided like any other; then one transaction writes the
+summary, the profiles, what all of it rests on, and deletes the job. After a crash in between the job runs
+again: the facts that are there are shown to the model, and not stored twice. Without a model, or where it
+refuses, the summary quotes people, and nothing else is noted.
 """
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.background.extraction import InvalidExtraction, extract_memory_updates
-from agent.background.plain import plain_summary, plain_updates
-from agent.background.slice import ConversationSlice, SliceReader
-from agent.background.updates import (
-    ExtractionResult,
-    context_entries,
-    memory_summary,
-    read_fact,
-    replaced_facts,
-    updates_payload,
+from agent.background.extraction import (
+    Extraction,
+    InvalidExtraction,
+    extract_memory_updates,
+    quoted_summary,
 )
+from agent.background.reading import ConversationReader, Reading
 from agent.background.upkeep_budget import UpkeepBudget
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget
-from agent.turn.budget import lines_that_fit
-from agent.turn.jobs import APPLY_UPDATES
+from agent.turn.jobs import ConsolidationDue
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
@@ -41,47 +36,48 @@ from memory.facts.derived.sources import (
     MEMORY_SUMMARY,
     entry_id,
     memory_summary_id,
-    no_longer,
     still_hold,
 )
 from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
-from memory.people.memory_updates import MemoryUpdates, NewPreference
+from memory.people.memory_updates import NewPreference, entries_of
+from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
-from memory.people.tasks import Due, Tasks
+from memory.people.tasks import Tasks
 from memory.process.spans import note, span
-from memory.records import Decision
+from memory.records import Decision, Draft
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
-from memory.sql.memories import MemoryStore
-from memory.sql.message_rows import missing
+from memory.sql.message_rows import Line, missing
 from memory.sql.rests_on import let_go, record
 from memory.sql.summaries import ConversationSummaries
+from memory.sql.tables import active_conversations
+from memory.text.short_ids import SHORT_ID, read_id
 
 log = logging.getLogger("hachi.upkeep")
 
 LAST_ATTEMPT = 4
-"""From this attempt on, a model that does not answer is skipped and only the summary is updated, by plain
-rules."""
+"""From this attempt on, a model that does not answer is skipped, and only the summary is updated."""
+IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 
 
 class Overtaken(Exception):
-    """What a slice was read from has changed, so nothing of it was written."""
+    """What was read has changed meanwhile, so no summary of it was written."""
 
 
 @dataclass(frozen=True)
 class Consolidation:
     database: Database
-    slices: SliceReader
+    reader: ConversationReader
     summaries: ConversationSummaries
     profiles: ProfileStore
-    store: MemoryStore
     tasks: Tasks
     queue: JobQueue
+    due: ConsolidationDue
     writer: FactWriter
     clock: Callable[[], datetime]
     model: ChosenModel | None
-    """None selects plain rules."""
+    """None: the summary quotes people."""
     calls: UpkeepBudget
     budget: Budget
     """The limit of a conversation's summary."""
@@ -96,208 +92,281 @@ class Consolidation:
             return
         if job.attempts < LAST_ATTEMPT:
             self.model.breaker.check()
-        await self.calls.check(job)
+        await self.calls.check(job.user_id)
 
     async def consolidate(self, job: Job) -> list[Decision]:
-        """Handle a LOOK_BACK job: consolidate one slice, with at most two model calls, whatever the model
-        answers. The write of the slice deletes the conversation's jobs, and adds one for what is left.
-        Returns the decisions about facts of the job's user. Raises ModelError if the model cannot be reached,
-        Overtaken if what was read from has changed twice, and BudgetSpent if no calls are left."""
+        """Handle a LOOK_BACK job with at most two model calls, whatever the model answers. Deletes the jobs
+        of the conversation, and adds one for what is left. Returns the decisions about facts. Raises
+        ModelError if the model cannot be reached, Overtaken if what was read has changed twice, and
+        BudgetSpent if no calls are left."""
         try:
-            return await self._consolidate(job)
+            return await self.extract_and_save(job)
         except Overtaken:
-            return await self._consolidate(job)
+            return await self.extract_and_save(job)
 
-    async def _consolidate(self, job: Job) -> list[Decision]:
+    async def extract_and_save(self, job: Job) -> list[Decision]:
+        """Read what no summary covers, extract the changes, and write them."""
         place = Place(tuple(job.payload["place"]))
-        part = await self.slices.next(job.payload["conversation"], job.user_id, place)
-        if part is None:
+        owner = user_key(job.user_id) if place.private else place.key
+        reading = await self.reader.next(job.payload["conversation"], owner, place)
+        if reading is None:
             async with self.database.write() as connection:
                 await self.queue.finish(connection, job)
             return []
-        decided = await self.extract_and_save(part, job)
-        return decided if part.user == job.user_id else []
-
-    async def extract_and_save(self, part: ConversationSlice, job: Job) -> list[Decision]:
-        """Extract the changes from a slice, write them, and store its facts and tasks. Deletes the jobs of
-        its conversation. Raises Overtaken if the messages were erased or another worker consolidated them
-        first."""
-        with span("exchange", messages=[message.id for message in part.messages]):  # the stored name
-            found = await self._extract(part, last_attempt=job.attempts >= LAST_ATTEMPT)
+        with span("exchange", messages=[line.message.id for line in reading.lines]):  # the stored name
+            found = await self._extract(reading, job)
             note(findings=found)
-        updates = await self.apply_memory_updates_to_user_context(part, found, job)
-        if updates is None:
-            return []
-        decisions = await self.store_updates(updates)
-        await self.queue.done(updates.id)
-        return decisions
+        return await self.apply_memory_updates_to_user_context(reading, found, job)
 
     async def apply_memory_updates_to_user_context(
-        self, part: ConversationSlice, found: ExtractionResult, job: Job
-    ) -> Job | None:
-        """Write the summary and the profile, and add the job that stores facts and tasks, in one transaction,
-        which Overtaken undoes. Returns the new job, already claimed, if there are facts or tasks."""
-        entries, payload = context_entries(part, found), updates_payload(part, found)
-        entries += memory_summary(part, found)
-        async with self.database.write(lock={part.owner, user_key(part.user)}) as connection:
-            if not await self._still_holds(connection, part):
-                raise Overtaken("what it was read from has changed")
-            if not await self.update_active_summary(connection, part, found):
-                raise Overtaken("another summary was written meanwhile")
-            if entries:
-                await self.profiles.merge_in(connection, part.user, part.place, entries, part.now)
-            for entry in entries:
-                if entry.message_id is None and entry.value and entry.field != MEMORY_SUMMARY:
-                    id = entry_id(part.user, part.place.stored, entry.field, entry.item)
-                    said = {message.id for message in part.said}
-                    await let_go(connection, [id])
-                    await record(connection, id, said, "stated")
+        self, reading: Reading, found: Extraction, job: Job
+    ) -> list[Decision]:
+        """Store the facts and tasks; then write the summary and the profiles, and delete the job, in one
+        transaction, which Overtaken undoes."""
+        before = await self.summaries.of(reading.conversation, reading.owner, self.clock())
+        if (before.revision if before else 0) != reading.revision:
+            raise Overtaken("another summary was written meanwhile")
+        named, stated = _Named.of(reading, found), dict[str, list[str]]()
+        decisions = await self._store_facts(reading, found, named, stated)
+        await self._update_tasks(reading, found, stated)
+        entries = [] if self.model is None else _entries(reading, found)
+        ended = {*named.ended, *(one.target_id for one in decisions if one.target_id)}
+        authors = {user_key(person.user) for person in reading.people}
+        async with self.database.write(lock={reading.owner, *authors}) as connection:
+            summary = await self.update_active_summary(connection, reading, found, ended)
+            for id, messages in stated.items():
+                await record(connection, id, messages, "stated")
+            for user, lines, entry in entries:
+                await self._merge(connection, reading, user, lines, entry)
+            if found.memory_summary and reading.to_summarise:
+                await self._record_memory_summary(connection, reading, found.memory_summary, summary)
             await self.queue.finish(connection, job)
-            if part.upto > part.after and await self.slices.are_left(connection, part):
-                now = self.clock()
-                await self.queue.add(connection, job.kind, job.user_id, job.payload, now, about=job.about)
-            if not payload:
-                return None
-            id = await self.queue.add(connection, APPLY_UPDATES, part.user, payload, part.now, ours=True)
-        return Job(id, APPLY_UPDATES, part.user, payload, attempts=1)
-
-    async def _still_holds(self, connection: AsyncConnection, part: ConversationSlice) -> bool:
-        """Whether everything that the slice holds may still be repeated."""
-        said, earlier = ([message.id for message in read] for read in (part.messages, part.earlier))
-        audience = Audience(Audience.of(part.user, part.place).keys | {user_key(part.user)})
-        return (
-            not await missing(connection, [*said, *earlier], part.owner)
-            and not await missing(connection, part.profile_messages)
-            and await no_longer(connection, [*said, *earlier], part.owner, self.clock()) == part.no_longer
-            and await still_hold(connection, part.facts, audience, self.clock())
-        )
+            if reading.upto > reading.after:  # otherwise nothing is gained by going on
+                await self.due.go_on(connection, job, reading.upto, self.clock())
+        return decisions
 
     async def update_active_summary(
-        self, connection: AsyncConnection, part: ConversationSlice, found: ExtractionResult
-    ) -> bool:
-        """Store the summary and what it rests on. Returns False if another worker updated it first, or if it
-        has been withheld."""
-        rebuilt = not part.summary
-        if part.upto == part.after and not rebuilt:
-            await self._record_memory_summary(connection, part, found)
-            return True
+        self, connection: AsyncConnection, reading: Reading, found: Extraction, ended: Collection[str] = ()
+    ) -> str | None:
+        """Store the summary and what it rests on; the `ended` facts are replaced. Returns its id; None where
+        none is to be written. Raises Overtaken if something that it was written from is gone, or another
+        worker was quicker. That a fact which gave way just now has withheld the summary is no obstacle: the
+        new one was written from what took its place."""
+        active = active_conversations.c
+        here = active.conversation_id == reading.conversation, active.owner == reading.owner
+        row = (await connection.execute(select(active_conversations).where(*here))).first()
+        audience = Audience(
+            Audience.of(None if reading.place.private else "", reading.place).keys
+            | {user_key(person.user) for person in reading.people}
+        )
+        facts = {fact.id for fact in reading.facts} - set(ended)
+        if (
+            (row is not None and row.forgotten_at != reading.forgotten_at)
+            or (row is not None and row.revision != reading.revision and not row.withheld)
+            or await missing(connection, [*reading.heard], reading.owner)
+            or await missing(connection, reading.profile_messages)
+            or not await still_hold(connection, facts, audience, self.clock())
+        ):
+            raise Overtaken("what it was read from has changed")
+        rebuilt = not reading.summary or bool(row is not None and row.withheld)
+        if reading.upto == reading.after and not rebuilt:
+            return None
         id = await self.summaries.update_in(
             connection,
-            part.conversation_id,
-            part.owner,
-            found.summary or part.summary,
-            after=part.after,
-            revision=part.revision,
-            covered=part.upto,
-            now=part.now,
+            reading.conversation,
+            reading.owner,
+            found.summary or reading.summary,
+            after=reading.after,
+            revision=row.revision if row is not None else 0,
+            covered=reading.upto,
+            now=reading.now,
             rebuilt=rebuilt,
         )
         if id is None:
-            return False
-        if sources := (part.facts - replaced_facts(part, found)) | part.profile_messages:
+            raise Overtaken("another summary was written meanwhile")
+        if sources := facts | reading.profile_messages:
             await let_go(connection, [id] if rebuilt else [])
             await record(connection, id, sources, "covered")
-        await self._record_memory_summary(connection, part, found, id)
-        return True
+        return id
+
+    async def _merge(
+        self, connection: AsyncConnection, reading: Reading, user: str, lines: Sequence[Line], entry: Entry
+    ) -> None:
+        """Merge an entry into a profile. One that rests on several messages is recorded with all of them."""
+        await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
+        if entry.message_id is None and entry.value:
+            id = entry_id(user, reading.place.stored, entry.field, entry.item)
+            await let_go(connection, [id])
+            await record(connection, id, [line.message.id for line in lines], "stated")
 
     async def _record_memory_summary(
-        self, connection: AsyncConnection, part: ConversationSlice, found: ExtractionResult, *summary: str
+        self, connection: AsyncConnection, reading: Reading, text: str, summary: str | None
     ) -> None:
-        """Note what a new summary of the person's facts rests on: all that the model was given."""
-        if found.memory_summary:
-            heard = {message.id for message in (*part.messages, *part.earlier)}
-            sources = part.facts | part.profile_messages | heard | set(summary)
-            text = memory_summary_id(part.user, part.place)
-            await let_go(connection, [text])
-            await record(connection, text, sources, "covered")
+        """Store a summary of the person's facts, and what it rests on: all that the model was shown."""
+        user = reading.people[0].user
+        entry = Entry(MEMORY_SUMMARY, "", text, reading.now)
+        await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
+        sources = {fact.id for fact in reading.facts} | reading.profile_messages | reading.heard
+        id = memory_summary_id(user, reading.place)
+        await let_go(connection, [id])
+        await record(connection, id, sources | ({summary} if summary else set()), "covered")
 
-    async def store_updates(self, job: Job) -> list[Decision]:
-        """Handle an APPLY_UPDATES job. Running it twice is safe."""
-        payload, place = job.payload, Place(tuple(job.payload["place"]))
+    async def _store_facts(
+        self, reading: Reading, found: Extraction, named: "_Named", stated: dict[str, list[str]]
+    ) -> list[Decision]:
+        """Store the new facts, each as stated by who wrote the messages that it rests on, and apply the
+        rulings on stored ones. Notes in `stated` which further messages state a fact."""
         decisions: list[Decision] = []
-        for fact in payload["facts"]:
-            decisions += await self.store_fact_memory(fact, payload["said"], job.user_id, place)
-        decisions += await self._apply_rulings(payload.get("rulings", ()), job.user_id, place)
-        for task in payload["tasks"]:
-            try:
-                await self.tasks.update(
-                    job.user_id,
-                    task["description"],
-                    task["status"],
-                    id=task["id"],
-                    due=_due(task.get("due")),
-                    place=place,
-                    now=self.clock(),
-                    found_at=datetime.fromisoformat(payload["found_at"]),
-                    heard=payload.get("heard"),
-                )
-            except NotFound as error:
-                log.warning("work %s names no task: %s", job.id, type(error).__name__)
+        shown = reading.heard | {fact.id for fact in reading.facts}
+        for fact in found.updates.new_facts:
+            if not (lines := reading.sources(fact.messages)):
+                continue
+            replaces = named.id(fact.replaces or "")
+            importance = IMPORTANCE[fact.importance]
+            draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
+            [decision] = await self.writer.remember(
+                [draft], _origin(reading, lines, shown), named.on_new.get(fact.number, {})
+            )
+            decisions.append(decision)
+            if decision.id and decision.action != "ignore":
+                stated.setdefault(decision.id, []).extend(line.message.id for line in lines)
+        authors = {person.user for person in reading.people}
+        for new, old, ruling in named.on_stored:
+            teller = next((fact.user_id for fact in reading.facts if fact.id == new), "")
+            if teller in authors:
+                origin = Provenance(teller, self.clock(), reading.place)
+                decided = await self.writer.rule(new, old, ruling, origin)
+                decisions += [decided] if decided else []
         return decisions
 
-    async def store_fact_memory(
-        self, fact: dict[str, Any], said: dict[str, str], user: str, place: Place
-    ) -> list[Decision]:
-        """Store one fact by the usual rules and the model's rulings."""
-        if "kept" in fact:  # a ruling, as an earlier version stored it
-            return []
-        draft, provenance = read_fact(fact, said, user, place)
-        return await self.writer.remember([draft], provenance, fact.get("ruled", {}))
+    async def _update_tasks(self, reading: Reading, found: Extraction, stated: dict[str, list[str]]) -> None:
+        for task in found.updates.task_updates:
+            if not (lines := reading.sources(task.messages)):
+                continue
+            try:
+                change = await self.tasks.update(
+                    lines[-1].user,
+                    task.description,
+                    task.status,
+                    id=task.id,
+                    place=reading.place,
+                    now=self.clock(),
+                    found_at=reading.now,
+                    heard=lines[-1].message.id,
+                )
+            except NotFound as error:
+                log.warning("an extraction names no task: %s", type(error).__name__)
+            else:
+                if change.action == "made":
+                    stated[change.task.id] = [line.message.id for line in lines]
 
-    async def _apply_rulings(
-        self, rulings: Iterable[tuple[str, str, Ruling]], user: str, place: Place
-    ) -> list[Decision]:
-        """Apply what the model ruled on stored facts. One that was deleted or replaced since is skipped."""
-        origin = Provenance(user, self.clock(), place)
-        decided = [await self.writer.rule(new, old, ruling, origin) for new, old, ruling in rulings]
-        return [decision for decision in decided if decision]
-
-    async def _extract(self, part: ConversationSlice, *, last_attempt: bool) -> ExtractionResult:
-        """Extract with the model, or with plain rules if no model is set or only the companion spoke. If the
-        model's answer is unusable, or the last attempt fails, only the summary is updated."""
-        if self.model is None or (part.messages and not part.said):
-            return self._plain(part, _plain_preferences(part))
-        await self.calls.spend(part.owner)
+    async def _extract(self, reading: Reading, job: Job) -> Extraction:
+        """Extract with the model; without one, or if only the companion spoke, quote. If the model's answer
+        is unusable, or the last attempt fails, only the summary is updated."""
+        quoted = Extraction(quoted_summary(reading, self.budget))
+        if self.model is None or (reading.lines and not reading.said):
+            return quoted
+        payer = job.user_id
+        await self.calls.spend(payer)
         try:
-            found = await extract_memory_updates(self.model, part, self.budget)
+            found = await extract_memory_updates(self.model, reading, self.budget)
         except InvalidExtraction as error:
             note(well_formed=False)
-            self._note_extraction(part, ok=False, error=str(error))
-            return self._plain(part, MemoryUpdates())
+            self._note_extraction(payer, ok=False, error=str(error))
+            return quoted
         except Exception as error:
-            self._note_extraction(part, ok=False, error=f"{type(error).__name__}: {error}"[:200])
+            self._note_extraction(payer, ok=False, error=f"{type(error).__name__}: {error}"[:200])
             fault = self.explain(error)
             if fault is None:
                 raise
-            if isinstance(fault, ModelUnavailable) and last_attempt:
-                return self._plain(part, MemoryUpdates())
+            if isinstance(fault, ModelUnavailable) and job.attempts >= LAST_ATTEMPT:
+                return quoted
             raise fault from error
         updates = found.updates
+        items = (*updates.new_facts, *updates.new_preferences, *updates.task_updates)
         self._note_extraction(
-            part,
+            payer,
             ok=True,
             facts=len(updates.new_facts),
             preferences=len(updates.new_preferences),
             tasks=len(updates.task_updates),
+            without_author=sum(not reading.sources(item.messages) for item in items),
             left_out=[fault.partition(":")[0] for fault in found.faults],
         )
         return found
 
-    def _note_extraction(self, part: ConversationSlice, *, ok: bool, **details: Any) -> None:
+    def _note_extraction(self, payer: str, *, ok: bool, **details: Any) -> None:
         """Count an extraction, and log it as one structured line."""
-        self.count(part.user, {"extractions": 1, "applied": int(ok)})
-        line = {"event": "memory_extraction", "user_id": part.user, "ok": ok} | details
+        self.count(payer, {"extractions": 1, "applied": int(ok)})
+        line = {"event": "memory_extraction", "user_id": payer, "ok": ok} | details
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
 
-    def _plain(self, part: ConversationSlice, updates: MemoryUpdates) -> ExtractionResult:
-        told = plain_summary(part.summary, [*part.earlier, *part.messages])
-        return ExtractionResult(lines_that_fit(told, self.budget), updates)
+
+@dataclass(frozen=True)
+class _Named:
+    """The facts that an answer names by ids or numbers, as far as the prompt showed them."""
+
+    shown: tuple[str, ...]
+    on_new: Mapping[int, Mapping[str, Ruling]]
+    """What new facts, by their numbers, do to known ones, by their ids."""
+    on_stored: Sequence[tuple[str, str, Ruling]]
+    """(new, old, ruling) of two stored facts."""
+    ended: frozenset[str]
+    """The known facts that may give way."""
+
+    @classmethod
+    def of(cls, reading: Reading, found: Extraction) -> "_Named":
+        shown = tuple(dict.fromkeys(fact.id for fact in reading.facts))
+        on_new: dict[int, dict[str, Ruling]] = {}
+        on_stored: list[tuple[str, str, Ruling]] = []
+        for one in found.rulings:
+            new, old = _id_among(shown, one.new), _id_among(shown, one.old)
+            number = one.new.strip().removeprefix("#")
+            if old is None or one.ruling == "both":
+                continue
+            if one.new.strip() != number and number.isdecimal():
+                on_new.setdefault(int(number), {})[old] = one.ruling
+            elif new:
+                on_stored.append((new, old, one.ruling))
+        ended = {old for ruled in on_new.values() for old, ruling in ruled.items() if ruling == "replaces"}
+        ended |= {id for new, old, _ in on_stored for id in (new, old)}
+        corrected = {_id_among(shown, fact.replaces or "") for fact in found.updates.new_facts}
+        return cls(shown, on_new, on_stored, frozenset(ended | {id for id in corrected if id}))
+
+    def id(self, written: str) -> str | None:
+        return _id_among(self.shown, written)
 
 
-def _plain_preferences(part: ConversationSlice) -> MemoryUpdates:
-    found = [pair for message in part.said for pair in plain_updates(message.text)]
-    return MemoryUpdates(new_preferences=tuple(NewPreference(key=key, value=value) for key, value in found))
+def _id_among(shown: Sequence[str], written: str) -> str | None:
+    """Return the one id that is written so, or begins so."""
+    short = read_id(written)
+    found = [id for id in shown if id == short or (len(short) >= SHORT_ID and id.startswith(short))]
+    return found[0] if len(found) == 1 else None
 
 
-def _due(written: str | None) -> Due:
-    return "never" if written == "never" else datetime.fromisoformat(written) if written else None
+def _origin(reading: Reading, lines: Sequence[Line], shown: frozenset[str]) -> Provenance:
+    last = lines[-1].message
+    return Provenance(
+        user=lines[-1].user,
+        said_at=last.sent_at,
+        place=reading.place,
+        message_id=last.id,
+        said="\n".join(line.message.text for line in lines),
+        live=True,
+        shown=shown,
+    )
+
+
+def _entries(reading: Reading, found: Extraction) -> list[tuple[str, Sequence[Line], Entry]]:
+    """Return the changes to profiles: whose, from which messages, and what; those of one person together."""
+    changes: list[tuple[str, Sequence[Line], Entry]] = []
+    for preference in found.updates.new_preferences:
+        if lines := reading.sources(preference.messages):
+            changes += [(lines[-1].user, lines, entry) for entry in _stated_in(lines, preference)]
+    return sorted(changes, key=lambda change: change[0])  # their locks are taken in one order
+
+
+def _stated_in(lines: Sequence[Line], preference: NewPreference) -> list[Entry]:
+    message = lines[0].message.id if len(lines) == 1 else None
+    entries = entries_of([preference], lines[-1].message.sent_at)
+    return [Entry(e.field, e.item, e.value, e.said_at, message) for e in entries]

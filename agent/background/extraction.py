@@ -4,7 +4,8 @@ An answer without a whole JSON object is rejected (`InvalidExtraction`). Of any 
 itself, and the result says which ones could not be read.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import openai
@@ -12,13 +13,12 @@ from agents import ModelRefusalError
 from pydantic import Field
 from pydantic_core import from_json
 
-from agent.background.slice import KNOWN_FACTS, ConversationSlice
-from agent.background.updates import ExtractionResult, FactRuling
+from agent.background.reading import KNOWN_FACTS, Reading, both_ends
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.json_objects import object_with
 from agent.settings import Budget
-from agent.turn.budget import Purse, lines_that_fit
+from agent.turn.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.user_snippet import (
     LONGEST_NAME,
     clock,
@@ -33,25 +33,29 @@ from memory.records import Memory
 from prompts import read, render
 
 MEMORY_SUMMARY = Budget(300)
-KNOWN = Budget(1500)
-"""The extraction sees more of the user context than the conversation does, because it updates it."""
+KNOWN = Budget(1_500)
+"""Of all who spoke. The extraction sees more of it than the conversation does, because it updates it."""
 STORED = Budget(2_000)
 NEAR = Budget(3_000)
 TO_SUMMARISE = Budget(4_000)
 REREAD = Budget(6_000)
-"""What people said before, where the summary is rebuilt from it."""
+"""What people said before, where the summary is written again."""
 MAX_RULINGS = 200
-MAX_MESSAGE = 4_000
-"""Characters of one message in the prompt, taken from its beginning and its end."""
+MOST_QUOTES, LONGEST_QUOTE = 5, 240
+"""How many messages a summary without a model quotes, and how many characters of each."""
 
 
 class InvalidExtraction(Exception):
     """The model's answer cannot be applied. The message says why."""
 
 
-class _Ruled(Answered):
+class FactRuling(Answered):
+    """What the model ruled that one fact does to another."""
+
     new: Annotated[str, Field(coerce_numbers_to_str=True)]
+    """A short id, or the number in `new_facts` as ``#1``."""
     old: Annotated[str, Field(coerce_numbers_to_str=True)]
+    """A short id."""
     ruling: Ruling | Literal["both"]
 
 
@@ -60,60 +64,69 @@ class _Rest(Answered):
 
     summary: Annotated[str, otherwise("")] = ""
     memory_summary: Annotated[str | None, otherwise(None)] = None
-    rulings: Annotated[tuple[_Ruled, ...], each(MAX_RULINGS), otherwise(())] = ()
+    rulings: Annotated[tuple[FactRuling, ...], each(MAX_RULINGS), otherwise(())] = ()
 
 
-async def extract_memory_updates(
-    chosen: ChosenModel, part: ConversationSlice, summary: Budget
-) -> ExtractionResult:
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    summary: str
+    """The conversation's summary; empty if the model wrote none."""
+    updates: MemoryUpdates = field(default_factory=MemoryUpdates)
+    memory_summary: str = ""
+    """The summary of the person's facts; empty if the model wrote none."""
+    rulings: tuple[FactRuling, ...] = ()
+    faults: tuple[str, ...] = ()
+    """Which values of the answer could not be read, and why."""
+
+
+async def extract_memory_updates(chosen: ChosenModel, reading: Reading, summary: Budget) -> Extraction:
     """Ask the model. Raises InvalidExtraction for an unusable answer, and when the server rejects the prompt
     so that a retry would not help. Errors of the model's library pass through."""
-    question = extraction_prompt(part, summary)
+    question = extraction_prompt(reading, summary)
     try:
-        answer = await ask(chosen, "look_back", question, _schema(part))
+        answer = await ask(chosen, "look_back", question, _schema(reading))
     except (ModelRefusalError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
         raise InvalidExtraction(f"{type(error).__name__}: {line(str(error))}") from error
     return read_extraction(answer, summary)
 
 
-def extraction_prompt(part: ConversationSlice, summary: Budget) -> str:
-    extras = [extra for extra, wanted in _extras(part) if wanted]
-    known = serialize_user_context_snippet(part.known, KNOWN, KNOWN_FACTS, now=part.now)
+def extraction_prompt(reading: Reading, summary: Budget) -> str:
     return render(
         "look_back",
-        speaker=quoted([_named(part.speaker)]),
-        now=clock(part.now, part.known.zone),
-        previous=quoted(_previous(part) or ["(none yet)"]),
-        known=quoted(text.removeprefix("> ") for text in known.splitlines() or ["(nothing)"]),
-        noted=quoted(_facts(part, part.stored, STORED) or ["(nothing)"]),
-        near=quoted(_facts(part, part.near, NEAR) or ["(nothing but what stands above)"]),
-        messages=quoted(_transcript(part) or ["(nothing new)"]),
-        focus=read(f"focus_{part.mode}"),
-        more="".join(f', "{name}": …' for name in extras),
+        now=clock(reading.now, reading.zone),
+        previous=_quoted(_previous(reading) or ["(none yet)"]),
+        known=_quoted(_known(reading) or ["(nothing)"]),
+        noted=_quoted(_facts(reading, reading.stored, STORED) or ["(nothing)"]),
+        near=_quoted(_facts(reading, reading.near, NEAR) or ["(nothing)"]),
+        messages=_quoted(_transcript(reading) or ["(nothing new)"]),
+        focus=read(f"focus_{reading.mode}"),
+        more="".join(f', "{name}": …' for name in _extras(reading)),
         characters=str(summary.characters),
-        asked="\n".join(_asked(part)),
+        asked="\n".join(_asked(reading)),
     )
 
 
-def read_extraction(answer: str, summary: Budget) -> ExtractionResult:
+def read_extraction(answer: str, summary: Budget) -> Extraction:
     """Parse and validate the model's answer. Raises InvalidExtraction."""
     found, faults = _object_in(answer), list[str]()
     updates = MemoryUpdates.model_validate(found, context=faults)
     rest = _Rest.model_validate(found, context=faults)
-    about = rest.memory_summary
-    return ExtractionResult(
+    return Extraction(
         summary=lines_that_fit(rest.summary, summary),
         updates=updates,
-        memory_summary=lines_that_fit(about, MEMORY_SUMMARY) if about else None,
-        rulings=tuple(
-            FactRuling(one.new, one.old, one.ruling) for one in rest.rulings if one.ruling != "both"
-        ),
+        memory_summary=lines_that_fit(rest.memory_summary or "", MEMORY_SUMMARY),
+        rulings=tuple(one for one in rest.rulings if one.ruling != "both"),
         faults=tuple(faults),
     )
 
 
-def quoted(lines: Iterable[str]) -> str:
-    return "\n".join(f"> {text}" for text in lines)
+def quoted_summary(reading: Reading, summary: Budget) -> str:
+    """Return the summary without a model: the newest lines of the one before, and of what people said since
+    then in their words, that fit."""
+    said = [*reading.earlier, *(one.message for one in reading.said)]
+    quoted = [f"{line(one.author, LONGEST_NAME)}: {line(one.text, LONGEST_QUOTE)}" for one in said]
+    lines = dict.fromkeys([*reading.summary.splitlines(), *quoted])
+    return "\n".join(newest_that_fit([(text, text) for text in [*lines][-MOST_QUOTES:]], summary))
 
 
 def _object_in(answer: str) -> dict[str, Any]:
@@ -131,30 +144,45 @@ def _object_in(answer: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _previous(part: ConversationSlice) -> list[str]:
+# The parts of the prompt. Each is quoted, so that nothing that people said can pass for a line of ours.
+
+
+def _quoted(lines: Iterable[str]) -> str:
+    return "\n".join(f"> {text}" for text in lines)
+
+
+def _previous(reading: Reading) -> list[str]:
     """Return the summary so far or, where it was withheld, what people said before: the newest lines that
     fit, in order, each with its time."""
-    if part.summary:
-        return [line(text, None) for text in part.summary.splitlines()]
-    purse, lines = Purse(REREAD), []
-    for message in reversed(part.earlier):
-        when = moment(message.sent_at, part.known.zone)
-        said = f"[{when}] {_named(message.author)}: {line(_both_ends(message.text), None)}"
-        if not purse.take(said):
-            break
-        lines.append(said)
-    return lines[::-1]
+    if reading.summary:
+        return [line(text, None) for text in reading.summary.splitlines()]
+    said = [
+        f"[{moment(one.sent_at, reading.zone)}] {_named(one.author)}: {line(both_ends(one.text), None)}"
+        for one in reading.earlier
+    ]
+    return newest_that_fit([(text, text) for text in said], REREAD)
 
 
-def _transcript(part: ConversationSlice) -> list[str]:
-    """Return the messages as lines. Names are quoted and only the companion's lines begin with =>, so no name
-    can imitate it."""
+def _transcript(reading: Reading) -> list[str]:
+    """Return the messages as lines, those of people numbered. Names are quoted and only the companion's lines
+    begin with =>, so no name can imitate it."""
+    lines, number = list[str](), 0
+    for message in (one.message for one in reading.lines):
+        number += message.role == "user"
+        who = "=>" if message.role == "assistant" else f"({number}) {_named(message.author)}:"
+        first, *rest = both_ends(message.text).splitlines() or [""]
+        lines += [f"[{moment(message.sent_at, reading.zone)}] {who} {first}", *(f"  {more}" for more in rest)]
+    return lines
+
+
+def _known(reading: Reading) -> list[str]:
+    """Return what is known of each person, below their name."""
     lines = list[str]()
-    for message in part.messages:
-        who = "=>" if message.role == "assistant" else f"{_named(message.author)}:"
-        first, *rest = _both_ends(message.text).splitlines() or [""]
-        when = moment(message.sent_at, part.known.zone)
-        lines += [f"[{when}] {who} {first}", *(f"  {more}" for more in rest)]
+    for person in reading.people:
+        budget = replace(KNOWN, amount=KNOWN.amount // len(reading.people))
+        known = serialize_user_context_snippet(person.known, budget, KNOWN_FACTS, now=reading.now)
+        told = [text.removeprefix("> ") for text in known.splitlines()]
+        lines += [f"{_named(person.name)}:", *(told or ["(nothing)"])]
     return lines
 
 
@@ -163,63 +191,58 @@ def _named(author: str) -> str:
     return f'"{name or "someone"}"'
 
 
-def _both_ends(text: str) -> str:
-    """Cut the middle of a long text: people comment on pasted text before or after it."""
-    if len(text) <= MAX_MESSAGE:
-        return text
-    half = MAX_MESSAGE // 2
-    return f"{text[:half]} … {text[-half:]}"
-
-
-def _facts(part: ConversationSlice, facts: Iterable[Memory], budget: Budget) -> list[str]:
+def _facts(reading: Reading, facts: Iterable[Memory], budget: Budget) -> list[str]:
     """Return one line per fact, as many as fit the budget."""
+    return _that_fit(fact_lines(facts, reading.zone, reading.now), budget)
+
+
+def _that_fit(lines: Iterable[str], budget: Budget) -> list[str]:
     purse = Purse(budget)
-    return [text for text in fact_lines(facts, part.known.zone, part.now) if purse.take(text)]
+    return [text for text in lines if purse.take(text)]
 
 
-def _extras(part: ConversationSlice) -> Sequence[tuple[str, bool]]:
-    return (("memory_summary", bool(part.to_summarise)), ("rulings", part.rulable))
+def _asked(reading: Reading) -> Iterator[str]:
+    if reading.no_longer:
+        yield render("look_back_no_longer", facts=_quoted(_that_fit(reading.no_longer, STORED)))
+    if reading.to_summarise:
+        facts = _quoted(_facts(reading, reading.to_summarise, TO_SUMMARISE))
+        yield render("look_back_memory_summary", facts=facts)
+    if reading.rulable:
+        yield read("look_back_rulings")
 
 
-def _asked(part: ConversationSlice) -> list[str]:
-    asked = []
-    if part.no_longer:
-        purse = Purse(STORED)
-        over = [text for text in part.no_longer if purse.take(text)]
-        asked.append(render("look_back_no_longer", facts=quoted(over)))
-    if part.to_summarise:
-        facts = quoted(_facts(part, part.to_summarise, TO_SUMMARISE))
-        asked.append(render("look_back_memory_summary", facts=facts))
-    if part.rulable:
-        asked.append(read("look_back_rulings"))
-    return asked
+def _extras(reading: Reading) -> dict[str, dict[str, Any]]:
+    """Return the fields that are not always asked for, with their schemas."""
+    asked = {"memory_summary": _TEXT} if reading.to_summarise else {}
+    ruling = {"type": "string", "enum": [*RULINGS, "both"]}
+    return asked | ({"rulings": _list_of(new=_TEXT, old=_TEXT, ruling=ruling)} if reading.rulable else {})
 
 
-def _schema(part: ConversationSlice) -> dict[str, Any]:
+def _schema(reading: Reading) -> dict[str, Any]:
     """Return the answer's JSON schema in the form that OpenAI's strict mode accepts."""
-    text, optional = {"type": "string"}, {"type": ["string", "null"]}
-    fields = {
-        "summary": text,
-        "new_facts": _list_of(
-            text=text,
+    optional, cited = {"type": ["string", "null"]}, {"type": "array", "items": {"type": "integer"}}
+    return strict_object(
+        summary=_TEXT,
+        new_facts=_list_of(
+            text=_TEXT,
+            messages=cited,
             importance={"type": "string", "enum": ["low", "medium", "high"]},
-            tags={"type": "array", "items": text},
+            tags={"type": "array", "items": _TEXT},
             ttl=optional,
             replaces=optional,
         ),
-        "new_preferences": _list_of(key=text, value=text, replaces=optional),
-        "task_updates": _list_of(
+        new_preferences=_list_of(key=_TEXT, value=_TEXT, messages=cited, replaces=optional),
+        task_updates=_list_of(
             id=optional,
-            description=text,
+            description=_TEXT,
+            messages=cited,
             status={"type": "string", "enum": ["open", "in_progress", "done"]},
         ),
-    }
-    extras = {
-        "memory_summary": text,
-        "rulings": _list_of(new=text, old=text, ruling={"type": "string", "enum": [*RULINGS, "both"]}),
-    }
-    fields |= {name: extras[name] for name, wanted in _extras(part) if wanted}
-    return strict_object(**fields)
+        **_extras(reading),
+    )
+
+
+_TEXT = {"type": "string"}
 
 
 def _list_of(**fields: Any) -> dict[str, Any]:

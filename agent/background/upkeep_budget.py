@@ -16,11 +16,9 @@ from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from agent.services.admin import WaitingForCalls
-from memory.audience import Place
 from memory.process.breaker import NotNow
 from memory.sql.engine import Database
-from memory.sql.jobs import Job
-from memory.sql.summaries import LOOK_BACK, owner_of
+from memory.sql.summaries import LOOK_BACK
 from memory.sql.tables import figures, work
 
 log = logging.getLogger("hachi.upkeep")
@@ -48,15 +46,14 @@ class UpkeepBudget:
     per_day: int
     """0: any number."""
 
-    async def check(self, job: Job) -> None:
-        """Raise BudgetSpent if the owner of the job's conversation has no calls left."""
-        payer = _payer(job.user_id, job.payload["place"])
+    async def check(self, payer: str) -> None:
+        """Raise BudgetSpent if the payer, a person's id or a place's key, has no calls left."""
         if until := (await self._spent(payer)).get(payer):
             raise BudgetSpent(f"{payer} has no upkeep calls left", until)
 
-    async def spend(self, owner: str) -> None:
-        """Count one call. Raises BudgetSpent, and counts nothing, if the owner has none left."""
-        payer, periods = owner.removeprefix("user:"), list(self._periods())
+    async def spend(self, payer: str) -> None:
+        """Count one call. Raises BudgetSpent, and counts nothing, if the payer has none left."""
+        periods = list(self._periods())
         insert = (insert_sqlite if self.database.sqlite else insert_postgresql)(figures)
         over = figures.c.user_id == payer, figures.c.name.startswith(COUNTED)
         async with self.database.write() as connection:
@@ -79,10 +76,8 @@ class UpkeepBudget:
         """Return how much waits for calls, of everybody."""
         if not (spent := await self._spent()):
             return WaitingForCalls()
-        rows = await self.database.rows(
-            select(work.c.user_id, work.c.payload).where(work.c.kind == LOOK_BACK)
-        )
-        waits = [until for row in rows if (until := spent.get(_payer(row.user_id, row.payload["place"])))]
+        rows = await self.database.rows(select(work.c.user_id).where(work.c.kind == LOOK_BACK))
+        waits = [spent[row.user_id] for row in rows if row.user_id in spent]
         return WaitingForCalls(len(waits), max(waits, default=None))
 
     async def _spent(self, payer: str | None = None) -> dict[str, datetime]:
@@ -104,8 +99,3 @@ class UpkeepBudget:
             yield _Period(f"{COUNTED}{hour:%Y-%m-%d %H}", self.per_hour, hour + timedelta(hours=1))
         if self.per_day:
             yield _Period(f"{COUNTED}{day:%Y-%m-%d}", self.per_day, day + timedelta(days=1))
-
-
-def _payer(user: str, place: list[str]) -> str:
-    """Return the key under which calls are counted: a person's id, or a place's key."""
-    return owner_of(user, Place(tuple(place))).removeprefix("user:")

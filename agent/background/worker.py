@@ -16,7 +16,8 @@ from agent.background.consolidation import Consolidation
 from agent.background.forget_outside import ForgettingOutside
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
-from memory.errors import MemoryFault
+from memory.audience import Place
+from memory.errors import MemoryFault, NotFound
 from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync
@@ -234,11 +235,31 @@ class Worker:
             drafts, provenance = read_store_memories(job)
             return await self._writer.remember(drafts, provenance)
         if job.kind == APPLY_UPDATES:
-            return await self._consolidation.store_updates(job)
+            await self._store_task(job)
+            return []
         if job.kind == FORGET_OUTSIDE:
             await self._forgetting.handle(job)
             return []
         raise ValueError(f"no handler for work of the kind {job.kind!r}")
+
+    async def _store_task(self, job: Job) -> None:
+        """Store a task, unless the message that asked for it is gone."""
+        payload = job.payload
+        task, due = payload["task"], payload["task"].get("due")
+        try:
+            await self._consolidation.tasks.update(
+                job.user_id,
+                task["description"],
+                task["status"],
+                id=task["id"],
+                due=due if due in (None, "never") else datetime.fromisoformat(due),
+                place=Place(tuple(payload["place"])),
+                now=self._clock(),
+                found_at=datetime.fromisoformat(payload["found_at"]),
+                heard=payload["heard"],
+            )
+        except NotFound as error:
+            log.warning("work %s names no task: %s", job.id, type(error).__name__)
 
     async def _consolidate(self, job: Job) -> list[Decision]:
         """Consolidate a slice of the conversation, which deletes the job and may add one for the rest. Jobs

@@ -1,11 +1,15 @@
-"""Builds the jobs that follow a turn, in the form that the queue stores."""
+"""The jobs that follow a turn, in the form that the queue stores, and when a conversation is consolidated."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from sqlalchemy import ColumnElement, case, func, literal, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agent.settings import Budget
 from agent.types import ReceivedMessage, TurnRequest
 from memory.audience import Place
 from memory.errors import StoreUnavailable
@@ -13,15 +17,77 @@ from memory.facts.candidate import Provenance
 from memory.records import Decision, Draft, Hit
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
+from memory.sql.message_rows import kept
+from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
+from memory.sql.tables import Utc, active_conversations, messages
 from tools.failures import ToolFailed
 
 APPLY_UPDATES = "apply_updates"
-"""The kind of job that stores the facts and tasks that a consolidation extracted."""
+"""The kind of job that stores a task which a tool could not store at once."""
 STORE_MEMORIES = "store_memories"
 """The kind of job that stores the memories[] of an answer."""
+EXCHANGE = 2
+"""Messages that the next exchange adds."""
 PAUSES = (0.5, 2.0)
 """Seconds before a busy or absent database is given again what a tool is to keep."""
 NOT_KEPT = "this was not kept, since the database does not answer; say so, and do not call again for it"
+
+
+@dataclass(frozen=True)
+class ConsolidationDue:
+    """When a conversation is consolidated: once it has been quiet for a while, or before messages that no
+    summary covers leave the prompt's window. The due time of its one waiting job says so, for all processes;
+    each exchange moves it in the transaction that stores the reply."""
+
+    quiet: timedelta
+    """How long nobody has written before a conversation counts as quiet."""
+    window: int
+    """How many recent messages a prompt holds …"""
+    window_budget: Budget
+    """… and how much of them."""
+
+    async def expect(
+        self, connection: AsyncConnection, request: TurnRequest, now: datetime, **payload: Any
+    ) -> None:
+        """Move the waiting consolidation of the request's conversation, or add one."""
+        conversation, owner = request.conversation_id, owner_of(str(request.user), request.place)
+        payload |= {"conversation": conversation, "place": list(request.place.path)}
+        await self._expect(connection, conversation, owner, payload, now)
+
+    async def go_on(self, connection: AsyncConnection, job: Job, covered: int, now: datetime) -> None:
+        """Add a consolidation for the messages that follow the last one `covered` by this one, if any do."""
+        conversation, place = job.payload["conversation"], Place(tuple(job.payload["place"]))
+        owner = owner_of(job.user_id, place)
+        later = select(messages.c.seq).where(*_of(conversation, owner), messages.c.seq > covered)
+        if await connection.scalar(later.limit(1)):
+            await self._expect(connection, conversation, owner, job.payload, now)
+
+    async def _expect(
+        self,
+        connection: AsyncConnection,
+        conversation: str,
+        owner: str,
+        payload: Mapping[str, Any],
+        now: datetime,
+    ) -> None:
+        leaving = self._leaving(conversation, owner)
+        due = case((leaving, literal(now, Utc())), else_=literal(now + self.quiet, Utc()))
+        about, payer = consolidation_subject(conversation, owner), owner.removeprefix("user:")
+        await JobQueue.expect(connection, LOOK_BACK, payer, payload, now, about=about, due=due)
+
+    def _leaving(self, conversation: str, owner: str) -> ColumnElement[bool]:
+        """True where the next exchange pushes a message out of the window that no summary covers."""
+        active = active_conversations.c
+        covered = select(active.covered).where(active.conversation_id == conversation, active.owner == owner)
+        later = messages.c.seq > func.coalesce(covered.scalar_subquery(), 0)
+        uncovered = select(func.count() + EXCHANGE > self.window).where(*_of(conversation, owner), later)
+        length = func.sum(func.length(messages.c.text))
+        full = uncovered.with_only_columns(2 * length > self.window_budget.characters)
+        return or_(uncovered.scalar_subquery(), full.scalar_subquery())
+
+
+def _of(conversation: str, owner: str) -> Sequence[ColumnElement[bool]]:
+    return messages.c.conversation_id == conversation, heard_by() == owner, kept()
 
 
 def store_memories_payload(
@@ -97,7 +163,7 @@ class KeptForLater:
         """Keep a task, by its id, description, status and due. Raises ToolFailed."""
         place, now = list(self.received.request.place.path), self.clock().isoformat()
         origin = {"place": place, "heard": self.received.id, "found_at": now}
-        await self._add(APPLY_UPDATES, {**origin, "facts": [], "said": {}, "tasks": [dict(task)]})
+        await self._add(APPLY_UPDATES, {**origin, "task": dict(task)})
 
     async def _add(self, kind: str, payload: dict[str, Any]) -> None:
         user, payload = str(self.received.request.user), payload | {"trace": self.trace}

@@ -23,10 +23,9 @@ from agent.tracing.recorder import Recorder
 from agent.turn.client.history import compare, follow, with_conversation
 from agent.turn.client.wishes import checked
 from agent.turn.commit import AnswerStore, message_of
-from agent.turn.consolidation_due import ConsolidationDue
 from agent.turn.context import BuiltContext, ContextServices, build_context
 from agent.turn.forget_requests import ForgetRequests, without_forgotten
-from agent.turn.jobs import STORE_MEMORIES, KeptForLater, Worker, store_memories_payload
+from agent.turn.jobs import STORE_MEMORIES, ConsolidationDue, KeptForLater, Worker, store_memories_payload
 from agent.turn.loop import AgentResult, run_agent
 from agent.turn.prompt import build_messages_for_model
 from agent.turn.streaming import OnText

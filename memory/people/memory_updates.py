@@ -4,6 +4,7 @@ Each value is read for itself. One that cannot be read takes its default; an ite
 is left out. The faults are added to the context of the validation, a list, as texts that say where and why.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
@@ -79,7 +80,17 @@ class Answered(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class NewFact(Answered):
+def _numbers(value: Any) -> list[int]:
+    """The numbers, however they are written: ``3``, ``"(3)"``, ``[3, "#4"]``."""
+    return [int(digits) for digits in re.findall(r"\d{1,6}", str(value))][:MOST_UPDATES]
+
+
+class Cited(Answered):
+    messages: Annotated[tuple[int, ...], BeforeValidator(_numbers), otherwise(())] = ()
+    """The numbers of the messages that state it, from 1."""
+
+
+class NewFact(Cited):
     text: Annotated[str, line(2000)]
     importance: Annotated[Literal["low", "medium", "high"], Word, otherwise("medium")] = "medium"
     tags: Annotated[tuple[Name, ...], each(MOST_TAGS), otherwise(())] = ()
@@ -91,7 +102,7 @@ class NewFact(Answered):
     """Its place in the answer, from 1, by which rulings name it."""
 
 
-class NewPreference(Answered):
+class NewPreference(Cited):
     """A value for the document. Validation fails if its field does not accept the value."""
 
     key: Name
@@ -113,7 +124,7 @@ class NewPreference(Answered):
         return self
 
 
-class TaskUpdate(Answered):
+class TaskUpdate(Cited):
     id: Annotated[Annotated[str, line(100)] | None, BeforeValidator(bare_id), otherwise(None)] = None
     """None or empty: a new task, or the task that the description matches."""
     description: Annotated[str, line(1000, required=False), otherwise("")] = ""

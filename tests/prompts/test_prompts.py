@@ -10,7 +10,7 @@ import pytest
 
 import agent
 import prompts
-from agent.background.slice import Mode
+from agent.background.reading import Mode
 from memory.people.memory_updates import MemoryUpdates
 from memory.people.profile_entries import FIELDS, field_named
 from memory.records import TaskStatus
@@ -41,7 +41,6 @@ PLACES: dict[str, set[str]] = {
             "noted",
             "now",
             "previous",
-            "speaker",
         )
     },
     "look_back_memory_summary": {"facts"},
@@ -107,7 +106,7 @@ def test_each_mode_has_a_focus(mode: str) -> None:
 
 def test_looking_back_asks_for_fields_that_there_are() -> None:
     text = render("look_back", **dict.fromkeys(PLACES["look_back"], ""))
-    [keys] = re.findall(r"Keys: (.*?)\. A wish", text)
+    [keys] = re.findall(r"Keys: (.*?)\. An empty", text)
     named = re.findall(r"`(\w+)`", keys)
 
     assert {field_named(key) for key in named} == set(FIELDS) - {"memory_summary"}

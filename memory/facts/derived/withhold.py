@@ -98,7 +98,7 @@ async def _withhold(connection: AsyncConnection, lost: Lost) -> Withheld:
     for row in in_short:
         place, user = Place.of_key(row["place"]), row["user_id"]
         talk, owner = (f"dm:{user}", user_key(user)) if place.private else (place.key, place.key)
-        await _rebuild(connection, talk, owner, user, now)
+        await _rebuild(connection, talk, owner, now)
     return Withheld(len(emptied) + len(in_short), tuple(entries))
 
 
@@ -120,7 +120,7 @@ async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[s
         user = row.owner.removeprefix("user:") if place.private else min(lost.people)
         if lost.concerns(user, place):
             ids.append(row.id)
-            await _rebuild(connection, row.conversation_id, row.owner, user, now)
+            await _rebuild(connection, row.conversation_id, row.owner, now)
     if ids:
         emptied = {"summary": "", "withheld": 1, "updated_at": now}
         if not (lost.instead or lost.expired or lost.undone):
@@ -136,9 +136,9 @@ def _place_of(owner: str) -> Place:
     return Place() if owner.startswith("user:") else Place.of_key(owner)
 
 
-async def _rebuild(
-    connection: AsyncConnection, conversation: str, owner: str, user: str, now: datetime
-) -> None:
+async def _rebuild(connection: AsyncConnection, conversation: str, owner: str, now: datetime) -> None:
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
-    await JobQueue.expect(connection, LOOK_BACK, user, payload, now, about=about, due=now)
+    await JobQueue.expect(
+        connection, LOOK_BACK, owner.removeprefix("user:"), payload, now, about=about, due=now
+    )

@@ -6,8 +6,9 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,18 +16,17 @@ from agents.exceptions import ModelTimeoutError
 from scripted_model import AnsweringModel, id_beside
 from scripted_server import Fail, Say, answer
 
-from agent import Companion
-from agent.background.consolidation import Consolidation
-from agent.background.slice import FINISHED_TASKS, MAX_MESSAGES, NEW_FACTS
+from agent import Companion, Settings
+from agent.background.reading import FINISHED_TASKS, NEW_FACTS
 from agent.errors import ModelUnavailable
 from agent.models.failures import KnownFailure
 from agent.tracing.render.overview import job as job_node
-from agent.turn.jobs import APPLY_UPDATES
-from agent.turn.turn import receive
-from agent.types import TurnRequest
 from memory.audience import PRIVATE, Place, user_key
 from memory.people.memory_updates import MemoryUpdates
 from memory.sql.summaries import LOOK_BACK
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -75,23 +75,6 @@ async def summary(pet: Companion, user: str = "ana", place: str | None = None) -
     return active.summary if active else ""
 
 
-async def test_a_fact_names_the_message_that_says_it(open_pet: OpenPet, rows: Rows) -> None:
-    fact = {"text": "Ana keeps two ferrets", "importance": "medium", "tags": []}
-
-    def found(asked: str) -> dict[str, Any]:
-        return {"new_facts": [fact]} if "ferrets" in asked else {}
-
-    model = consolidator(found, found, found)
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
-
-    await talk(pet, "hello", "I keep two ferrets", "and it is raining", settle=False)
-    await pet.settle()
-
-    [memory] = await pet.memories.list(user="ana")
-    [said] = rows("SELECT text FROM messages WHERE id = ?", memory.message_id)
-    assert said["text"] == "I keep two ferrets"
-
-
 async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(open_pet: OpenPet) -> None:
     model = consolidator(*({"summary": f"Digest {n}."} for n in range(30)))
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
@@ -104,33 +87,6 @@ async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(op
     assert "line number 19" in last
     assert "line number 17" not in last
     assert len(last) <= len(model.asked[1]) + 10, "what it costs does not grow"
-
-
-async def test_fast_turns_are_consolidated_together(open_pet: OpenPet) -> None:
-    model = consolidator(*({"summary": f"Digest {n}."} for n in range(9)), seconds=0.3)
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
-
-    await talk(pet, *(f"line number {n}" for n in range(4)), settle=False)
-    await pet.settle()
-
-    assert len(model.asked) <= 3
-    for n in range(4):
-        assert sum(f"line number {n}" in asked for asked in model.asked) == 1, "each is looked at once"
-
-
-async def test_a_backlog_is_consolidated_in_slices(open_pet: OpenPet) -> None:
-    model = consolidator(seconds=0.0)
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
-    dependencies = (await pet.runtime()).turn
-    await talk(pet, "the first")
-    asked = len(model.asked)
-    dependencies.worker._stopped = True  # as if it were busy elsewhere
-    await talk(pet, *(f"line number {n}" for n in range(6)), settle=False)
-    dependencies.worker._stopped = False
-
-    await pet.settle()
-
-    assert len(model.asked) - asked == 12 // MAX_MESSAGES
 
 
 @pytest.mark.parametrize(
@@ -210,17 +166,6 @@ async def test_without_an_available_model_the_summary_goes_on_plainly_in_the_end
     assert await pet.components.queue.counts() == (0, 0)
 
 
-async def test_a_message_is_consolidated_together_with_its_answer(open_pet: OpenPet) -> None:
-    model = consolidator()
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
-    dependencies = (await pet.runtime()).turn
-    await talk(pet, "I row", place="acme/general")
-    await receive(dependencies, TurnRequest("I sing", "ben", pet.clock(), Place.parse("acme/general")))
-    await talk(pet, "I row every day", place="acme/general")
-
-    assert not any("I sing" in asked and "=>" not in asked.split("I sing")[1] for asked in model.asked)
-
-
 async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, server: Any) -> None:
     model, people = AnsweringModel(then={}, hold=""), [f"user{n}" for n in range(12)]
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", looking_back=model)
@@ -236,72 +181,6 @@ async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, se
     await pet.settle()
 
     assert len(model.asked) == len(people)
-
-
-async def test_a_fact_deleted_before_its_ruling_is_applied_stays_deleted(
-    open_pet: OpenPet, server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = consolidator(rules("replaces", NEW, OLD))
-    pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
-    await pet.remember(OLD, user="ana")
-
-    store_updates = Consolidation.store_updates
-
-    async def taken_away_first(*given: Any) -> Any:
-        for memory in await pet.memories.list(user="ana"):
-            if memory.content == NEW:
-                await pet.memories.forget(memory.id, user="ana")
-        return await store_updates(*given)
-
-    monkeypatch.setattr("agent.background.consolidation.Consolidation.store_updates", taken_away_first)
-    await talk(pet, "I have sold my car")
-
-    assert [memory.content for memory in await pet.memories.list(user="ana")] == [OLD]
-
-
-async def test_a_crash_after_the_updates_are_written_loses_none_of_them(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, rows: Rows, clock: Any
-) -> None:
-    facts = [{"text": "Ana won", "importance": "high", "tags": []}]
-    model = consolidator({"summary": "Ana won.", "new_facts": facts})
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
-
-    async def killed(*_: Any, **__: Any) -> None:
-        raise RuntimeError("as if the process had ended here")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("agent.background.consolidation.Consolidation.store_updates", killed)
-        await talk(pet, "I won!")
-    assert await summary(pet) == "Ana won."
-    assert APPLY_UPDATES in [row["kind"] for row in rows("SELECT kind FROM work")]
-    clock.advance(minutes=5)
-
-    await pet.settle()
-
-    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana won"]
-    assert len(model.asked) == 1, "what was found is not looked for again"
-    assert rows("SELECT * FROM work") == []
-
-
-async def test_in_a_place_each_persons_words_are_consolidated_as_theirs(open_pet: OpenPet) -> None:
-    model = consolidator(
-        {"summary": "Ana rows.", "new_facts": [{"text": "Ana rows", "importance": "high", "tags": []}]},
-        {"summary": "Ana rows, Ben sings.", "new_preferences": [{"key": "role", "value": "singer"}]},
-    )
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
-
-    await talk(pet, "I row", user="ana", place="acme/general", settle=False)
-    await talk(pet, "I sing", user="ben", place="acme/general", settle=False)
-    await pet.settle()
-
-    assert 'The person who spoke:\n> "ana"' in model.asked[0]
-    assert 'The person who spoke:\n> "ben"' in model.asked[1]
-    assert "I sing" not in model.asked[0]
-    assert (await pet.people.context(user="ben", place="acme/general")).profile.role == "singer"
-    assert (await pet.people.context(user="ana", place="acme/general")).profile.role is None
-    [memory] = await pet.memories.list(user="ana", place="acme/general")
-    assert memory.user_id == "ana"
-    assert await summary(pet, place="acme/general") == "Ana rows, Ben sings."
 
 
 async def test_updates_found_in_private_are_unknown_in_a_channel(open_pet: OpenPet) -> None:
@@ -333,22 +212,6 @@ async def test_without_consolidation_the_answers_memories_are_still_stored(
     assert server.looked_back == []
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana won the race"]
     assert rows("SELECT * FROM active_conversations") == []
-
-
-async def test_plain_consolidation_quotes_and_notes_name_and_zone(open_pet: OpenPet, server: Any) -> None:
-    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="plain")
-    server.script(answer("Noted."), answer("Fine."))
-
-    await talk(pet, "My name is Ana, from Europe/Rome. We decided to rent the flat in Lyon.", "hello?")
-
-    assert server.looked_back == []
-    profile = (await pet.people.context(user="ana")).profile
-    assert (profile.name, profile.timezone) == ("Ana", "Europe/Rome")
-    assert (
-        await summary(pet)
-        == "ana: My name is Ana, from Europe/Rome.\nana: We decided to rent the flat in Lyon."
-    )
-    assert "name: Ana" in server.asked[1].system
 
 
 async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPet) -> None:
@@ -665,20 +528,226 @@ async def test_the_calls_do_not_depend_on_what_the_model_answers(open_pet: OpenP
 
     await talk(pet, "I tried it once more")
 
-    assert len(model.asked) == 2, "ten messages are two slices"
+    assert len(model.asked) == 1
     assert rows("SELECT * FROM work") == []
     for n in range(8):
         assert sum(f"number {n} of it" in asked for asked in model.asked) == 1
 
 
-async def test_a_message_that_waits_for_its_answer_costs_no_call(open_pet: OpenPet, rows: Rows) -> None:
-    model, where = _in_vain(most=40), "acme/general"
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, judge=False)
-    await _many_facts(pet, "ana", place=where)
-    await talk(pet, "I row", place=where)
-    await receive((await pet.runtime()).turn, TurnRequest("I sing", "ben", pet.clock(), Place.parse(where)))
+def numbered(asked: str, text: str) -> int:
+    """The number that a prompt gives the message with this text."""
+    found = re.search(rf'\((\d+)\) "[^"]*": {re.escape(text)}', asked)
+    assert found, f"{text} has no number"
+    return int(found[1])
 
-    await talk(pet, "I row every day", place=where)
+
+def finds(text: str, *said: str, **fact: Any) -> Callable[[str], dict[str, Any]]:
+    """What a consolidation finds: one fact, which cites the messages with these texts."""
+
+    def found(asked: str) -> dict[str, Any]:
+        cited = [numbered(asked, one) for one in said]
+        return {"new_facts": [{"text": text, "messages": cited, "importance": "high", "tags": []} | fact]}
+
+    return found
+
+
+async def stating(pet: Companion, rows: Rows, user: str = "ana", **where: Any) -> dict[str, list[str]]:
+    """The messages that each fact rests on."""
+    query = (
+        "SELECT text FROM messages JOIN rests_on ON id = source_id WHERE derived_id = ? AND how = 'stated'"
+    )
+    facts = await pet.memories.list(user=user, **where)
+    return {one.content: sorted(row["text"] for row in rows(query, one.id)) for one in facts}
+
+
+@pytest.mark.parametrize(
+    ("cited", "rests_on"),
+    [
+        (["I keep ferrets"], ["I keep ferrets"]),
+        (["I keep ferrets", "two of them"], ["I keep ferrets", "two of them"]),
+        ([], ["I keep ferrets", "it is raining", "two of them"]),
+    ],
+)
+async def test_a_fact_rests_on_the_messages_that_it_cites_or_on_all(
+    open_pet: OpenPet, rows: Rows, cited: list[str], rests_on: list[str]
+) -> None:
+    pet = await open_pet(given=AnsweringModel(), looking_back=consolidator(finds("Ana has ferrets", *cited)))
+
+    await talk(pet, "I keep ferrets", "it is raining", "two of them", settle=False)
+    await pet.settle()
+
+    assert await stating(pet, rows) == {"Ana has ferrets": rests_on}
+
+
+async def test_in_a_place_one_call_reads_all_and_each_item_is_of_who_wrote_what_it_cites(
+    open_pet: OpenPet, rows: Rows
+) -> None:
+    def found(asked: str) -> dict[str, Any]:
+        ana, ben = numbered(asked, "I row"), numbered(asked, "I sing")
+        fact = {"importance": "high", "tags": []}
+        return {
+            "summary": "Ana rows, Ben sings.",
+            "new_facts": [
+                {"text": "Ana rows", "messages": [ana], **fact},
+                {"text": "Ben sings", "messages": [str(ben)], **fact},
+                {"text": "Somebody dances", "messages": [], **fact},
+            ],
+            "new_preferences": [{"key": "role", "value": "singer", "messages": [ben]}],
+            "task_updates": [{"id": None, "description": "Book a boat", "status": "open", "messages": [ana]}],
+        }
+
+    model, where = consolidator(found), "acme/general"
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    await talk(pet, "I row", user="ana", place=where, settle=False)
+    await talk(pet, "I sing", user="ben", place=where, settle=False)
+    await pet.settle()
 
     assert len(model.asked) == 1
+    facts = await pet.memories.list(user="ana", place=where)
+    assert {(one.content, one.user_id) for one in facts} == {("Ana rows", "ana"), ("Ben sings", "ben")}
+    known = {user: await pet.people.context(user=user, place=where) for user in ("ana", "ben")}
+    assert [one.profile.role for one in known.values()] == [None, "singer"]
+    assert [[task.description for task in one.open_tasks] for one in known.values()] == [["Book a boat"], []]
+    assert await summary(pet, place=where) == "Ana rows, Ben sings."
+
+
+async def test_a_conversation_is_consolidated_when_it_has_been_quiet(open_pet: OpenPet, clock: Any) -> None:
+    model = consolidator()
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, look_back_minutes=30)
+    for text in ("I row", "I sing", "I swim"):
+        await pet.respond(text, user="ana")
+        clock.advance(minutes=20)
+        await pet.settle(hurry=False)
+    assert model.asked == []
+
+    clock.advance(minutes=10)
+    await pet.settle(hurry=False)
+
+    assert [text in model.asked[0] for text in ("I row", "I sing", "I swim")] == [True] * 3
+    assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "calls"),
+    [
+        ({"history_messages": 6}, ["short"] * 4, 1),
+        ({"history_budget": "2000"}, ["long " * 150] * 4, 2),
+        ({}, ["short"] * 5, 0),
+        ({}, ["short"] * 6, 1),
+    ],
+)
+async def test_what_is_about_to_leave_the_window_is_consolidated_at_once(
+    open_pet: OpenPet, settings: dict[str, Any], said: list[str], calls: int
+) -> None:
+    model = consolidator()
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, **settings)
+    for text in said:
+        await pet.respond(text, user="ana")
+        await pet.settle(hurry=False)
+    assert len(model.asked) == calls
+
+
+async def test_each_conversation_waits_for_itself(open_pet: OpenPet, clock: Any) -> None:
+    model = consolidator()
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, look_back_minutes=30)
+    await pet.respond("I row", user="ana")
+    clock.advance(minutes=29)
+    await pet.respond("I sing", user="ben")
+    clock.advance(minutes=1)
+
+    await pet.settle(hurry=False)
+
+    assert ["I row" in asked and "I sing" not in asked for asked in model.asked] == [True]
+
+
+async def test_a_message_that_comes_while_its_conversation_is_consolidated_is_not_passed_over(
+    open_pet: OpenPet,
+) -> None:
+    model = AnsweringModel(then={}, hold="I row")
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    await pet.respond("I row", user="ana")
+    settling = asyncio.create_task(pet.settle())
+    await model.held.wait()
+    await pet.respond("I sing", user="ana")
+    model.release.set()
+    await settling
+
+    await pet.settle()
+
+    assert ["I sing" in asked for asked in model.asked] == [False, True]
+
+
+async def test_a_fact_that_gives_way_in_a_consolidation_costs_no_second_call(open_pet: OpenPet) -> None:
+    moved = finds("Ana lives in Porto", "No, Porto")
+    model = consolidator({"summary": "Ana lives in Lisbon."})
+    pet = await open_pet(given=AnsweringModel(wrote("Ana lives in Lisbon")), looking_back=model)
+    await talk(pet, "I live in Lisbon")
+    [old] = await pet.memories.list(user="ana")
+
+    def corrected(asked: str) -> dict[str, Any]:
+        [fact] = moved(asked)["new_facts"]
+        return {"summary": "Ana lives in Porto.", "new_facts": [fact | {"replaces": old.id[:8]}]}
+
+    model._answers = [corrected]
+    await talk(pet, "No, Porto")
+
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana lives in Porto"]
+    assert await summary(pet) == "Ana lives in Porto."
+    await pet.settle()
+    assert len(model.asked) == 2
+
+
+async def test_a_crash_before_the_summary_is_written_loses_nothing_and_stores_nothing_twice(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, rows: Rows, clock: Any
+) -> None:
+    found = finds("Ana won", "I won!")
+    model = consolidator(found, lambda asked: {"summary": "Ana won."} | found(asked))
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+
+    async def killed(*_: Any, **__: Any) -> None:
+        raise RuntimeError("as if the process had ended here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("agent.background.consolidation.Consolidation.update_active_summary", killed)
+        await talk(pet, "I won!")
+    clock.advance(minutes=5)
+    await pet.settle()
+
+    assert "[FACT] Ana won (" in model.asked[1], "the model is shown what is stored already"
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana won"]
+    assert await summary(pet) == "Ana won."
     assert rows("SELECT * FROM work") == []
+
+
+async def test_plain_consolidation_quotes_people(open_pet: OpenPet, server: Any) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="plain")
+    server.script(answer("Noted."), answer("Fine."))
+
+    await talk(pet, "We decided to rent the flat in Lyon.", "hello?")
+
+    assert server.looked_back == []
+    assert await summary(pet) == "ana: We decided to rent the flat in Lyon.\nana: hello?"
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+async def test_replicas_share_the_waiting_jobs(
+    replicas: int, tmp_path: Path, clock: Any, light_embedder: None, postgresql: Any
+) -> None:
+    model, url = consolidator(), await postgresql.new()
+    async with AsyncExitStack() as closing:
+        pets = []
+        for n in range(replicas):
+            settings = Settings.load(home=tmp_path / str(n), embedder="bundled", database_url=url)
+            opened = Companion.open(
+                settings, clock=clock, model=AnsweringModel(), upkeep_model=model, upkeep=False
+            )
+            pets.append(await closing.enter_async_context(opened))
+        for n in range(8):  # six fill the window, two wait
+            said = (pets[(who + n) % replicas].respond(f"{n}", user=f"user{who}") for who in range(6))
+            await asyncio.gather(*said)
+            await asyncio.gather(*(pet.settle(hurry=False) for pet in pets))
+        assert len(model.asked) == 6
+        clock.advance(hours=6)
+        for _ in range(2):
+            await asyncio.gather(*(pet.settle(hurry=False) for pet in pets))
+        assert len(model.asked) == 12

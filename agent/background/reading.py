@@ -1,0 +1,311 @@
+"""What one consolidation reads: the oldest messages of a conversation that its summary does not cover, and
+what is known of those who wrote them."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Literal
+
+from sqlalchemy import and_, select
+
+from agent.settings import Budget
+from agent.turn.budget import newest_that_fit
+from agent.turn.user_snippet import fitting
+from memory.audience import Audience, Place
+from memory.facts.candidate import Provenance
+from memory.facts.derived.sources import MEMORY_SUMMARY, no_longer, remaining
+from memory.facts.similar import SimilarFacts
+from memory.people.profile import UserContext
+from memory.people.profile_entries import context_of, messages_of
+from memory.people.profile_store import ProfileStore
+from memory.people.tasks import Tasks
+from memory.records import Memory, Message
+from memory.search.core_facts import core_facts, most_relevant
+from memory.sql.memories import MemoryStore
+from memory.sql.memory_rows import unexpired
+from memory.sql.message_rows import Line
+from memory.sql.messages import Transcript
+from memory.sql.summaries import MOST_BEHIND, ConversationSummaries
+from memory.sql.tables import active_conversations, memories
+from memory.text import sentences
+from memory.text.tags import tag, tags
+
+Mode = Literal["companion", "study", "work"]
+
+MOST_MESSAGES = 24
+"""Messages in one call …"""
+MESSAGES = Budget(24_000)
+"""… and how much of them, each cut to `MAX_MESSAGE`."""
+MAX_MESSAGE = 4_000
+MOST_PEOPLE = 4
+"""People whose words are read in one call."""
+KNOWN_FACTS = 20
+MAX_NEAR = 16
+"""Known facts near what was said, beside those in the user context."""
+MAX_TEXTS = 16
+"""Statements around which known facts are looked for."""
+MAX_WORDS = 40
+"""Words of a statement that are tried as tags."""
+FINISHED_TASKS, FINISHED_SINCE = 5, timedelta(days=7)
+"""The tasks last finished, which the model sees so that it does not report or open them again."""
+NEW_FACTS = 10
+"""The summary of the facts is written again after this many new facts."""
+FACTS_TO_SUMMARISE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody whose words are read, with what is known of them where they said them."""
+
+    user: str
+    name: str
+    """Under which they wrote last."""
+    known: UserContext = field(default_factory=UserContext)
+    profile_messages: frozenset[str] = frozenset()
+    """The ids of the messages that the profile in `known` rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Messages that no summary covers, oldest first, and with a model what is known."""
+
+    conversation: str
+    owner: str
+    """``place:P``, or ``user:U`` in private."""
+    place: Place
+    lines: tuple[Line, ...]
+    people: tuple[Person, ...]
+    """Those who wrote the messages; in private always the person."""
+    summary: str
+    """The conversation's summary before these messages; empty if it was withheld."""
+    earlier: tuple[Message, ...]
+    """What people said before these messages, where the summary is to be written again."""
+    no_longer: tuple[str, ...]
+    """The facts of the messages, and of the `earlier` ones, that no longer hold."""
+    after: int
+    """The `seq` of the last message that the summary covers."""
+    revision: int
+    """Of that summary …"""
+    forgotten_at: datetime | None
+    """… and when something in it was forgotten last."""
+    mode: Mode
+    now: datetime
+    judged: bool = False
+    """Whether the model rules on facts."""
+    stored: tuple[Memory, ...] = ()
+    """Facts that are already stored from these messages."""
+    near: tuple[Memory, ...] = ()
+    """Known facts that these messages, or what is stored from them, may concern."""
+    to_summarise: tuple[Memory, ...] = ()
+    """The facts of a person who wrote alone, if a summary of them is due."""
+
+    @property
+    def upto(self) -> int:
+        """The `seq` of the last message."""
+        return self.lines[-1].seq if self.lines else self.after
+
+    @property
+    def said(self) -> tuple[Line, ...]:
+        """The messages of people, which the model cites by their numbers, from 1."""
+        return tuple(line for line in self.lines if line.message.role == "user")
+
+    @property
+    def zone(self) -> tzinfo:
+        """In which times are shown: that of the first of the people."""
+        return self.people[0].known.zone if self.people else UTC
+
+    @property
+    def heard(self) -> frozenset[str]:
+        """The ids of all messages that the model is shown."""
+        return frozenset(message.id for message in (*(line.message for line in self.lines), *self.earlier))
+
+    @property
+    def facts(self) -> tuple[Memory, ...]:
+        """All facts that the model is shown."""
+        known = [fact for person in self.people for fact in person.known.long_term_facts]
+        return (*self.stored, *self.near, *known, *self.to_summarise)
+
+    @property
+    def profile_messages(self) -> frozenset[str]:
+        return frozenset[str]().union(*(person.profile_messages for person in self.people))
+
+    @property
+    def rulable(self) -> bool:
+        """Whether something was newly noted, and known facts are there to rule on it with."""
+        return self.judged and bool(self.stored) and len(self.facts) > len(self.stored)
+
+    def sources(self, cited: Iterable[int]) -> tuple[Line, ...]:
+        """The messages that an item of the answer rests on, all of one author: of the cited ones those of who
+        wrote the last. An item that cites none rests on all that the only person here wrote: forgetting it
+        then leaves none of them. Where several wrote, nobody can be named as its author: empty."""
+        said = self.said
+        found = [said[number - 1] for number in sorted(set(cited)) if 1 <= number <= len(said)]
+        if not found and len({line.user for line in said}) == 1:
+            found = list(said)
+        return tuple(line for line in found if line.user == found[-1].user)
+
+
+@dataclass(frozen=True)
+class ConversationReader:
+    transcript: Transcript
+    summaries: ConversationSummaries
+    profiles: ProfileStore
+    store: MemoryStore
+    tasks: Tasks
+    similar: SimilarFacts
+    clock: Callable[[], datetime]
+    with_model: bool
+    judging: bool
+    """Whether the model also rules on facts that may repeat or contradict each other."""
+    mode: Mode
+    """The mode of conversations without one of their own."""
+    reread: int
+    """From how many messages of people a summary that was withheld is written again."""
+    budget: Budget
+    """The budget of the user context in a prompt. Facts that exceed it need a summary."""
+
+    async def next(self, conversation: str, owner: str, place: Place) -> Reading | None:
+        """Return what is to be consolidated next, or None where nothing is: the summary covers every message,
+        none was withheld, and no summary of facts is due."""
+        now = self.clock()
+        active = await self.summaries.of(conversation, owner, now)
+        after = active.covered if active else 0
+        lines = await self.transcript.following(
+            conversation, owner, after, MOST_MESSAGES, most=max(MOST_BEHIND, MOST_MESSAGES)
+        )
+        lines = _at_once(lines)
+        earlier: Sequence[Message] = ()
+        async with self.store.database.read() as connection:
+            if active and active.withheld:
+                earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
+            here = active_conversations.c.id == (active.id if active else None)
+            forgotten_at = await connection.scalar(select(active_conversations.c.forgotten_at).where(here))
+            ids = [*(line.message.id for line in lines), *(message.id for message in earlier)]
+            over = await no_longer(connection, ids, owner, now)
+        names = {line.user: line.message.author for line in lines if line.message.role == "user"}
+        if place.private:
+            user = owner.removeprefix("user:")
+            names.setdefault(user, earlier[-1].author if earlier else user)
+        reading = Reading(
+            conversation=conversation,
+            owner=owner,
+            place=place,
+            lines=tuple(lines),
+            people=tuple(Person(user, name) for user, name in names.items()),
+            summary=active.summary if active else "",
+            earlier=tuple(earlier),
+            no_longer=over,
+            after=after,
+            revision=active.revision if active else 0,
+            forgotten_at=forgotten_at,
+            mode=_mode(active.mode if active else None, self.mode),
+            now=now,
+            judged=self.judging,
+        )
+        if self.with_model:
+            reading = await self._with_what_is_known(reading)
+        return reading if lines or earlier or reading.to_summarise else None
+
+    async def _with_what_is_known(self, reading: Reading) -> Reading:
+        anybody = reading.people[0].user if reading.people else ""  # all read the same in a place
+        audience = Audience.of(anybody, reading.place)
+        from_these = memories.c.message_id.in_([line.message.id for line in reading.lines])
+        found = await self.store.where(and_(from_these, unexpired(reading.now)))
+        stored = [fact for fact in found if audience.may_read(fact.owners)]
+        near = await self._near(reading, stored)
+        text = " ".join(
+            [*(one.text for one in reading.earlier), *(one.message.text for one in reading.lines)]
+        )
+        shown = {fact.id for fact in (*stored, *near)}
+        people, due = list[Person](), list[Memory]()
+        for person in reading.people:
+            facts = await core_facts(self.store, person.user, audience, reading.now)
+            entries = await self.profiles.readable(person.user, reading.place, reading.now)
+            summarised = max(
+                (e.said_at for e in entries if e.field == MEMORY_SUMMARY and e.value), default=None
+            )
+            profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
+            tasks = await self.tasks.relevant(person.user, text, reading.place, now=reading.now)
+            since = reading.now - FINISHED_SINCE
+            finished = await self.tasks.finished(person.user, reading.place, since, FINISHED_TASKS)
+            relevant = [f for f in most_relevant(facts, text, limit=KNOWN_FACTS) if f.id not in shown]
+            known = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
+            due = self._to_summarise(known, facts, summarised)
+            known = replace(known, open_tasks=(*tasks, *finished))
+            people.append(replace(person, known=known, profile_messages=messages_of(profile)))
+        return replace(
+            reading,
+            people=tuple(people),
+            stored=tuple(stored),
+            near=tuple(near),
+            to_summarise=tuple(due) if len(people) == 1 else (),
+        )
+
+    async def _near(self, reading: Reading, stored: Sequence[Memory]) -> list[Memory]:
+        """Return the known facts that the messages may concern, the nearest first."""
+        if not self.judging or not reading.said:
+            return []
+        found = dict[str, Memory]()
+        for person in reading.people:
+            origin = Provenance(person.user, reading.now, reading.place)
+            texts = _statements(reading, person, stored)
+            for fact in await self.similar.around(texts, origin, MAX_NEAR + len(stored)) if texts else ():
+                found.setdefault(fact.id, fact)
+        known = {fact.id for fact in stored}
+        return [fact for fact in found.values() if fact.id not in known][:MAX_NEAR]
+
+    def _to_summarise(
+        self, known: UserContext, facts: Sequence[Memory], since: datetime | None
+    ) -> list[Memory]:
+        """Return the facts if they exceed the budget and have no summary yet, or if many were added since the
+        last one."""
+        whole = replace(known, long_term_facts=tuple(facts))
+        if len(fitting(whole, self.budget, len(facts)).long_term_facts) == len(facts):
+            return []
+        told = list(facts[:FACTS_TO_SUMMARISE])
+        new = [fact for fact in told if since is None or fact.created_at > since]
+        return told if since is None or len(new) >= NEW_FACTS else []
+
+
+def both_ends(text: str) -> str:
+    """Cut the middle of a long text: people comment on pasted text before or after it."""
+    if len(text) <= MAX_MESSAGE:
+        return text
+    half = MAX_MESSAGE // 2
+    return f"{text[:half]} … {text[-half:]}"
+
+
+def _at_once(lines: Sequence[Line]) -> list[Line]:
+    """Return the first lines, as many as one call reads."""
+    backwards = [(line, both_ends(line.message.text)) for line in reversed(lines)]
+    fit = newest_that_fit(backwards, MESSAGES)[::-1]
+    people = dict[str, None]()
+    for place, line in enumerate(fit):
+        people |= {line.user: None} if line.message.role == "user" else {}
+        if len(people) > MOST_PEOPLE:
+            return fit[:place]
+    return fit
+
+
+def _statements(
+    reading: Reading, person: Person, stored: Sequence[Memory]
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return what is stored from a person's messages, and what they and the answers to them say, each with
+    the tags that a fact about it may have. A tag with the name of the person is left out: most of their facts
+    have it."""
+    names = {tag(word) for name in (person.user, person.name) for word in (name, *name.split())}
+    texts = [(fact.content, fact.subjects) for fact in stored if fact.user_id == person.user]
+    theirs = [line.message for line in reading.lines if line.user == person.user]
+    for message in sorted(theirs, key=lambda one: one.role == "assistant"):
+        texts += [(said, _words(said)) for said in sentences(message.text)]
+    return [(text, tuple(word for word in given if word not in names)) for text, given in texts][:MAX_TEXTS]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tags(re.findall(r"\w{3,}", text))[:MAX_WORDS]
+
+
+def _mode(own: str | None, default: Mode) -> Mode:
+    modes: dict[str | None, Mode] = {"companion": "companion", "study": "study", "work": "work"}
+    return modes.get(own, default)
