@@ -118,7 +118,7 @@ def test_tomorrow_at_nine_is_nine_by_the_persons_own_clock(
 
     async def talk() -> str:
         async with opened() as pet:
-            await say(pet, "My time zone is Europe/Paris")
+            await pet.people.set_context("timezone", "Europe/Paris", user="ana")
             await say(pet, "remind me to call mum tomorrow at 9")
             [noted] = await pet.components.tasks.list("ana", PRIVATE)
             assert task in noted.description
