@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from memory.audience import Audience
 from memory.documents.rerank import Candidate, Reranker
-from memory.documents.rerank.fused import diverse, match_scores, stems
+from memory.documents.rerank.fused import diverse, match_scores
 from memory.documents.store import DocumentStore
 from memory.errors import EmbedderUnavailable
 from memory.index import Kind, Question, Rankings
+from memory.index.bm25 import stems
 from memory.index.embedders import Embedder
 from memory.index.searching import Searching
 from memory.process.spans import note, span

@@ -19,7 +19,7 @@ from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.decision_log import decision_run, extracted
 from memory.facts.fact_rows import NOT_SEARCHED, has_expired, lacking_owners
 from memory.facts.writer import TRIES, FactWriter
-from memory.index import bm25
+from memory.index.bm25 import stems
 from memory.process.spans import span
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken
@@ -125,8 +125,7 @@ class KnownWords:
 
     def _words(self, content: str) -> Words:
         """The words of a fact in no order, with one name for each person."""
-        vector = bm25.query(self._aliases.canonical(content) if self._named(content) else content)
-        return frozenset(vector.indices) if vector is not None else frozenset()
+        return stems(self._aliases.canonical(content) if self._named(content) else content)
 
     def _named(self, content: str) -> bool:
         text = fold(content)

@@ -9,7 +9,7 @@ word.
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from memory.text import storable
@@ -44,6 +44,13 @@ def query(text: str) -> "SparseVector | None":
     """The distinct words of a question; None if it has no words."""
     vector = _encoder(AVERAGE_WORDS).embed_query(prepare(text))
     return vector if vector.indices else None
+
+
+@lru_cache(maxsize=8192)  # the same facts, tasks and headings recur every turn
+def stems(text: str) -> frozenset[int]:
+    """The words of a text as the index compares them: hashes, without English stop words and endings."""
+    vector = query(text)
+    return frozenset(vector.indices) if vector is not None else frozenset()
 
 
 def prepare(text: str) -> str:

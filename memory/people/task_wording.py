@@ -2,17 +2,15 @@
 and shows those that a new one resembles."""
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from rapidfuzz import fuzz
 
-from memory.facts.compare.tokens import Word, emoji_of, words_of
-from memory.index import bm25
+from memory.facts.compare.tokens import words_of
+from memory.index.bm25 import stems
 
-SURE = 90.0
-"""Similarity of the words (0 to 100) from which a description may mean a task."""
+SURE = 92.0
+"""Similarity of the letters (0 to 100) from which a description may mean a task."""
 
 _SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
 
@@ -24,43 +22,14 @@ def likeness(one: str, other: str) -> float:
 
 
 def may_mean(said: str, description: str) -> bool:
-    """Whether the words are alike enough and in one order. What only one of the two has may be no negation;
-    where each has words of its own they must be forms of each other, and neither names nor numbers."""
-    asked, there = _words(said), _words(description)
-    own, others = _beyond(asked, there), _beyond(there, asked)
-    if likeness(said, description) < SURE or any(word.negates for word in (*own, *others)):
-        return False
-    if own and others and not _are_forms(own, others):
-        return False
-    faces = {emoji_of(text) for text in (said, description)} - {()}
-    common = [[w.key for w in words if w not in beyond] for words, beyond in ((asked, own), (there, others))]
-    return common[0] == common[1] and len(faces) < 2
-
-
-def _words(text: str) -> tuple[Word, ...]:
-    """The words; the first is no name, whatever its capital."""
-    words = words_of(text)
-    return (Word(words[0].key, words[0].key), *words[1:]) if words else ()
-
-
-def _beyond(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
-    known = {word.key for word in others}
-    return [word for word in words if word.key not in known]
-
-
-def _are_forms(own: Sequence[Word], others: Sequence[Word]) -> bool:
-    """Whether each word begins as one of the others does: "call", "called"."""
-    pairs = [sorted((one, other), key=lambda word: len(word.key)) for one in own for other in others]
-    forms = [pair for pair in pairs if len(pair[0].key) > 2 and pair[1].key.startswith(pair[0].key)]
-    formed = {word for pair in forms for word in pair if not (word.capital or word.number)}
-    return formed.issuperset((*own, *others))
-
-
-@lru_cache(maxsize=1024)
-def telling_words(text: str) -> frozenset[int]:
-    """Hashes of the words as the index splits them: without English stop words and endings, in any script."""
-    vector = bm25.query(text)
-    return frozenset(vector.indices) if vector is not None else frozenset()
+    """Whether all words of one stand in the other, in some form, in their order and nearly together, without
+    a negation among those that are left."""
+    asked, there = [[word.key for word in words_of(text)] for text in (said, description)]
+    left = [word for word in words_of(f"{said} {description}") if (word.key in asked) != (word.key in there)]
+    stemmed = stems(" ".join(asked)), stems(" ".join(there))
+    within = stemmed[0] <= stemmed[1] or stemmed[1] <= stemmed[0]
+    alike = [measure(" ".join(asked), " ".join(there)) for measure in (fuzz.ratio, fuzz.partial_ratio)]
+    return within and max(alike) >= SURE and not any(word.negates for word in left)
 
 
 def bare_id(id: Any) -> Any:

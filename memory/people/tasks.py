@@ -19,7 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.facts.compare import same_words
-from memory.people.task_wording import likeness, may_mean, telling_words
+from memory.index.bm25 import stems
+from memory.people.task_wording import likeness, may_mean
 from memory.process.spans import new_id
 from memory.records import Task, TaskStatus
 from memory.sql.engine import Database
@@ -152,14 +153,14 @@ class Tasks:
         """The open tasks to show in a turn: first those overdue or due within `SOON`, then those that share
         words with the question, then the newest."""
         soon = now + SOON
-        asked = telling_words(question[-LONGEST_QUESTION:])
+        asked = stems(question[-LONGEST_QUESTION:])
         given = {"user": user, "soon": soon} | ({} if place.private else {"place": place.stored})
         async with self._database.read() as connection:
             rows = await connection.execute(_relevant(place.private), given)
             found = [Task(*row) for row in rows]
 
         def rank(task: Task) -> tuple[bool, int, timedelta]:
-            shared = len(asked & telling_words(task.description))
+            shared = len(asked & stems(task.description))
             if task.due is None or task.due > soon:
                 return True, -shared, timedelta()
             return False, -shared, abs(task.due - now)

@@ -7,12 +7,11 @@ model searches for everything else.
 
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 
 from sqlalchemy import bindparam, or_, select
 
 from memory.audience import Audience
-from memory.index import bm25 as words
+from memory.index.bm25 import stems
 from memory.records import Memory
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import READABLE, UNEXPIRED, WITH_OWNERS, with_owners
@@ -117,8 +116,10 @@ def _attributed(memory: Memory, author: str) -> Memory:
 
 def most_relevant(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
     """At most `limit` facts: those that share most words with the question, then the most important."""
-    asked = _words(question[-LONGEST_QUESTION:])
-    shared = {memory.id: _share(asked, _said(memory.content, memory.subjects)) for memory in facts}
+    asked = stems(question[-LONGEST_QUESTION:])
+    shared = {
+        memory.id: _share(asked, stems(" ".join((memory.content, *memory.subjects)))) for memory in facts
+    }
     bearing = [memory for memory in facts if shared[memory.id] > 0]
     bearing.sort(key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
     telling = [m for m in facts if not shared[m.id] and m.importance >= TELLING][:UNASKED]
@@ -128,14 +129,3 @@ def most_relevant(facts: list[Memory], question: str, limit: int = 7) -> list[Me
 
 def _share(asked: frozenset[int], said: frozenset[int]) -> float:
     return len(asked & said) / len(said) ** 0.5 if said else 0.0
-
-
-@lru_cache(maxsize=4096)  # the same facts recur every turn
-def _said(content: str, subjects: tuple[str, ...]) -> frozenset[int]:
-    return _words(f"{content} {' '.join(subjects)}")
-
-
-def _words(text: str) -> frozenset[int]:
-    """Hashes of the words as the index splits them: without English stop words and endings, in any script."""
-    vector = words.query(text)
-    return frozenset(vector.indices) if vector is not None else frozenset()

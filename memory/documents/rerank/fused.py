@@ -8,12 +8,11 @@ pairs of them side by side, were tried too: BM25 already covers both.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
 
 from rapidfuzz import fuzz
 
 from memory.documents.rerank import Candidate
-from memory.index import bm25 as words
+from memory.index.bm25 import stems
 
 WEIGHTS = {"dense": 1.0, "words": 1.0}
 HEADING = 0.25
@@ -46,7 +45,7 @@ def match_scores(query: str, candidates: Sequence[Candidate]) -> dict[str, float
     of_document: dict[str, list[float]] = defaultdict(list)
     for c in candidates:
         by_lanes = sum(weight * lanes[lane].get(c.id, 0.0) for lane, weight in WEIGHTS.items())
-        in_headings = len(asked & _heading_stems(c.title, c.heading)) / max(1, len(asked))
+        in_headings = len(asked & stems(f"{c.title}\n{c.heading}")) / max(1, len(asked))
         own[c.id] = by_lanes + HEADING * in_headings
         of_document[c.document_id].append(own[c.id])
     support = {id: sum(sorted(of, reverse=True)[:SUPPORTERS]) / SUPPORTERS for id, of in of_document.items()}
@@ -77,17 +76,6 @@ def diverse(candidates: Sequence[Candidate], limit: int) -> list[tuple[str, floa
         texts.append(best.text)
         del left[best.id]
     return list(ranked.items())
-
-
-def stems(text: str) -> frozenset[int]:
-    """The words of a text as the index compares them: stemmed, without stop words."""
-    vector = words.query(text)
-    return frozenset(vector.indices) if vector else frozenset()
-
-
-@lru_cache(maxsize=4096)  # headings recur
-def _heading_stems(title: str, heading: str) -> frozenset[int]:
-    return stems(f"{title}\n{heading}")
 
 
 def _scaled(lane: str, candidates: Sequence[Candidate]) -> dict[str, float]:
