@@ -84,15 +84,14 @@ def open_embedder(
     if not model or kind not in {"openai", "fastembed"}:
         raise EmbedderUnavailable(f"there is no embedder {name!r}; HACHI_EMBEDDER takes {KNOWN}")
 
-    from memory.index.embedders.cache import CachedEmbedder
-    from memory.index.embedders.guarded import GuardedEmbedder
+    from memory.index.embedders.breakable import BreakableEmbedder
 
     breaker = breaker or Breaker("embedder")
     if kind == "fastembed":
         from memory.index.embedders.fastembed import FastEmbedder
 
         thresholds = measured or CAUTIOUS
-        return CachedEmbedder(GuardedEmbedder(name, thresholds, lambda: FastEmbedder.open(model), breaker))
+        return BreakableEmbedder(name, thresholds, lambda: FastEmbedder.open(model), breaker)
     if not api_key and not base_url:
         raise EmbedderUnavailable(
             f"the embedder {name} needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys"
@@ -103,4 +102,4 @@ def open_embedder(
         return OpenAIEmbedder.open(model, api_key=api_key, base_url=base_url)
 
     thresholds = measured or THRESHOLDS.get(model, CAUTIOUS)
-    return CachedEmbedder(GuardedEmbedder(name, thresholds, opened, breaker, DIMENSIONS.get(model)))
+    return BreakableEmbedder(name, thresholds, opened, breaker, DIMENSIONS.get(model))

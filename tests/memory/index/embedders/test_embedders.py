@@ -10,9 +10,8 @@ import pytest
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index.embedders import CAUTIOUS, open_embedder, openai
+from memory.index.embedders.breakable import BreakableEmbedder
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.embedders.cache import CachedEmbedder
-from memory.index.embedders.guarded import GuardedEmbedder
 from memory.process.breaker import FIRST_PAUSE, Breaker
 
 Clock = Any
@@ -28,7 +27,7 @@ async def test_the_bundled_one_is_free_and_not_cached() -> None:
 )
 async def test_a_paid_one_is_cached(name: str, dimension: int) -> None:
     embedder = open_embedder(f"openai:{name}", api_key="k")
-    assert isinstance(embedder, CachedEmbedder)
+    assert isinstance(embedder, BreakableEmbedder)
     assert (embedder.name, embedder.dimension) == (f"openai:{name}", dimension)
     await embedder.close()
 
@@ -83,7 +82,7 @@ async def test_a_text_that_the_server_refuses_does_not_close_it_to_others() -> N
 
     breaker = Breaker("embedder", failures=1)
     with pytest.raises(EmbedderUnavailable):
-        await GuardedEmbedder("picky", CAUTIOUS, picky, breaker).embed(["x"])
+        await BreakableEmbedder("picky", CAUTIOUS, picky, breaker).embed(["x"])
     assert breaker.state == "closed"
 
 

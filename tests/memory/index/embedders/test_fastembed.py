@@ -9,7 +9,7 @@ import pytest
 
 from memory.errors import EmbedderUnavailable
 from memory.index.embedders import CAUTIOUS, open_embedder
-from memory.index.embedders.cache import CachedEmbedder
+from memory.index.embedders.breakable import BreakableEmbedder
 from memory.index.embedders.fastembed import FastEmbedder
 
 
@@ -55,7 +55,7 @@ async def test_long_and_invalid_texts_are_made_readable(read: list[str]) -> None
 async def test_it_is_cached_in_memory(read: list[str]) -> None:
     embedder = open_embedder("fastembed:letters")
     await embedder.embed([])
-    assert isinstance(embedder, CachedEmbedder)
+    assert isinstance(embedder, BreakableEmbedder)
     assert (embedder.name, embedder.dimension) == ("fastembed:letters", 3)
 
 

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from memory.index.embedders import CAUTIOUS, cache
-from memory.index.embedders.cache import CachedEmbedder
+from memory.errors import IndexUnavailable
+from memory.index.embedders import CAUTIOUS, breakable
+from memory.index.embedders.breakable import BreakableEmbedder
+from memory.process.breaker import Breaker
 
 
 class Paid:
@@ -28,15 +30,30 @@ class Paid:
         self.closed = True
 
 
+def opened_with_its_first_text(paid: Paid) -> BreakableEmbedder:
+    async def opened() -> Paid:
+        return paid
+
+    return BreakableEmbedder("paid", CAUTIOUS, opened, Breaker("embedder"))
+
+
+async def test_no_text_opens_it_and_costs_nothing() -> None:
+    paid = Paid()
+    embedder = opened_with_its_first_text(paid)
+    with pytest.raises(IndexUnavailable):
+        _ = embedder.dimension
+    assert (await embedder.embed([]), embedder.dimension, paid.bill) == ([], 2, [[]])
+
+
 async def test_a_text_is_paid_for_once_within_a_batch_and_after() -> None:
     paid = Paid()
-    embedder = CachedEmbedder(paid)
+    embedder = opened_with_its_first_text(paid)
     first = await embedder.embed(["a", "bb", "a"])
     second = await embedder.embed(["bb", "ccc", "\ud800"])
     assert paid.bill == [["a", "bb"], ["ccc", "\ud800"]]
     assert [v[0] for v in first + second] == [1, 2, 1, 2, 3, 1]
     assert await embedder.embed([]) == []
-    assert paid.bill[2:] == [[]], "no texts cost nothing, and open an embedder that is not open yet"
+    assert paid.bill[2:] == []
     assert (embedder.name, embedder.dimension, embedder.thresholds) == ("paid", 2, CAUTIOUS)
     with pytest.raises(ValueError, match="read-only"):
         first[0][0] = 9
@@ -45,9 +62,9 @@ async def test_a_text_is_paid_for_once_within_a_batch_and_after() -> None:
 async def test_the_longest_unused_goes_first_and_all_go_when_it_is_cleared_or_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cache, "MAX_BYTES", 2 * 4 * 2)
+    monkeypatch.setattr(breakable, "MAX_BYTES", 2 * 4 * 2)
     paid = Paid()
-    embedder = CachedEmbedder(paid)
+    embedder = opened_with_its_first_text(paid)
     for text in ("a", "b", "a", "c", "a", "b"):
         await embedder.embed([text])
     assert paid.bill == [["a"], ["b"], ["c"], ["b"]]
