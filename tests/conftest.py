@@ -22,7 +22,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
 from memory.index.embedded import engine as index_engine
 from memory.index.embedders import bundled
-from memory.sql import engine
+from memory.sql.engine import connecting as engine
 from memory.sql.engine.loop_sqlite import LoopSQLite
 
 sys.path.insert(0, str(Path(__file__).parent / "doubles"))

@@ -22,8 +22,8 @@ from alembic.migration import MigrationContext
 
 import memory.sql.migrations.versions
 from memory.errors import StoreUnavailable
-from memory.sql import engine as module
-from memory.sql.engine import Database
+from memory.sql.engine import Database, connecting
+from memory.sql.engine import database as module
 from memory.sql.engine.errors import Overtaken
 from memory.sql.engine.schema import HEAD
 from memory.sql.engine.schema import SECOND_EDITION as SECOND
@@ -166,7 +166,7 @@ async def test_a_connection_to_sqlite_keeps_a_bounded_number_of_statements(tmp_p
     after = kept()
     await database.close()
 
-    assert after - before <= module._STATEMENTS
+    assert after - before <= connecting.STATEMENTS
 
 
 async def test_one_reader_after_the_other_uses_one_connection_to_sqlite(
@@ -188,7 +188,7 @@ async def test_one_reader_after_the_other_uses_one_connection_to_sqlite(
 async def test_a_server_that_does_not_answer_a_statement_is_given_up(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(connecting, "ANSWER_SECONDS", 0.05)
     database = Database.connect(await server.shared(), tmp_path)
     with pytest.raises(StoreUnavailable, match="does not answer"):
         async with database.write() as connection:
@@ -525,7 +525,7 @@ async def test_another_process_that_closes_the_file_leaves_the_log_to_those_who_
 
 
 async def test_a_database_that_stays_busy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
     database = await Database.open(None, tmp_path)
     other = sqlite3.connect(tmp_path / "hachi.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

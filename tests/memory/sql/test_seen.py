@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from memory.sql import engine
 from memory.sql.engine import Database
+from memory.sql.engine import database as engine
 from memory.sql.engine.seen import store_seen
 from memory.sql.tables import users
 

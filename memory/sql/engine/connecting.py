@@ -1,0 +1,100 @@
+"""Makes SQLAlchemy's engine for a database: SQLite's file, or a PostgreSQL server by its URL."""
+
+import importlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from memory.errors import StoreUnavailable
+from memory.sql.engine.errors import explain
+from memory.sql.engine.loop_sqlite import begin, set_up
+
+BUSY_SECONDS = 15.0
+"""How long a write waits for another process's write on SQLite."""
+CONNECT_SECONDS = 10.0
+"""How long a PostgreSQL server may take to answer, unless its URL says otherwise."""
+ANSWER_SECONDS = 60.0
+"""How long a PostgreSQL server may take for one statement before it counts as hung."""
+CONNECTIONS = 15
+"""The most connections to SQLite. They stay open: opening one takes longer than most transactions."""
+STATEMENTS = 64
+"""The most compiled statements that a connection to SQLite keeps, at some 10 kB each. A turn uses 40."""
+
+Connect = Callable[[], Awaitable[Any]]
+"""Makes a connection of PostgreSQL's driver."""
+Engine = tuple[AsyncEngine, str, Connect | None]
+"""With the database's name in messages."""
+
+
+def engine_for(url: str | None, home: Path, setting: str) -> Engine:
+    """The engine for the database at `url`, or with None for the SQLite file in `home`. It connects with the
+    first transaction. `setting` is the name of the setting that holds the URL. Raises StoreUnavailable."""
+    if url is None:
+        return _sqlite(home / "hachi.db")
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):  # their text contains the URL, which may hold a password
+        raise StoreUnavailable(f"{setting} is no URL; expected postgresql://user@host/name") from None
+    kind = parsed.drivername.split("+")[0]
+    if kind in {"postgresql", "postgres"}:
+        return _postgresql(parsed)
+    if kind != "sqlite":
+        raise StoreUnavailable(
+            f"{setting} names {parsed.drivername}; Hachi's database is postgresql:// or sqlite://"
+        )
+    if parsed.database in {None, "", ":memory:"}:
+        raise StoreUnavailable(f"{setting} names no file; expected sqlite:///path/to/hachi.db")
+    return _sqlite(Path(str(parsed.database)))
+
+
+def _postgresql(url: URL) -> Engine:
+    """Connect to PostgreSQL. The driver parses the URL, so PostgreSQL's own parameters work:
+    ``?host=/folder/of/socket``, ``?sslmode=require``."""
+    try:
+        asyncpg = importlib.import_module("asyncpg")
+    except ImportError as error:
+        raise StoreUnavailable("PostgreSQL needs its driver: pip install 'hachi[postgres]'") from error
+    try:
+        seconds = float(str(url.query.get("connect_timeout", CONNECT_SECONDS)))
+    except ValueError:
+        raise StoreUnavailable("connect_timeout in DATABASE_URL is no number of seconds") from None
+    url = url.set(drivername="postgresql").difference_update_query(["connect_timeout"])
+    where = str(url._replace(password=None).difference_update_query(["password", "sslpassword"]))
+
+    async def connection() -> Any:
+        try:
+            return await asyncpg.connect(
+                url.render_as_string(hide_password=False),
+                timeout=seconds,
+                command_timeout=ANSWER_SECONDS,
+            )
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+            raise StoreUnavailable(explain(error, where)) from error
+
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=connection, pool_pre_ping=True)
+    return engine, where, connection
+
+
+def _sqlite(path: Path) -> Engine:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"the folder {path.parent} cannot be made ({error.strerror}); set HACHI_HOME to one that can"
+        ) from error
+    url = URL.create("sqlite+loop", database=str(path))
+    engine = create_async_engine(
+        url,
+        connect_args={"timeout": BUSY_SECONDS, "cached_statements": STATEMENTS},
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_use_lifo=True,  # a connection keeps its statements and pages: most of the time few are used
+    )
+    event.listen(engine.sync_engine, "connect", set_up)
+    event.listen(engine.sync_engine, "begin", begin)
+    return engine, str(path.absolute()), None

@@ -1,0 +1,289 @@
+"""Opens and migrates the database: SQLite in WAL mode by default, PostgreSQL by URL.
+
+`Database.read()` and `Database.write()` each give one transaction. On SQLite a write takes the lock at once
+(BEGIN IMMEDIATE), so what it has read cannot change before it writes.
+"""
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Executable, Table, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from memory.errors import StoreUnavailable
+from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
+from memory.sql.engine.errors import translated
+from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, outdated, read_revision
+from memory.sql.engine.seen import read_seen, seen_file, store_seen
+from memory.sql.engine.writers import Writers
+
+_STEP = 64
+"""Pages that are given back in one transaction."""
+
+_COUNTER = "PRAGMA user_version"
+_NUMBER = "PRAGMA application_id"
+_CLUSTER_AND_DATABASE = text(
+    "SELECT system_identifier, oid FROM pg_control_system(), pg_database WHERE datname = current_database()"
+)
+_AFTER_COMMIT = "hachi_after_commit"
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_LOCK_SHARED = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
+
+
+class Database:
+    """Open it with `Database.open`. Every error of the engine is raised as StoreUnavailable, in one line."""
+
+    def __init__(self, engine: AsyncEngine, where: str, connect_alone: Connect | None = None) -> None:
+        self.engine = engine
+        self.where = where
+        """The database's name in messages: a path, or the server without its password."""
+        self.sqlite = engine.dialect.name == "sqlite"
+        self.writes = 0
+        """The number of transactions that this process has committed."""
+        self._counted_writes = 0
+        self.connect_alone = connect_alone
+        """Makes a connection of PostgreSQL's driver beside those of the engine."""
+        self.older: str | None = None
+        """Says, in one line, that SQLite's file is older than the one that was here before."""
+        self._prepared = True
+        self._writers = Writers()
+
+    @classmethod
+    async def open(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
+        """Open the database at `url`, or with None the SQLite file in `home`, which is created and migrated
+        as needed. A PostgreSQL database must have been migrated with `hachi migrate`. `setting` is the name
+        of the setting that holds the URL."""
+        database = cls.connect(url, home, setting)
+        seen = read_seen(database.where)  # before the database is read, since others may raise its counter
+        try:
+            await database._prepare()
+            if seen:
+                await database._compare(seen)
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+    @classmethod
+    def lazily(cls, url: str, home: Path, setting: str) -> "Database":
+        """Like `open`, but with the first transaction: a server that is away does not stop a start."""
+        database = cls.connect(url, home, setting)
+        database._prepared = False
+        return database
+
+    async def _prepare(self) -> None:
+        self._prepared = True
+        try:
+            if self.sqlite:
+                await self.migrate()
+            elif outdated(await self.revision(), self.where):
+                raise StoreUnavailable(f"the tables in {self.where} are missing or old: run `hachi migrate`")
+        except BaseException:
+            self._prepared = False
+            raise
+
+    @classmethod
+    def connect(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
+        """Create the engine only. It connects with the first transaction, and migrates nothing."""
+        return cls(*engine_for(url, home, setting))
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        if not self._prepared:
+            await self._prepare()
+        with translated(self.where):
+            async with self.engine.connect() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def write(
+        self, lock: Iterable[str] = (), *, shared: bool = False
+    ) -> AsyncIterator[AsyncConnection]:
+        """One transaction, committed if the block ends without an error and rolled back otherwise.
+
+        `lock` names the subjects of the decision: on PostgreSQL no other transaction holds one of these names
+        at the same time, or if the lock is `shared`, only others that share it. SQLite has only one writer
+        anyway.
+        """
+        if not self._prepared:
+            await self._prepare()
+        with translated(self.where):
+            turn = self._writers.turn() if self.sqlite else nullcontext(lambda: None)
+            async with turn as leave, self.engine.connect() as connection:
+                await connection.execution_options(hachi_write=True)
+                connection.info[_AFTER_COMMIT] = []
+                try:
+                    await _once_unlocked(connection.begin)
+                    if not self.sqlite:
+                        for name in sorted(lock):
+                            await connection.execute(_LOCK_SHARED if shared else _LOCK, {"name": name})
+                    yield connection
+                    await connection.commit()
+                except BaseException:
+                    if self.sqlite:
+                        await connection.rollback()
+                    raise
+                finally:
+                    leave()  # before the connection is closed, which takes rounds of the event loop
+                self.writes += 1
+                for callback in connection.info[_AFTER_COMMIT]:
+                    callback()
+
+    async def rows(self, query: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
+        """The rows of a query, in a transaction of its own."""
+        async with self.read() as connection:
+            return (await connection.execute(query, values)).all()
+
+    def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+        """An INSERT in the database's own dialect, which can say what happens on a conflict."""
+        return sqlite.insert(table) if self.sqlite else postgresql.insert(table)
+
+    @staticmethod
+    def after_commit(connection: AsyncConnection, callback: Callable[[], None]) -> None:
+        """Call `callback` once this write is committed, and never if it is rolled back."""
+        connection.info[_AFTER_COMMIT].append(callback)
+
+    async def _compare(self, seen: int) -> None:
+        async with self.read() as connection:
+            counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
+        if counter < min(seen, read_seen(self.where)):  # which is gone if the database was begun anew
+            self.older = (
+                f"{self.where} lacks what was written last, like a copy without its -wal: stop Hachi and run "
+                f"`hachi restore` with a backup, or delete {seen_file(self.where)} to go on with it"
+            )
+
+    async def count_writes(self) -> None:
+        """If this process has written since the last call, raise the counter in SQLite's file and repeat it
+        beside the file. Where the file is older, both stay, so that this can be noticed again."""
+        if not self.sqlite or self.writes == self._counted_writes:
+            return
+        seen = read_seen(self.where)
+        async with self.write() as connection:
+            counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
+            if counter >= seen:
+                await connection.exec_driver_sql(f"{_COUNTER}={counter + 1}")
+        self._counted_writes = self.writes
+        if counter >= seen:
+            store_seen(self.where, counter + 1)
+
+    async def empty_log(self) -> None:
+        """Empty SQLite's write-ahead log, which still holds deleted texts; not while somebody reads."""
+        if self.sqlite:
+            async with self.read() as connection:
+                await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def vacuum(self) -> None:
+        """Rewrite SQLite's file without free pages, in which parts of rows that were moved may stand. Blocks
+        the process for some 5 ms a megabyte."""
+        if self.sqlite:
+            async with self._writers.turn(), self.read() as connection:
+                await connection.exec_driver_sql("PRAGMA auto_vacuum=INCREMENTAL")
+                await _once_unlocked(lambda: connection.exec_driver_sql("VACUUM"))
+            await self.empty_log()
+
+    async def give_back(self, *, rewrite: bool = False) -> None:
+        """Shorten SQLite's file by the pages that deleted rows have left, in steps of some milliseconds. A
+        file that an older version made cannot be shortened in steps; with `rewrite` it is vacuumed, and can
+        be from then on."""
+        if not self.sqlite:
+            return
+        async with self.read() as connection:
+            in_steps = (await connection.exec_driver_sql("PRAGMA auto_vacuum")).scalar()
+            left = (await connection.exec_driver_sql("PRAGMA freelist_count")).scalar() or 0
+        if left and in_steps:
+            for _ in range(0, left, _STEP):
+                async with self.write() as connection:
+                    for _ in range(_STEP):  # one page a call: the driver does not run a PRAGMA to its end
+                        await connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
+            await self.empty_log()
+        elif left and rewrite:
+            await self.vacuum()
+
+    async def damage(self) -> list[str]:
+        """What SQLite's quick check finds wrong, at most five things; it reads the whole file."""
+        if not self.sqlite:
+            return []
+        async with self.read() as connection:
+            found = await connection.exec_driver_sql("PRAGMA quick_check(5)")
+            return [row[0] for row in found if row[0] != "ok"]
+
+    async def identity(self) -> str:
+        """Twelve characters that this database alone has: a copy elsewhere has others. SQLite's file bears a
+        random number, which counts with its path."""
+        named = await self.number()
+        named += f" {self.where}" if self.sqlite else ""
+        return hashlib.sha256(named.encode()).hexdigest()[:12]
+
+    async def number(self) -> str:
+        """What tells this database from others. A copy of the whole folder of a SQLite database shares it; a
+        backup that is brought back, and what is moved to, have another one."""
+        if self.sqlite:
+            return str(await self._number())
+        [row] = await self.rows(_CLUSTER_AND_DATABASE)
+        return f"{row[0]} {row[1]}"
+
+    async def _number(self) -> int:
+        async with self.read() as connection:
+            number: int = (await connection.exec_driver_sql(_NUMBER)).scalar() or 0
+        if number:
+            return number
+        async with self.write() as connection:
+            number = (await connection.exec_driver_sql(_NUMBER)).scalar() or secrets.randbelow(2**31 - 1) + 1
+            await connection.exec_driver_sql(f"{_NUMBER}={number}")
+        return number
+
+    async def revision(self) -> str | None:
+        """The migration that the tables are at; None if the database has no tables."""
+        async with self.read() as connection:
+            return await connection.run_sync(read_revision)
+
+    async def migrate(self, *, backed_up: bool = False, tell: Tell = lambda *_: None) -> bool:
+        """Create the tables, or convert those of the second edition. A copy of SQLite's file is made before;
+        of PostgreSQL one must have been made: `backed_up`. Returns False if they were up to date."""
+        revision = await self.revision()
+        if not outdated(revision, self.where):
+            return False
+        if revision and not (self.sqlite or backed_up):
+            raise StoreUnavailable(
+                f"{self.where} is of the second edition and will be converted: make a backup of it, with "
+                f"pg_dump for instance, and run `hachi migrate --yes`"
+            )
+        if revision and self.sqlite:
+            await back_up(Path(self.where))
+        convert = await converter(tell) if revision else None
+        async with self.write(lock=["migrate"]) as connection:
+            now = await connection.run_sync(read_revision)  # another process may have been first
+            if now is None:
+                await connection.run_sync(create)
+            elif convert and outdated(now, self.where):
+                await connection.run_sync(convert)
+        return True
+
+    def drop_copy(self) -> None:
+        """Delete the copy that a conversion made: it still holds what is forgotten for good."""
+        if self.sqlite:
+            copy_of(Path(self.where)).unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+async def _once_unlocked(act: Callable[[], Awaitable[Any]]) -> None:
+    """Do it. Retries for `BUSY_SECONDS` while another process holds SQLite's write lock."""
+    give_up = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            await act()
+            return
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or time.monotonic() > give_up:
+                raise
+            await asyncio.sleep(0.005)
