@@ -21,7 +21,7 @@ from memory.audience import Audience, Place
 from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.facts.decision_log import decision_run
 from memory.records import Draft
-from memory.search.core_facts import _said
+from memory.index.bm25 import stems
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -421,11 +421,11 @@ async def test_what_passed_by_is_not_kept_in_mind(open_pet: OpenPet) -> None:
     cleared = []
     pet = await open_pet()
     pet.components.embedder.clear = lambda: cleared.append(True)  # type: ignore[attr-defined]
-    _said("Ana skis", ())
+    stems("Ana skis")
 
     await pet.people.erase(user="ana")
 
-    assert _said.cache_info().currsize == 0
+    assert stems.cache_info().currsize == 0
     assert cleared
 
 
