@@ -20,8 +20,8 @@ from agent.types import TurnRequest
 from memory.audience import Audience, Place
 from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.facts.decision_log import decision_run
-from memory.records import Draft
 from memory.index.bm25 import stems
+from memory.records import Draft
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
