@@ -112,6 +112,12 @@ class Keys:
                 await self._note_use(key, now)
         return next(iter(found), None)
 
+    async def active(self, id: str) -> tuple[Key, str] | None:
+        """The key with this id, and the digest of its secret; None if it does not exist or is revoked."""
+        query = _ACTIVE.add_columns(api_keys.c.digest).where(api_keys.c.id == id)
+        rows = await self._database.rows(query)
+        return (Key(*rows[0][:-1]), rows[0].digest) if rows else None
+
     async def revoke(self, id: str, now: datetime) -> Key:
         """Revoke and return the key with this id, or prefix of eight or more characters. Raises NotFound."""
         begun = 8 <= len(id) < 36

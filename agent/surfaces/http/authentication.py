@@ -83,8 +83,12 @@ class Authenticator:
     async def authenticate(self, secret: str, scope: Scope) -> Key | None:
         """Return the key of a request; None if none is needed. Raises ApiError."""
         key = await self._key(secret, scope)
-        _take(self._limiter, key.id if key else "", "too many requests with this key")
+        self.count(key)
         return key
+
+    def count(self, key: Key | None) -> None:
+        """Count a request with this key. Raises ApiError if there were too many."""
+        _take(self._limiter, key.id if key else "", "too many requests with this key")
 
     async def _key(self, secret: str, scope: Scope) -> Key | None:
         keys: Keys = self._pet.admin.keys

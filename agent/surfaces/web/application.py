@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -17,11 +17,10 @@ from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
 from agent.surfaces.http.errors import ApiError, without_command
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.web import listing, trace_page
-from agent.surfaces.web.console import console_pages
-from agent.surfaces.web.forms import field_of, typed_in
+from agent.surfaces.web import listing, remembered, talk, trace_page
+from agent.surfaces.web.forms import field_of, go, typed_in
 from agent.surfaces.web.templates import page
-from agent.surfaces.web.visits import OtherKey, Visits, require_own_page, require_visit
+from agent.surfaces.web.visits import COOKIE, OtherKey, Visits, require_own_page, require_visit
 from memory.errors import NotFound
 
 log = logging.getLogger("hachi.traces.page")
@@ -71,7 +70,7 @@ def app(
     visits = Visits(pet, loopback=loopback, person=person)
     made.state.visits, made.state.console = visits, person is not None
     made.state.docs = docs
-    pages = (*console_pages,) if person is not None else (traces_only,)
+    pages = (talk.router, remembered.router) if person is not None else (traces_only,)
     for router in (*pages, listing.router, trace_page.router):
         made.include_router(router, dependencies=[Depends(require_visit)])
     made.include_router(_visits)
@@ -94,8 +93,8 @@ def beside(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
     """Return an application that answers the addresses of the console with `pages`, others with `api`."""
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
-        own = scope["type"] == "http" and scope["path"].split("/")[1] in CONSOLE
-        await (pages if own else api)(scope, receive, send)
+        first = scope["path"].split("/")[1:2] if scope["type"] == "http" else []  # none in `OPTIONS *`
+        await (pages if CONSOLE.issuperset(first or ["*"]) else api)(scope, receive, send)
 
     return both
 
@@ -110,7 +109,7 @@ traces_only = APIRouter()
 
 @traces_only.get("/")
 async def to_the_traces() -> Response:
-    return RedirectResponse("/traces", 303)
+    return go("/traces")
 
 
 _visits = APIRouter(dependencies=[Depends(require_own_page)])
@@ -121,7 +120,7 @@ async def enter(request: Request) -> Response:
     """Begin a visit with the key of the form, and go to the page of this site that the form names."""
     to = await field_of(request, "to") or "/"
     own = to.startswith("/") and to[1:2] not in ("/", "\\") and to.isprintable()
-    response = RedirectResponse(to if own else "/", 303)
+    response = go(to if own else "/")
     visits: Visits = request.app.state.visits
     key, name = await field_of(request, "key"), await field_of(request, "name")
     await visits.begin(key, name, request, response)
@@ -129,11 +128,10 @@ async def enter(request: Request) -> Response:
 
 
 @_visits.post("/leave")
-async def leave(request: Request) -> Response:
-    """End the visit."""
-    response = RedirectResponse("/", 303)
-    visits: Visits = request.app.state.visits
-    visits.end(request, response)
+async def leave() -> Response:
+    """End the visit in this browser."""
+    response = go("/")
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response
 
 

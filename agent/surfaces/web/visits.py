@@ -2,15 +2,20 @@
 cookie; other clients send it as a bearer token. Keys are checked as in the HTTP API: until the first key is
 created, a server that only this machine can reach needs none.
 
+A cookie names its key and is signed with what the database stores of that key, its digest. So every process
+on the database accepts it, also after a restart, and it ends with the key; nothing of the key is in it.
+
 The console shows one person what is theirs. The traces alone show what everybody said, so they need an
 admin's key.
 """
 
-import hashlib
-import secrets
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import timedelta, tzinfo
+from hmac import compare_digest
 
 from fastapi import Request
 from starlette.responses import Response
@@ -19,14 +24,13 @@ from starlette.types import Scope
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticator, caller_of, refuse_other_site
 from agent.surfaces.http.errors import ApiError
+from memory.sql.keys import Key, digest
 
 COOKIE = "hachi_traces"
 VISIT = timedelta(hours=12)
 """How long a cookie is valid."""
 ZONE: ContextVar[tzinfo | None] = ContextVar("zone", default=None)
 """The visitor's time zone, as far as their profile tells it."""
-MAX_VISITS = 1_000
-"""How many visits may be open. Beyond that the oldest ends."""
 _VISITOR = "hachi.visitor"
 """Where the scope of a request keeps who was admitted, or why nobody was."""
 
@@ -45,23 +49,13 @@ class Visitor:
     """Whether the traces of all people are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Visit:
-    key: str
-    """Checked with every request: a revoked key ends the visit."""
-    name: str
-    """Whose memory a service's key opens."""
-    until: datetime
-
-
 class Visits:
     def __init__(self, pet: Companion, *, loopback: bool, person: str | None) -> None:
         """`person` is who visits the console while no key is needed; None is for the traces alone."""
         self._person = person
         self._authenticator = Authenticator(pet, per_minute=pet.settings.http_rate, loopback=loopback)
+        self._keys = pet.admin.keys
         self._clock = pet.clock
-        self._visits: dict[str, _Visit] = {}
-        """By the digest of the cookie, oldest first."""
 
     async def admit(self, scope: Scope) -> Visitor:
         """Return the request's visitor. Raises ApiError. A second call for the same request says the same."""
@@ -78,40 +72,53 @@ class Visits:
     async def _admit(self, request: Request) -> Visitor:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return await self._visitor(request, given.strip(), caller_of(None, request.headers).user or "")
-        visit = self._visits.get(_digest(request))
-        if visit is None or self._clock() >= visit.until:
-            return await self._visitor(request, "", "")
-        return await self._visitor(request, visit.key, visit.name)
+            name = caller_of(None, request.headers).user or ""
+            return self._visitor(await self._checked(request, given.strip()), name)
+        if visit := await self._visit(request.cookies.get(COOKIE, "")):
+            key, name = visit
+            self._authenticator.count(key)
+            return self._visitor(key, name)
+        return self._visitor(await self._checked(request, ""), "")
 
-    async def begin(self, key: str, name: str, request: Request, response: Response) -> None:
+    async def begin(self, secret: str, name: str, request: Request, response: Response) -> None:
         """Set a cookie for a visitor with this key; `name` is for a service's. Raises ApiError."""
-        await self._visitor(request, key, name)
-        cookie = secrets.token_urlsafe(32)
-        self._visits[_sha256(cookie)] = _Visit(key, name, self._clock() + VISIT)
-        if len(self._visits) > MAX_VISITS:
-            del self._visits[next(iter(self._visits))]
+        key = await self._checked(request, secret)
+        self._visitor(key, name)
+        if key is None:
+            return
+        until = int((self._clock() + VISIT).timestamp())
+        said = f"{key.id}.{until}.{urlsafe_b64encode(name.encode()).decode()}"
         response.set_cookie(
             COOKIE,
-            cookie,
+            f"{said}.{_signature(said, digest(secret))}",
             max_age=int(VISIT.total_seconds()),
             httponly=True,
             samesite="strict",
             secure=request.url.scheme == "https",
         )
 
-    def end(self, request: Request, response: Response) -> None:
-        self._visits.pop(_digest(request), None)
-        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    async def _visit(self, cookie: str) -> tuple[Key, str] | None:
+        """Return the key and the name that a cookie was made for; None if it is not valid or not any more."""
+        said, _, signature = cookie.rpartition(".")
+        with suppress(ValueError):
+            id, until, name = said.split(".")
+            found = await self._keys.active(id)
+            if found and float(until) > self._clock().timestamp():
+                key, key_digest = found
+                if compare_digest(signature, _signature(said, key_digest)):
+                    return key, urlsafe_b64decode(name).decode()
+        return None
 
-    async def _visitor(self, request: Request, secret: str, name: str) -> Visitor:
+    async def _checked(self, request: Request, secret: str) -> Key | None:
         try:
-            key = await self._authenticator.authenticate(secret, request.scope)
+            return await self._authenticator.authenticate(secret, request.scope)
         except ApiError as error:
             if secret or error.status != 401:
                 raise
             message = "A key opens this page." if self._person else "Traces need an admin's key."
             raise ApiError(401, "invalid_api_key", message) from error
+
+    def _visitor(self, key: Key | None, name: str) -> Visitor:
         if self._person is None:
             if key is not None and not key.admin:
                 message = "this is no admin's key; `hachi keys create NAME --service --admin` makes one"
@@ -123,6 +130,10 @@ class Visits:
         if not user:
             raise OtherKey(403, "forbidden", "This key speaks for many people; name one of them.")
         return Visitor(user, key.admin)
+
+
+def _signature(said: str, key_digest: str) -> str:
+    return hmac.new(key_digest.encode(), said.encode("utf-8", "replace"), "sha256").hexdigest()
 
 
 async def require_visit(request: Request) -> None:
@@ -140,18 +151,5 @@ def visitor_of(request: Request) -> Visitor:
     return visitor
 
 
-def person_of(request: Request) -> str:
-    """Whose console it is."""
-    return visitor_of(request).user or ""
-
-
 async def require_own_page(request: Request) -> None:
     refuse_other_site(request.scope)
-
-
-def _digest(request: Request) -> str:
-    return _sha256(request.cookies.get(COOKIE, ""))
-
-
-def _sha256(cookie: str) -> str:
-    return hashlib.sha256(cookie.encode("utf-8", "replace")).hexdigest()

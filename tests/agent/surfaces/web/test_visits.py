@@ -1,10 +1,12 @@
 """Who may look at traces."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 
 import httpx
 import pytest
 
+from agent.surfaces.web.application import app
 from agent.surfaces.web.visits import COOKIE, VISIT
 
 Ask = Callable[..., httpx.AsyncClient]
@@ -55,8 +57,40 @@ async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet, ask):
     assert "SameSite=strict" in cookie
     assert secret not in cookie
     assert (await client.get("/traces")).status_code == 200
+    assert (await ask().get("/traces", headers={"cookie": cookie.partition(";")[0]})).status_code == 200
     await client.post("/leave")
-    assert (await client.get("/traces", headers={"cookie": cookie.partition(";")[0]})).status_code == 401
+    assert (await client.get("/traces")).status_code == 401
+
+
+async def test_another_process_on_the_database_knows_who_logged_in(pet, ask, open_pet):
+    _, secret = await key(pet, admin=False)
+    cookie = (await ask(person="ana").post("/enter", data={"key": secret, "name": "zoé"})).cookies[COOKIE]
+    await pet.remember("Zoé keeps bees", user="zoé")
+    other = httpx.ASGITransport(app=app(await open_pet(), person="ana"))
+    async with httpx.AsyncClient(transport=other, base_url="http://localhost") as client:
+        page = await client.get("/memories", headers={"cookie": f"{COOKIE}={cookie}"})
+    assert "Zoé keeps bees" in page.text
+
+
+async def test_a_cookie_that_was_changed_opens_nothing(pet, ask):
+    made, secret = await key(pet)
+    other, _ = await key(pet)
+    client = ask(person="ana")
+    cookie = (await client.post("/enter", data={"key": secret, "name": "ana"})).cookies[COOKIE]
+    id, until, name, signature = cookie.split(".")
+    ben = urlsafe_b64encode(b"ben").decode()
+    forged = [
+        f"{other.id}.{until}.{name}.{signature}",
+        f"{id}.{int(until) + 1}.{name}.{signature}",
+        f"{id}.{until}.{ben}.{signature}",
+        f"{id}.{until}.{name}.",
+        f"{id}.{until}.{name}",
+        *("...", "a.nan.b.c", ""),
+    ]
+    for one in forged:
+        found = await ask(person="ana").get("/memories", headers={"cookie": f"{COOKIE}={one}"})
+        assert found.status_code == 401
+    assert made.id == id
 
 
 async def test_after_a_wrong_key_the_right_one_still_leads_to_the_page_that_was_asked_for(pet, ask):

@@ -6,15 +6,14 @@ from collections.abc import AsyncIterator
 from time import perf_counter
 from typing import Any
 
-from fastapi import APIRouter, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from fastapi import APIRouter
+from starlette.responses import Response, StreamingResponse
 
 from agent.companion import Companion
 from agent.errors import FAULTS
-from agent.surfaces.web.console.why import turn_of
-from agent.surfaces.web.forms import form_of
-from agent.surfaces.web.templates import markdown, page, render
-from agent.surfaces.web.visits import person_of
+from agent.surfaces.web.forms import Asked, Here, go
+from agent.surfaces.web.remembered import turn_of
+from agent.surfaces.web.templates import markdown, render
 from agent.types import Reply, TurnRequest
 from memory.errors import NotFound
 
@@ -33,34 +32,32 @@ router = APIRouter()
 
 
 @router.get("/")
-async def talk(request: Request) -> HTMLResponse:
+async def talk(here: Here) -> Response:
     """The private conversation."""
-    return await _page(request)
+    return await _page(here)
 
 
 @router.post("/talk")
-async def say(request: Request) -> Response:
+async def say(here: Here) -> Response:
     """Take a turn: as a stream of JSON lines for the script, else as the page with the answer."""
-    form = await form_of(request)
-    text, pet, user = form.get("text", [""])[0].strip(), request.app.state.pet, person_of(request)
-    await pet.people.note_zone(form.get("zone", [""])[0], user=user)
-    if "stream" in form:
+    text, pet, user = here.field("text"), here.pet, here.user
+    await pet.people.note_zone(here.field("zone"), user=user)
+    if "stream" in here.form:
         return StreamingResponse(_answer(pet, user, text), media_type="application/x-ndjson")
-    return await _page(request, await pet.respond(text, user=user) if text else None)
+    return await _page(here, await pet.respond(text, user=user) if text else None)
 
 
 @router.get("/messages/{id}/why")
-async def why(request: Request, id: str) -> Response:
+async def why(here: Here, id: str) -> Response:
     """Lead to the trace of the turn that answered the message."""
-    turn = await turn_of(request.app.state.pet, id, person_of(request))
+    turn = await turn_of(here.pet, id, here.user)
     if turn is None:
         raise NotFound("the trace of this turn is not kept")
-    return RedirectResponse(f"/traces/{turn.id}", 303)
+    return go(f"/traces/{turn.id}")
 
 
-async def _page(request: Request, reply: Reply | None = None) -> HTMLResponse:
-    said = await _said(request.app.state.pet, person_of(request))
-    return page(request, "console/talk.html", reply=reply, **said)
+async def _page(here: Asked, reply: Reply | None = None) -> Response:
+    return here.page("console/talk.html", reply=reply, **await _said(here.pet, here.user))
 
 
 async def _said(pet: Companion, user: str) -> dict[str, Any]:

@@ -1,0 +1,224 @@
+"""What is remembered of a person and why, on pages of their own: facts, tasks and documents."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from agent.companion import Companion
+from agent.surfaces.web.forms import Asked, Here, go
+from agent.tracing.filters import TraceFilter
+from agent.tracing.trace import Summary
+from memory.audience import user_key
+from memory.errors import NotFound
+from memory.records import ForgetCandidate, Forgotten, Memory, MemoryUpdate, Message
+
+SHOWN = 200
+"""Facts on a page; a search finds the others."""
+FOUND = 20
+KINDS: tuple[Literal["memory", "message"], ...] = ("memory", "message")
+
+router = APIRouter()
+
+
+@router.get("/memories")
+async def overview(here: Here) -> Response:
+    """The newest facts, or what a search finds."""
+    text, pet, user = here.searched, here.pet, here.user
+    hits = await pet.search_memories(text, user=user, limit=FOUND) if text else []
+    newest = [] if text else await pet.memories.list(user=user, limit=SHOWN)
+    known = await pet.people.context(user=user)
+    return here.page(
+        "console/memories.html",
+        text=text,
+        memories=newest or [hit.memory for hit in hits if hit.memory],
+        said=[hit for hit in hits if not hit.memory],
+        profile=[(name, value) for name, value in (*known.profile, *known.preferences) if value],
+        summary=known.memory_summary,
+        most=SHOWN,
+    )
+
+
+@router.post("/memories")
+async def add(here: Here) -> Response:
+    """Remember a fact that the person writes down."""
+    await here.pet.remember(here.field("content"), user=here.user)
+    return go("/memories")
+
+
+@router.post("/memories/alias")
+async def alias(here: Here) -> Response:
+    """Remember another name of a person."""
+    await here.pet.people.alias(here.field("person"), here.field("alias"), user=here.user)
+    return go("/memories")
+
+
+@router.get("/memories/{id}")
+async def show(here: Here, id: str) -> Response:
+    """One fact. The address of a replaced one leads to what replaced it."""
+    memories, user = here.pet.memories, here.user
+    try:
+        memory = await memories.get(id, user=user)
+    except NotFound:
+        replacing = [step.new_id for step in await memories.history(id, user=user) if step.new_id]
+        for newer in reversed(replacing):
+            with suppress(NotFound):
+                return go(f"/memories/{(await memories.get(newer, user=user)).id}")
+        raise
+    why = await why_remembered(here.pet, memory, user)
+    return here.page("console/memory.html", memory=memory, why=why)
+
+
+@router.post("/memories/{id}")
+async def correct(here: Here, id: str) -> Response:
+    """Replace the fact by what the person writes."""
+    decision = await here.pet.memories.update(id, here.field("content"), user=here.user)
+    return go(f"/memories/{decision.id or id}")
+
+
+@router.post("/memories/{id}/undo")
+async def undo(here: Here, id: str) -> Response:
+    """Undo the last replacement: what was replaced holds again."""
+    step = await here.pet.memories.undo(id, user=here.user)
+    return go(f"/memories/{step.new_id}" if step.new_id else "/memories")
+
+
+@router.post("/memories/{id}/forget")
+async def forget_fact(here: Here, id: str) -> Response:
+    return _told(here, [await here.pet.memories.forget(id, user=here.user)])
+
+
+@router.post("/messages/{id}/forget")
+async def forget_message(here: Here, id: str) -> Response:
+    """Forget one of the person's messages."""
+    return _told(here, [await here.pet.conversations.forget(id, user=here.user)])
+
+
+@router.post("/forget")
+async def forget_chosen(here: Here) -> Response:
+    """Forget what the person confirmed of what they asked in words to forget."""
+    asked, now = here.field("asked"), here.pet.clock()
+    chosen = [ForgetCandidate(id, kind, "", now, asked) for kind in KINDS for id in here.form.get(kind, [])]
+    receipts = await here.pet.memories.forget_confirmed(chosen, user=here.user)
+    return _told(here, receipts) if receipts else go("/")
+
+
+@router.post("/restore")
+async def restore(here: Here) -> Response:
+    """Bring back what was forgotten."""
+    back = await here.pet.memories.undo_forget(here.field("id"), user=here.user)
+    return go(f"/memories/{back.id}" if back.id else "/")
+
+
+def _told(here: Asked, receipts: Sequence[Forgotten]) -> Response:
+    return here.page("console/forgotten.html", receipts=receipts)
+
+
+@router.get("/tasks")
+async def all_tasks(here: Here) -> Response:
+    """Open tasks, or with `all` finished ones too."""
+    everything = "all" in here.request.query_params
+    tasks = await here.pet.tasks.list(user=here.user, done=everything)
+    return here.page("console/tasks.html", tasks=tasks, everything=everything, now=here.pet.clock())
+
+
+@router.post("/tasks")
+async def add_task(here: Here) -> Response:
+    """Make a task, with a reminder where it is due at a time."""
+    await here.pet.people.note_zone(here.field("zone"), user=here.user)
+    description, due = here.field("description"), here.field("due")
+    await here.pet.tasks.update(description, user=here.user, due=due, alike=False)
+    return go("/tasks")
+
+
+@router.post("/tasks/{id}")
+async def change_task(here: Here, id: str) -> Response:
+    """Finish a task, or open it again."""
+    status = "done" if here.field("status") == "done" else "open"
+    await here.pet.tasks.update(user=here.user, id=id, status=status)  # type: ignore[arg-type]
+    return go("/tasks")
+
+
+@router.get("/documents")
+async def all_documents(here: Here) -> Response:
+    """The documents, or the passages that a search finds."""
+    text, pet, user = here.searched, here.pet, here.user
+    passages = await pet.documents.search(text, user=user) if text else []
+    documents = await pet.documents.list(user=user)
+    return here.page(
+        "console/documents.html", text=text, passages=passages, documents=documents, own=user_key(user)
+    )
+
+
+@router.post("/documents")
+async def add_document(here: Here) -> Response:
+    """Keep a text as a document of the person's own."""
+    name = here.field("name")
+    named = name if "." in name else f"{name}.md"
+    await here.pet.documents.add(named, here.field("content"), user=here.user)
+    return go("/documents")
+
+
+@router.post("/documents/{id}/remove")
+async def remove_document(here: Here, id: str) -> Response:
+    await here.pet.documents.remove(id, user=here.user)
+    return go("/documents")
+
+
+# Why a fact is remembered.
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    message: Message | None
+    """What the person said."""
+    turn: Summary | None
+    """The trace of the turn in which they said it."""
+    decision: tuple[str, str] | None
+    """What was done with the fact when it was told (add, merge, replace), and the reason."""
+    steps: Sequence[MemoryUpdate]
+    """What it replaced, and what replaced that, oldest first."""
+    said: Mapping[str, Message]
+    """What the person said for a fact of the steps, by that fact's id."""
+
+
+async def why_remembered(pet: Companion, memory: Memory, user: str) -> Why:
+    steps = await pet.memories.history(memory.id, user=user)
+    told = {step.old_id: await _own(pet, step.old_message_id, user) for step in steps}
+    said = {id: message for id, message in told.items() if message}
+    message = await _own(pet, memory.message_id, user)
+    turn = await turn_of(pet, message.id, user) if message else None
+    decision = await _decision(pet, turn, memory.id) if turn else None
+    return Why(message, turn, decision, steps, said)
+
+
+async def turn_of(pet: Companion, message: str, user: str) -> Summary | None:
+    """The trace of the turn that answered the person's message, if it is kept."""
+    await pet.components.recorder.flush()
+    found = await pet.traces.list(TraceFilter(user=user, message_id=message), pet.clock(), 1)
+    return found[0] if found else None
+
+
+async def _own(pet: Companion, id: str | None, user: str) -> Message | None:
+    """The message, if it is the person's own and not forgotten."""
+    try:
+        return await pet.conversations.message(id, user=user) if id else None
+    except NotFound:
+        return None
+
+
+async def _decision(pet: Companion, turn: Summary, id: str) -> tuple[str, str] | None:
+    """What the turn, or the work after it, recorded on storing this memory."""
+    try:
+        found = await pet.traces.get_with_jobs(turn.id, pet.clock())
+    except NotFound:
+        return None
+    for trace in (found.trace, *found.jobs):
+        for span in trace.spans("decision"):
+            for decision in span.data.get("decisions", ()):
+                if decision.get("id") == id:
+                    return decision["action"], decision["reason"]
+    return None
