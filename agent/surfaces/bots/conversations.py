@@ -6,7 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -37,7 +37,7 @@ STOP_SECONDS, LAST_SECONDS = 5.0, 3.0
 STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
 BUSY_TIMEOUT = 5.0
-"""Seconds that showing a typing indicator or a status may take."""
+"""Seconds that hiding a typing indicator or a status may take."""
 TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
 TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
 
@@ -220,19 +220,13 @@ class Conversations:
             yield
         finally:
             showing.cancel()
-            await asyncio.gather(showing, return_exceptions=True)
-            with suppress(Exception):
-                async with asyncio.timeout(BUSY_TIMEOUT):
-                    await self.platform.set_busy(message, False)
+            await asyncio.wait([showing], timeout=BUSY_TIMEOUT)
 
     async def _show_busy(self, message: IncomingMessage) -> None:
-        while True:
-            try:
-                async with asyncio.timeout(BUSY_TIMEOUT):
-                    await self.platform.set_busy(message, True)
-            except Exception as error:
-                log.info("cannot show a typing indicator: %s", error)
-            await asyncio.sleep(self.platform.busy_seconds)
+        try:
+            await self.platform.show_busy(message)
+        except Exception as error:
+            log.info("cannot show that a reply is being written: %s", error)
 
     async def _answer(self, conversation: _Conversation, burst: list[IncomingMessage]) -> None:
         """Answer the messages; those that are left, once one of them was deleted."""

@@ -99,8 +99,6 @@ class Posts(Protocol):
 
 
 class Platform(Protocol):
-    busy_seconds: float
-    """How long `set_busy` lasts before it has to be repeated."""
     edit_seconds: float
     """Seconds between two edits of a reply that is being generated."""
 
@@ -110,8 +108,8 @@ class Platform(Protocol):
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         """Return the newest messages of its thread before it, oldest first. May raise."""
 
-    async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
-        """Show or hide a typing indicator or a status. May raise."""
+    async def show_busy(self, message: IncomingMessage) -> None:
+        """Show a typing indicator or a status until it is cancelled. May raise."""
 
     def reply_to(self, message: IncomingMessage) -> Posts: ...
 

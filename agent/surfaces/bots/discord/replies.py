@@ -1,6 +1,7 @@
 """Replies, answers and reminders on Discord: Markdown with buttons below it, a typing indicator, and messages
 that are edited while the reply is generated."""
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -180,7 +181,6 @@ _NO_HISTORY = 160002
 class DiscordPlatform:
     client: discord.Client
     label: Label
-    busy_seconds: float = 8.0  # Discord shows typing for ten seconds
     edit_seconds: float = 1.0
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
@@ -198,9 +198,9 @@ class DiscordPlatform:
             for one in reversed(found)
         ]
 
-    async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
-        if busy:  # the reply ends the typing indicator
-            await message.source.channel.typing()
+    async def show_busy(self, message: IncomingMessage) -> None:
+        async with message.source.channel.typing():
+            await asyncio.Event().wait()
 
     def reply_to(self, message: IncomingMessage) -> "DiscordPosts":
         return DiscordPosts(message.source, is_reply=not message.place.private)

@@ -4,6 +4,7 @@ Slack ends a stream that is open for long, and refuses streams in some workspace
 reply is then a message that is edited.
 """
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,6 +32,8 @@ log = logging.getLogger("hachi.slack")
 LIMIT = 11_500
 """Characters of a message; Slack takes 12,000 of Markdown."""
 STATUS = "is thinking…"
+BUSY_SECONDS = 90.0
+"""Slack removes a status after two minutes."""
 _GONE = "message_not_found"
 _CLOSED = frozenset({"cant_update_message", "edit_window_closed"})
 """Errors of a message that may not be edited, or not any more."""
@@ -42,7 +45,6 @@ _STOPPED = "stopped_by_user"
 class SlackPlatform:
     client: AsyncWebClient
     reader: Reader
-    busy_seconds: float = 90.0  # Slack removes a status after two minutes
     edit_seconds: float = 2.0
     """Slack guarantees 50 edits a minute for all conversations of a workspace."""
 
@@ -52,9 +54,17 @@ class SlackPlatform:
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         return await self.reader.thread(message)
 
-    async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
+    async def show_busy(self, message: IncomingMessage) -> None:
+        try:
+            while True:
+                await self._set_busy(message.source, True)
+                await asyncio.sleep(BUSY_SECONDS)
+        finally:
+            await self._set_busy(message.source, False)
+
+    async def _set_busy(self, source: Source, busy: bool) -> None:
         """Slack shows a button to stop with it. An app that is none of Slack's agents has a status only."""
-        channel, thread = message.source.session
+        channel, thread = source.session
         try:
             await self.client.agents_sessions_setStatus(
                 channel_id=channel, thread_ts=thread, status="processing" if busy else "active"

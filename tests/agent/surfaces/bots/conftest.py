@@ -1,5 +1,6 @@
 """A companion with a scripted model, and a small chat platform in memory."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -95,7 +96,6 @@ class FakePosts:
 class FakePlatform:
     """Messages carry their `Content` as `source`."""
 
-    busy_seconds = 60.0
     edit_seconds = 0.01
 
     def __init__(self) -> None:
@@ -111,8 +111,12 @@ class FakePlatform:
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         return self.lines
 
-    async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
-        self.busy.append(busy)
+    async def show_busy(self, message: IncomingMessage) -> None:
+        self.busy.append(True)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.busy.append(False)
 
     def reply_to(self, message: IncomingMessage) -> FakePosts:
         self.replies.append(FakePosts(message))

@@ -277,9 +277,12 @@ async def test_a_platform_that_fails_does_not_stop_the_next_turn(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    async def busy(message: IncomingMessage) -> None:
+        raise ConnectionError("the platform is away")
+
     server.script(answer("one"), answer("two"))
     platform.away = True
-    monkeypatch.setattr(platform, "set_busy", lambda message, busy: 1 / 0)
+    monkeypatch.setattr(platform, "show_busy", busy)
     conversations.add(ana("hello"))
     await conversations.settle()
     assert "could not be shown" in caplog.text
