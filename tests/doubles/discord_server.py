@@ -7,10 +7,9 @@
 
 It refuses what Discord refuses: empty and over-long messages (2,000 UTF-16 code units), unknown messages and
 channels, buttons with long or equal ids, answers to interactions that come twice or after three seconds (15
-minutes for follow-ups), replies where the bot may not read the history, and more calls in a channel than
-`bucket` allows. A nonce that it knows returns the first message. A connection that breaks may be resumed.
-The messages of a history come without their authors' roles. The fixed fields of its objects are in
-discord.json.
+minutes for follow-ups), and replies where the bot may not read the history. A nonce that it knows returns the
+first message. The messages of a history come without their authors' roles. The fixed fields of its objects
+are in discord.json.
 """
 
 import asyncio
@@ -140,16 +139,8 @@ class DiscordServer:
         self.monotonic: Callable[[], float] = monotonic
         self.roles: dict[int, list[int]] = {}
         """Person → their roles in the server."""
-        self.asked_for: Counter[str] = Counter()
-        """(method and path) of the calls."""
-        self.deleted_channels: set[int] = set()
         self.without_history: set[int] = set()
         """Channels whose history the bot may not read."""
-        self.bucket = (1_000, 60.0)
-        """So many calls in so many seconds are taken for a channel, of each method."""
-        self.limited = 0
-        """How many calls were too many."""
-        self._called_at: dict[tuple[str, str], list[float]] = {}
         self._nonces: dict[str | None, Posted] = {}
         self._ids = count(SNOWFLAKE + 1_000_000)
         self._sequence = count(1)
@@ -160,10 +151,6 @@ class DiscordServer:
         self.history: dict[int, list[Json]] = {}
         self._sockets: dict[int, list[web.WebSocketResponse]] = {}
         """Shard → the connections of all processes."""
-        self._sent: dict[int, list[Json]] = {}
-        """Shard → the events so far, for those who resume."""
-        self.resumed = 0
-        """How often a session was resumed."""
         self._news = asyncio.Condition()
 
     @classmethod
@@ -315,7 +302,6 @@ class DiscordServer:
 
     async def _send(self, shard: int, event: str, data: Json) -> None:
         frame = {"op": 0, "t": event, "s": next(self._sequence), "d": data}
-        self._sent.setdefault(shard, []).append(frame)
         for socket in self._sockets.get(shard, []):
             if not socket.closed:
                 await socket.send_json(frame)
@@ -327,12 +313,6 @@ class DiscordServer:
         self.connected.clear()
         for socket in chain(*lost):
             await socket.send_json({"op": 9, "d": False})
-
-    async def drop(self) -> None:
-        """Break the connections. The bot resumes its session, and is told what came meanwhile."""
-        lost, self._sockets = self._sockets, {}
-        for socket in chain(*lost.values()):
-            await socket.close(code=4000)
 
     async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -356,14 +336,6 @@ class DiscordServer:
             await self._welcome(socket, shard)
             if len(self._sockets) == self.shards:
                 self.connected.set()
-        elif frame["op"] == 6:
-            shard = int(frame["d"]["session_id"])
-            self._sockets.setdefault(shard, []).append(socket)
-            for missed in self._sent.get(shard, []):
-                if missed["s"] > frame["d"]["seq"]:
-                    await socket.send_json(missed)
-            await socket.send_json({"op": 0, "t": "RESUMED", "s": next(self._sequence), "d": {}})
-            self.resumed += 1
 
     async def _welcome(self, socket: web.WebSocketResponse, shard: int) -> None:
         own = not self.forget_guild and shard == self.shard
@@ -414,11 +386,6 @@ class DiscordServer:
         for fault in self.faults:
             if (instead := fault(request.method, path)) is not None:
                 return instead
-        self.asked_for[f"{request.method} {path}"] += 1
-        if (wait := self._wait(request.method, path)) > 0:
-            limited = _json({"message": "rate limited", "retry_after": wait, "global": False}, 429)
-            limited.headers["Via"] = "1.1 google"
-            return limited
         keyed = path.startswith(("/users", "/channels", "/applications", "/oauth2", "/guilds"))
         if keyed and request.headers.get("Authorization") != f"Bot {TOKEN}":
             return refusal(401, 0, "401: Unauthorized")
@@ -433,19 +400,6 @@ class DiscordServer:
         async with self._news:
             self._news.notify_all()
         return answer
-
-    def _wait(self, method: str, path: str) -> float:
-        """The seconds after which the channel takes another call of the method."""
-        most, seconds = self.bucket
-        if not path.startswith("/channels"):
-            return 0
-        called = self._called_at.setdefault((method, path.split("/")[2]), [])
-        called[:] = [at for at in called if at > self.monotonic() - seconds]
-        if len(called) >= most:
-            self.limited += 1
-            return called[0] + seconds - self.monotonic()
-        called.append(self.monotonic())
-        return 0
 
     async def _file(self, request: web.Request) -> web.Response:
         content = self.files.get(request.match_info["name"])
@@ -476,7 +430,7 @@ class DiscordServer:
         return self.commands
 
     def _get_channel(self, _: Json, channel: str) -> Json:
-        if int(channel) not in {GENERAL, RANDOM, DM, *self.threads} - self.deleted_channels:
+        if int(channel) not in {GENERAL, RANDOM, DM, *self.threads}:
             raise _Refused(404, 10003, "Unknown Channel")
         return self._channel(int(channel))
 
@@ -495,8 +449,6 @@ class DiscordServer:
     def _post(self, body: Json, channel: str) -> Json:
         if int(channel) in self.closed_dms:
             raise _Refused(403, 50007, "Cannot send messages to this user")
-        if int(channel) in self.deleted_channels:
-            raise _Refused(404, 10003, "Unknown Channel")
         if int(channel) in self.without_history and body.get("message_reference"):
             raise _Refused(403, 160002, "Cannot reply without permission to read message history")
         self._check(body)

@@ -1,8 +1,7 @@
 """Slack on 127.0.0.1 for a real slack-bolt: the Web API, Socket Mode, and signed requests by HTTP.
 
 It keeps messages as the channel would show them, and refuses what Slack refuses: wrong tokens, texts and
-blocks that are too long, streams outside a thread, unknown messages, and more calls of a method in a minute
-than Slack guarantees.
+blocks that are too long, streams outside a thread, and unknown messages.
 
     async with SlackServer.running() as slack:
         ...                                          # an app whose client's base_url is slack.api
@@ -27,14 +26,6 @@ from slack_sdk.signature import SignatureVerifier
 
 TEAM, BOT, BOT_ID, APP = "T1", "UHACHI", "BHACHI", "A1"
 BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test-1", "xapp-test-1", "0123456789abcdef"
-PER_MINUTE = {
-    "chat.appendStream": 100,
-    "chat.startStream": 20,
-    "chat.stopStream": 20,
-    "chat.update": 50,
-    "conversations.replies": 50,
-}
-"""What Slack guarantees for each method in a workspace."""
 STREAM_SECONDS = 5 * 60
 """How long a stream takes text, however often some comes."""
 LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS, MOST_IN_VIEW = 40_000, 12_000, 3_000, 50, 100
@@ -121,10 +112,7 @@ class SlackServer:
         """Methods whose next call is rate-limited."""
         self.failing: dict[str, int] = {}
         """Method → how many calls of it fail."""
-        self.too_many: list[str] = []
-        """Methods that were called more often than Slack guarantees."""
         self.monotonic: Callable[[], float] = monotonic
-        self._called_at: dict[str, list[float]] = {}
         self.closed: set[str] = set()
         """Channels where the bot may not write."""
         self.refused: dict[str, str] = {}
@@ -342,9 +330,10 @@ class SlackServer:
         wanted = APP_TOKEN if method == "apps.connections.open" else BOT_TOKEN
         if request.headers.get("Authorization") != f"Bearer {wanted}":
             return web.json_response({"ok": False, "error": "invalid_auth"})
-        if (seconds := self._limit(method)) is not None:
+        if method in self.limited:
+            self.limited.remove(method)
             limited = {"ok": False, "error": "ratelimited"}
-            return web.json_response(limited, status=429, headers={"Retry-After": str(seconds)})
+            return web.json_response(limited, status=429, headers={"Retry-After": "0"})
         self.calls.append((method, arguments))
         answer: dict[str, Any]
         try:
@@ -358,19 +347,6 @@ class SlackServer:
             answer = {"ok": False, "error": str(error)}
         self.changed.set()
         return web.json_response({"ok": True} | answer)
-
-    def _limit(self, method: str) -> int | None:
-        """The seconds after which the method may be called again; None for now."""
-        if method in self.limited:
-            self.limited.remove(method)
-            return 0
-        now = self.monotonic()
-        recent = [at for at in self._called_at.get(method, []) if at > now - 60]
-        self._called_at[method] = [*recent, now]
-        if len(recent) >= PER_MINUTE.get(method, 1_000):
-            self.too_many.append(method)
-            return 60
-        return None
 
     async def _socket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()

@@ -189,7 +189,7 @@ class Missed:
             try:
                 async for message in channel.history(after=after, limit=MOST_MESSAGES, oldest_first=True):
                     yield message
-            except API_ERRORS as error:
+            except Exception as error:  # also of discord.py, from what it cannot read
                 log.warning("what was written in channel %s meanwhile is not read: %s", channel.id, error)
 
     def _channels(self, shard: int, guilds: Iterable[discord.Guild]) -> list[Any]:

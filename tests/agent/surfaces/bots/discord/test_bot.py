@@ -160,22 +160,6 @@ async def test_a_message_of_an_unknown_server_does_not_count_as_private(
     assert places == {f"place:discord/{GUILD}/{GENERAL}"}
 
 
-async def test_a_message_that_comes_twice_is_answered_once_also_after_a_restart(
-    bot, platform: DiscordServer, go_online, server: ScriptedServer
-) -> None:
-    server.script(answer("Hello!"), answer("Here I am."))
-    message = platform.written("hello")
-    for _ in range(2):
-        await platform.send("MESSAGE_CREATE", message)
-    await bot.reached(int(message["id"]))
-    await bot.client.conversations.settle()
-    await bot.client.leave()
-    again = await go_online()
-    await platform.send("MESSAGE_CREATE", message)
-    await again.hears("are you there?")
-    assert platform.shown(DM) == ["Hello!", "Here I am."]
-
-
 async def test_messages_keep_their_order_and_attachments_are_fetched(bot, platform, server) -> None:
     files = [
         platform.attach("notes.txt", "text/plain; charset=utf-8", "קנה חלב".encode()),
@@ -238,16 +222,25 @@ async def test_what_came_while_the_session_was_lost_is_answered_once(bot, platfo
     assert (platform.shown(DM), platform.shown(RANDOM)) == (["In private."], [])
 
 
-async def test_a_connection_that_breaks_is_resumed_and_what_came_meanwhile_is_answered_once(
-    bot, platform, server
-) -> None:
-    server.script(answer("First."), answer("Second."), answer("Third."))
-    await bot.hears("one")
-    await platform.drop()
-    for text in ("two", "three"):
-        await bot.hears(text)
-    assert platform.resumed == 1
-    assert platform.shown(DM) == ["First.", "Second.", "Third."]
+async def test_a_message_that_cannot_be_read_ends_no_catching_up(bot, platform, server, monkeypatch) -> None:
+    unreadable = platform.written(f"{AT} hello", channel=GENERAL)
+    del unreadable["author"]
+    platform.history[GENERAL], platform.last_messages[GENERAL] = [unreadable], int(unreadable["id"])
+    receive = bot.client.conversations.receive
+
+    async def received(message: Any, listening: Any) -> None:
+        assert message.origin != f"discord:{broken}"
+        await receive(message, listening)
+
+    monkeypatch.setattr(bot.client.conversations, "receive", received)
+    server.script(answer("Caught up."))
+    await platform.end_session()
+    broken, missed = [await platform.say(f"{AT} {text}", channel=RANDOM) for text in ("two", "three")]
+    await bot.reached(missed)
+    await bot.client.conversations.settle()
+    failed, answered = platform.shown(RANDOM)
+    assert failed.startswith("Something broke")
+    assert answered == "Caught up."
 
 
 async def test_what_one_shard_missed_is_caught_up_though_another_was_told_of_newer_messages(
@@ -290,18 +283,6 @@ async def test_a_bot_that_was_removed_from_a_server_and_invited_again_answers(bo
     await platform.send("GUILD_CREATE", platform.guild() | {"guild_id": str(GUILD)})
     await bot.hears(f"{AT} two", channel=GENERAL)
     assert platform.shown(GENERAL) == ["First.", "Back."]
-
-
-async def test_a_bot_in_many_servers_opens_the_shards_that_discord_recommends(
-    go_online, platform, server
-) -> None:
-    platform.shards = 3
-    bot = await go_online()
-    server.script(answer("Hello."), answer("In private."))
-    await bot.hears(f"{AT} hello", channel=GENERAL)
-    await bot.hears("hello", channel=DM)
-    assert (platform.shown(GENERAL), platform.shown(DM)) == (["Hello."], ["In private."])
-    assert len(bot.client.shards) == 3
 
 
 async def test_nobody_is_answered_where_the_operator_does_not_allow_it(bot, platform) -> None:

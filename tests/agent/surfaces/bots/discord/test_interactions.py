@@ -87,14 +87,6 @@ async def test_of_two_processes_one_answers(bot, pet, platform, go_online, caplo
     assert "broke" not in caplog.text
 
 
-async def test_what_was_told_in_a_channel_is_edited_and_made_private_later(bot, pet, platform) -> None:
-    await pet.remember("Ana lives in Lyon", user=WHO, place=HERE)
-    shown = await ask(platform, "memories", channel=GENERAL)
-    assert [button["label"] for button in shown.buttons] == ["Forget 1", "Edit 1", "Make private 1"]
-    await press(platform, shown, "Make private 1")
-    assert await pet.memories.list(user=f"discord:{BEN}", place=HERE) == []
-
-
 async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: DiscordServer) -> None:
     assert "Ana lives in Lyon" in (await ask(platform, "remember", content="Ana lives in Lyon")).text
     await pet.tasks.update("call the dentist", user=WHO)

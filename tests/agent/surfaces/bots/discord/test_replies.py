@@ -1,7 +1,6 @@
 """How replies appear on Discord: live, in parts, with receipts; and what happens where Discord refuses."""
 
 import json
-from itertools import count
 from typing import Any
 
 import pytest
@@ -77,18 +76,6 @@ async def test_where_the_bot_may_not_read_the_history_it_answers_without_a_reply
     server.script(answer("Hello Ana!"))
     await bot.hears(f"{AT} hello", channel=GENERAL)
     assert platform.shown(GENERAL) == ["Hello Ana!"]
-
-
-async def test_a_long_reply_is_whole_where_discord_limits_the_rate(bot, platform, server) -> None:
-    platform.bucket, platform.monotonic = (
-        (1, 3.5e-3),
-        count(0.0, 1e-3).__next__,
-    )  # each look is a moment later
-    server.script(answer("word " * 1_000))
-    await bot.hears(f"{AT} a long one please", channel=GENERAL)
-    assert "".join(platform.shown(GENERAL)).count("word") == 1_000
-    assert platform.limited > 0
-    assert platform.refused == []
 
 
 async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(bot, pet, platform, server) -> None:
