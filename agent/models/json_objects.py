@@ -33,8 +33,7 @@ _MARKS = re.compile(r"[\"'{}\[\]]")
 _OTHER_STRINGS = re.compile(r'(?<=[:\[,{ ])("""|`)((?:(?!```).){0,4000}?)\1(?=\s*[,}\]:])', re.DOTALL)
 _UNCLOSED = re.compile(r"(?<=[^\"'\]}\s,])(?<!null),\s*(?=\"memories\"\s*:)")
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|u[0-9a-fA-F]{0,3}\Z|\Z|(.))", re.DOTALL)
-_MARKED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"} | {mark: mark for mark in "\"'`\\/"}
+_ESCAPE = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])""")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»‘’＂＇「『″]|[\"”＂]\s*[：﹕]")
 _IN_ASCII = str.maketrans("｛｝［］【】：﹕，﹐、“”„＂″「」『』«»", "{}[][]::,,," + '"' * 11)
 _OUTER_APOSTROPHE = re.compile(r"(?<!\w)[‘’＇]|[‘’＇](?!\w)")
@@ -106,20 +105,13 @@ def object_with(text: str, *keys: str) -> Fields | None:
 
 
 def unescape(raw: str) -> str:
-    """Decode the inside of a string. Unknown escapes stay; an incomplete one is dropped."""
-    return _ESCAPE.sub(_unescaped, raw) if "\\" in raw else raw
+    """Decode the escapes inside a JSON string. Others stay."""
+    return _ESCAPE.sub(lambda escape: str(json.loads(f'"{escape[0]}"')), raw)
 
 
 def in_ascii(text: str) -> str:
     """Return a text whose JSON is in curly or full-width punctuation with that of ASCII; others unchanged."""
     return _OUTER_APOSTROPHE.sub("'", text.translate(_IN_ASCII)) if _FOREIGN.search(text) else text
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    long, short, mark = match.groups()
-    if digits := long or short:
-        return chr(int(digits, 16))
-    return "" if mark is None else _MARKED.get(mark, match[0])
 
 
 def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, int]:

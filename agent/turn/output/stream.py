@@ -24,9 +24,7 @@ _KEYS = rf"(?:{'|'.join(MESSAGES)}|memories|name|tool|function|tool_calls|type|t
 _OBJECT = re.compile(r"(```\w*\s*)?(?=\{)")
 _ENVELOPE = re.compile(rf"""(```\w*\s*)?(?=\{{\s*\\*["']?{_KEYS}\\*["']?\s*:)""", re.IGNORECASE)
 _STRINGS_AND_BRACES = re.compile(r"""(["'])((?:(?!\1)[^\\\n]|\\.)*+)\1|[{}\[\]]""", re.DOTALL)
-_MESSAGE = re.compile(
-    rf"""([{{,]\s*)(["']?)(?:{"|".join(MESSAGES)})\2\s*:\s*(["'])(?=..)""", re.I | re.DOTALL
-)
+_MESSAGE = re.compile(rf"""([{{,]\s*)(["']?)(?:{"|".join(MESSAGES)})\2\s*:\s*"(?=..)""", re.I | re.DOTALL)
 _NOISE = (
     r"[<◁]/?(?:seed:|think|thought|reason|reflect|scratch|analysis|comment|message>|memories>|tool|function"
 )
@@ -37,10 +35,7 @@ _NOT_PROSE = re.compile(
 )
 _PROSE_ENDS = re.compile(rf"{_ENVELOPE.pattern}|{_NOISE}|(?m:^){_LABEL}", re.IGNORECASE)
 _DOUBTFUL = re.compile(r"[{｛<◁\[`]|\n[ \t]*(?:[#>*_|\"']|new |memor)", re.IGNORECASE)
-_UNITS = {
-    quote: re.compile(rf"(?:[^\\{quote}]++|\\(?:u[0-9a-fA-F]{{4}}|x[0-9a-fA-F]{{2}}|[^ux]))*+", re.DOTALL)
-    for quote in "\"'"
-}
+_UNITS = re.compile(r"""(?:[^\\"]++|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*+""")
 _NEXT_KEY = re.compile(r"""(["'])(?:message|memories|forget)\1\s*:""")
 _ENDS_STRING = tuple(",}]:\"'/#")
 _UNFINISHED = re.compile(r"(?:\r|[\ud800-\udbff]|\x1b(?:\[[0-?]{0,32}[ -/]{0,4})?)\Z")
@@ -58,7 +53,6 @@ class MessageStream:
         self._step: Callable[[], str | None] = self._before
         """Reads from the tail and returns what to show, or None to wait for more."""
         self._searched = 0
-        self._quote = ""
         self._unsettled = ""
         """Blanks that may be the last ones, and half a character."""
 
@@ -121,17 +115,14 @@ class MessageStream:
         for opened in _MESSAGE.finditer(self._tail, self._searched):
             self._searched = opened.start() + 1
             before, inside = self._tail[: self._searched], self._tail[opened.end() :]
-            if _depth(before) == 1 and not inside.startswith(
-                2 * opened[3]
-            ):  # three quotes are another string
-                self._quote = opened[3]
+            if _depth(before) == 1 and not inside.startswith('""'):  # three quotes are another string
                 return self._go(self._string, inside)
         self._searched = max(self._searched, len(self._tail) - 2 * LOOKAHEAD)
         return None
 
     def _string(self) -> str | None:
         """Show the inside of the message, up to a quote that ends it or may end it."""
-        units = _UNITS[self._quote].match(self._tail)
+        units = _UNITS.match(self._tail)
         if units and units.end():
             goes_on = units.end() == len(self._tail)
             if not self.shown and goes_on and any(word.startswith(units[0]) for word in PLACEHOLDERS):
