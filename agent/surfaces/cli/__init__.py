@@ -12,7 +12,7 @@ import typer
 
 from agent.surfaces.cli import knowledge, memories, people
 from agent.surfaces.cli.chat import command as chat_command
-from agent.surfaces.cli.operate import doctor, embedders, jobs, maintenance, personal, servers, transfer
+from agent.surfaces.cli.operate import doctor, operator, servers, transfer
 from agent.surfaces.cli.session import Session
 from agent.surfaces.cli.traces import browse as trace_commands
 
@@ -39,17 +39,17 @@ def build() -> typer.Typer:
         "messages": people.messages,
         "knowledge": knowledge.group,
         "traces": trace_commands.group,
-        "keys": maintenance.keys,
-        "jobs": jobs.group,
-        "embedders": embedders.group,
+        "keys": operator.keys,
+        "jobs": operator.jobs,
+        "embedders": operator.embedders,
     }.items():
         app.add_typer(group, name=name)
-    memories.group.command("export")(personal.export_memories)
-    memories.group.command("import")(personal.import_memories)
-    memories.group.command("erase")(personal.erase)
+    memories.group.command("export")(transfer.export_memories)
+    memories.group.command("import")(transfer.import_memories)
+    memories.group.command("erase")(transfer.erase)
     for command in (
         *(chat_command.chat, servers.console, servers.serve, servers.mcp, servers.discord, servers.slack),
-        *(maintenance.stats, maintenance.purge, maintenance.reindex, maintenance.migrate, doctor.doctor),
+        *(operator.stats, operator.purge, operator.reindex, operator.migrate, doctor.doctor),
         *(transfer.backup, transfer.restore, transfer.move),
     ):
         app.command()(command)

@@ -1,31 +1,65 @@
 """`hachi chat`: a conversation at a terminal (`terminal.py`), otherwise one message a line."""
 
+import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent.errors import BadInput
-from agent.surfaces.cli.chat.commands import ChatCommands, ends, is_command
-from agent.surfaces.cli.chat.forget import (
+from agent.surfaces.cli.chat.commands import (
     KEPT,
     NOTHING,
+    ChatCommands,
     ask_a_program,
     chosen,
+    ends,
     forget_commands,
     forget_lines,
     is_answer,
+    is_command,
     print_receipts,
 )
-from agent.surfaces.cli.chat.stdin import stdin_lines
-from agent.surfaces.cli.chat.turn import announce_offline, print_turn
 from agent.surfaces.cli.options import PlaceName, User
 from agent.surfaces.cli.output import interactive, plain
 from agent.surfaces.cli.session import Session, with_session
 from agent.tracing.render.text import json_text
 from agent.types.records_json import decision_json, forgotten_json
+
+
+async def stdin_lines() -> AsyncIterator[str]:
+    """A daemon thread reads, because a pipe may stay silent for ever. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    lines: asyncio.Queue[str | OSError | None] = asyncio.Queue()
+
+    def deliver() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            try:
+                for line in _lines():
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+                loop.call_soon_threadsafe(lines.put_nowait, None)
+            except OSError as error:
+                loop.call_soon_threadsafe(lines.put_nowait, error)
+
+    threading.Thread(target=deliver, daemon=True).start()
+    while (line := await lines.get()) is not None:
+        if isinstance(line, OSError):
+            raise line
+        yield line
+
+
+def _lines() -> Iterator[str]:
+    """Read through a buffer of our own: the interpreter, when it exits, waits for the lock of Python's."""
+    if sys.stdin is not None:
+        with open(
+            sys.stdin.fileno(), encoding="utf-8", errors="replace", newline="\n", closefd=False
+        ) as text:
+            yield from text
+
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -34,6 +68,10 @@ if TYPE_CHECKING:
 
     Candidates = tuple[ForgetCandidate, ...]
 
+ANNOUNCEMENT = (
+    "No language model is configured: this is Hachi's small rule-based stand-in. "
+    "Set OPENAI_API_KEY or OPENAI_BASE_URL for a real one."
+)
 SETTLE_TIMEOUT = 5.0
 """Seconds that the background work of a turn may delay the next line. What is left goes on beside it, or at
 the next start."""
@@ -55,7 +93,8 @@ async def chat(
     at_terminal = not json and sys.stdout.isatty()
     done, asked = True, None
     async with session.companion(upkeep=message is None) as pet:
-        announce_offline(pet)
+        if pet.settings.offline:
+            print(ANNOUNCEMENT, file=sys.stderr)
         if at_terminal and message is None and interactive():
             from agent.surfaces.cli.chat.terminal import converse
 
@@ -126,6 +165,8 @@ async def _turn(commands: ChatCommands, text: str, *, json: bool, streamed: bool
     forget."""
     pet, user, place = commands.pet, commands.user, commands.place
     if streamed:
+        from agent.surfaces.cli.chat.markdown import print_turn
+
         reply = await print_turn(pet, text, user, place)
     else:
         reply = await pet.respond(text, user=user, place=place, settle=json)

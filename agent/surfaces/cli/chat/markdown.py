@@ -1,6 +1,7 @@
 """Shows Markdown at a terminal while it is written."""
 
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 from rich.console import Console
@@ -9,10 +10,25 @@ from rich.markdown import Markdown
 from rich.spinner import Spinner
 from rich.text import Text
 
+from agent.surfaces.cli.output import plain
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+    from agent.types import Reply
+
 _FENCES = ("```", "~~~")
 _BLOCK_MARKS = "#-*+>|`~"
 """A text that begins with one of these is more than a paragraph: the name of the speaker stands above it."""
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+
+
+async def print_turn(pet: "Companion", text: str, user: str, place: str, *, prefix: str = "") -> "Reply":
+    """Take a turn, and show `prefix` and the text while it is written. Returns the reply."""
+    with MarkdownWriter(prefix) as shown:
+        async with pet.stream(text, user=user, place=place) as stream:
+            async for piece in stream:
+                shown.write(plain(piece))
+            return stream.reply
 
 
 class MarkdownWriter:

@@ -14,9 +14,8 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from agent.surfaces.cli.chat.commands import ChatCommands, ends
-from agent.surfaces.cli.chat.forget import confirm_forget
-from agent.surfaces.cli.chat.turn import print_turn
+from agent.surfaces.cli.chat.commands import ChatCommands, confirm_forget, ends
+from agent.surfaces.cli.chat.markdown import print_turn
 from agent.surfaces.cli.output import plain
 from agent.surfaces.cli.session import Session
 from memory.audience import Place

@@ -1,18 +1,209 @@
-"""`hachi doctor`: what is wrong, what is configured, and what is there."""
+"""`hachi doctor`: what is wrong, what is configured, and what is there. Each part is checked by itself, so
+that one that fails hides no other."""
 
+import asyncio
 import os
 import platform
-from dataclasses import asdict
+import re
+import shutil
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
-from agent.surfaces.cli.operate.checks import check_everything, mask
+from agent.errors import FAULTS
+from agent.services.home import lost_database
 from agent.surfaces.cli.output import Output, plain
-from agent.surfaces.cli.session import Session, with_session
+from agent.surfaces.cli.session import Session, error_line, with_session
+from memory.errors import EmbedderUnavailable, MemoryFault, StoreUnavailable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent.companion import Companion
     from agent.settings import Settings
+
+
+CHECK_TIMEOUT = 10
+"""Seconds for one check."""
+OPEN_TIMEOUT = 30
+"""Seconds for opening the database."""
+LEAST_FREE = 200_000_000
+"""Bytes. With less room on the disk, something is about to fail."""
+
+SHOWN = ("hachi.db", "hachi.db-wal", "index", "knowledge", "hachi.log")
+"""What in the data folder is shown with its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool | None
+    """None if it was not checked."""
+    detail: str
+
+
+async def check_everything(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:
+    """Return the checks, and the number of rows of each kind if the database can be read."""
+    checks, counts = await _check_memory(session, settings)
+    checks.append(await _check("disk", lambda: _disk(settings.home)))
+    if settings.otlp_endpoint:
+        checks.append(await _check("collector", lambda: _collector(str(settings.otlp_endpoint))))
+    return [*checks, await _check_model(settings)], counts
+
+
+async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:
+    left = [Check(name, None, "not looked at") for name in ("embedder", "index", "work")]
+    if not settings.database_url and (lost := lost_database(settings.home)):
+        return [Check("database", False, lost), *left], {}
+    async with AsyncExitStack() as closing:
+        try:
+            async with asyncio.timeout(OPEN_TIMEOUT):
+                pet = await closing.enter_async_context(session.companion())
+        except (*FAULTS, TimeoutError) as error:
+            named = {StoreUnavailable: "database", EmbedderUnavailable: "embedder"}
+            part = next((name for kind, name in named.items() if isinstance(error, kind)), "settings")
+            reason = error_line(error) or f"not open within {OPEN_TIMEOUT} s"
+            return [Check(part, False, reason), *(one for one in left if one.name != part)], {}
+        health = pet.admin.health
+        counts: dict[str, int] = {}
+
+        async def database() -> str:
+            if damage := await health.damage():
+                raise StoreUnavailable(f"{health.database_location} is damaged; restore a copy: {damage[0]}")
+            counts.update(await pet.admin.statistics.totals())
+            if health.older:
+                raise StoreUnavailable(health.older)
+            return f"{health.database_location}, sound"
+
+        checks = [
+            await _check("database", database),
+            *await _traces(pet),
+            await _check("embedder", health.embed),
+            await _check("index", lambda: _index(pet, counts)),
+            await _check("work", lambda: _work(pet)),
+        ]
+        return checks, counts
+
+
+async def _traces(pet: "Companion") -> list[Check]:
+    """Traces are named only if they are off, or have a database of their own."""
+    if not pet.settings.traces:
+        return [Check("traces", None, "off")]
+    health = pet.admin.health
+    if not (location := health.traces_location):
+        return []
+    return [await _check("traces", health.traces_revision, lambda _: location)]
+
+
+async def _index(pet: "Companion", counts: dict[str, int]) -> str:
+    health = pet.admin.health
+    points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "embedded"
+    counts["waiting for the index"] = waiting = await health.waiting_for_index()
+    return f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
+
+
+async def _work(pet: "Companion") -> str:
+    """Raises MemoryFault with what to do where work was given up, or ends its process each time."""
+    from memory.sql.jobs import SUSPECT
+
+    jobs = await pet.admin.jobs.listed(pet.clock())
+    given_up = sum(job.state == "given up" for job in jobs)
+    crashing = sum(job.crashes >= SUSPECT and job.state != "running" for job in jobs)
+    if given_up:
+        raise MemoryFault(
+            f"{given_up} given up; `hachi jobs list` says why, and `hachi jobs retry` runs it again"
+        )
+    if crashing:
+        raise MemoryFault(
+            f"{crashing} may be what ends the process; it is tried at most once an hour: `hachi jobs list`"
+        )
+    waiting = await pet.admin.upkeep_waiting()
+    told = f"{len(jobs)} waiting" if jobs else "nothing waits"
+    if not waiting.until:
+        return told
+    until = f"until {waiting.until:%Y-%m-%d %H:%M} UTC at the latest"
+    settings = "HACHI_UPKEEP_PER_HOUR, HACHI_UPKEEP_PER_DAY"
+    return f"{told}, {waiting.jobs} of them for the next model calls, {until} ({settings})"
+
+
+async def _disk(home: "Path") -> str:
+    """Raises MemoryFault where little room is left."""
+    free = shutil.disk_usage(home).free
+    sizes = {name: _size(home / name) for name in SHOWN}
+    said = ", ".join(f"{name} {_megabytes(size)}" for name, size in sizes.items() if size)
+    if free < LEAST_FREE:
+        raise MemoryFault(f"only {_megabytes(free)} are free in {home}; make room ({said})")
+    return f"{_megabytes(free)} free; {said}"
+
+
+def mask(text: str | None) -> str | None:
+    """Hide the name and password in an address. A SecretStr masks itself."""
+    return text and re.sub(r"//[^/@\s]*@", "//…@", text)
+
+
+def _size(path: "Path") -> int:
+    """The bytes that it takes on the disk; 0 if it is not there."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(512 * file.stat().st_blocks for file in files if file.is_file())
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1_000_000:,.1f} MB"
+
+
+async def _collector(endpoint: str) -> str:
+    url = urlsplit(endpoint)
+    where = f"{url.hostname}:{url.port or (443 if url.scheme == 'https' else 80)}"
+    host, _, port = where.rpartition(":")
+    try:
+        _, writer = await asyncio.open_connection(host, int(port))
+    except OSError as error:
+        raise MemoryFault(f"{where} cannot be reached; check HACHI_OTLP_ENDPOINT") from error
+    writer.close()
+    return f"{where} takes connections"
+
+
+async def _check(name: str, look: Callable[[], Awaitable[Any]], told: Callable[[Any], Any] = str) -> Check:
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT):
+            return Check(name, True, told(await look()))
+    except TimeoutError:
+        return Check(name, False, f"no answer within {CHECK_TIMEOUT} s")
+    except (*FAULTS, OSError) as error:
+        return Check(name, False, error_line(error))
+
+
+async def _check_model(settings: "Settings") -> Check:
+    if settings.offline:
+        return Check("model", None, "none is configured: the offline stand-in answers")
+    return await _check("model", lambda: _model(settings))
+
+
+async def _model(settings: "Settings") -> str:
+    names = dict.fromkeys(filter(None, (settings.chosen_model, settings.upkeep_model)))
+    import openai
+
+    from agent.models.failures import model_error
+    from agent.models.providers import base_url_of
+
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
+    said = " and ".join(names)
+    async with openai.AsyncOpenAI(api_key=key, base_url=base_url_of(settings), max_retries=0) as client:
+        try:
+            known = {model.id for model in (await client.models.list(timeout=CHECK_TIMEOUT / 2)).data}
+        except openai.NotFoundError:
+            return f"{said}; the server answers, but has no list of models"
+        except openai.OpenAIError as error:
+            raise model_error(error, settings) or error from error
+    if unknown := [name for name in names if name not in known]:
+        which = "this model" if len(names) == 1 else " and ".join(unknown)
+        return f"{said}; the server answers, but does not list {which}"
+    return said
+
 
 PARTS = ("hachi", "openai-agents", "openai", "qdrant-edge-py", "qdrant-client", "sqlalchemy", "wordllama")
 

@@ -57,7 +57,7 @@ def test_a_message_that_cannot_be_taken_fails_alone(hachi):
 def test_a_turn_that_fails_is_reported_and_the_next_one_is_taken(hachi, model):
     model.then = Fail(500)
     ran = hachi("chat", stdin=b"one\ntwo\n")
-    assert (ran.code, ran.err.count("500"), len(ran.err.splitlines())) == (1, 2, 2)
+    assert (ran.code, ran.err.count("answered 500"), len(ran.err.splitlines())) == (1, 2, 2)
 
 
 def test_a_missing_model_is_reported_before_anything_is_typed(shared):

@@ -5,7 +5,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from agent.surfaces.cli.chat.forget import ASK_A_PROGRAM
+from agent.surfaces.cli.chat.commands import ASK_A_PROGRAM
 
 PAUL = "Paul is a carpenter in the harbour"
 

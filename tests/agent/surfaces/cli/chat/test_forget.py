@@ -7,7 +7,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from agent.surfaces.cli.chat.forget import (
+from agent.surfaces.cli.chat.commands import (
     ASK_A_PROGRAM,
     KEPT,
     NOTHING,

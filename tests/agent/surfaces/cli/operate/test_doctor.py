@@ -7,7 +7,7 @@ import pytest
 from scripted_server import Fail, Say
 
 from agent.services.health import HealthService
-from agent.surfaces.cli.operate import checks, doctor
+from agent.surfaces.cli.operate import doctor
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders.bundled import BundledEmbedder
 
@@ -37,7 +37,7 @@ def test_everything_in_order(hachi, home):
         "messages": 2,
         "tasks open": 1,
         "tasks done": 0,
-        "work waiting": 0,
+        "work waiting": 1,  # the consolidation of what was just said
         "work given up": 0,
         "waiting for the index": 0,
     }
@@ -141,7 +141,7 @@ def test_a_slow_check_and_a_missing_part_are_told(shared, monkeypatch):
     async def sleeps(_):
         await asyncio.sleep(5)
 
-    monkeypatch.setattr(checks, "CHECK_TIMEOUT", 0.05)
+    monkeypatch.setattr(doctor, "CHECK_TIMEOUT", 0.05)
     monkeypatch.setattr(HealthService, "embed", sleeps)
     monkeypatch.setattr(doctor, "PARTS", ("hachi", "nothing-of-that-name"))
     ran = shared("doctor")
@@ -198,7 +198,7 @@ def test_a_database_that_is_gone_or_empty_where_one_was_is_told(hachi, home):
 
 
 def test_a_disk_that_is_nearly_full_and_a_dead_collector_are_told(shared, monkeypatch):
-    monkeypatch.setattr(checks, "LEAST_FREE", 10**18)
+    monkeypatch.setattr(doctor, "LEAST_FREE", 10**18)
     ran = shared("doctor", HACHI_OTLP_ENDPOINT=AWAY, HACHI_TRACES_URL="postgresql://x@127.0.0.1:9/t")
     found = marks(ran.out)
     assert {name: found[name] for name in ("disk", "collector", "traces", "database")} == {

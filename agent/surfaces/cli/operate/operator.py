@@ -1,14 +1,27 @@
-"""`hachi stats`, `purge`, `reindex`, `migrate` and `keys`: for the operator."""
+"""`hachi stats`, `purge`, `reindex`, `migrate`, `keys`, `jobs` and `embedders`: for the operator."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.options import DryRun, OneUser, ShortId, person
-from agent.surfaces.cli.output import Output, give_back, print_table, progress_bar, say, short, table_of, when
+from agent.errors import BadInput
+from agent.surfaces.cli.options import DryRun, OneUser, ShortId, Yes, person
+from agent.surfaces.cli.output import (
+    Output,
+    confirm,
+    give_back,
+    must_ask,
+    print_table,
+    progress_bar,
+    say,
+    short,
+    table_of,
+    when,
+)
 from agent.surfaces.cli.session import Session, database_urls, require, with_companion, with_session
 from agent.types.records_json import memory_json
 
@@ -17,7 +30,9 @@ if TYPE_CHECKING:
 
     from agent.companion import Companion
     from memory.erasure.cleanup import CleanupItem
+    from memory.sql.jobs import ListedJob
     from memory.sql.keys import Key
+
 
 keys = typer.Typer(help="Make and revoke the keys of `hachi serve`.", rich_markup_mode=None)
 
@@ -165,3 +180,129 @@ async def revoke(pet: "Companion", id: ShortId) -> None:
 def _key_row(key: "Key") -> list[str]:
     times = map(when, (key.created_at, key.last_used_at, key.revoked_at))
     return [short(key.id), key.name, key.kind, key.user or "", "yes" if key.admin else "", *times]
+
+
+jobs = typer.Typer(help="See the background work, and what of it was given up.", rich_markup_mode=None)
+
+JOB_COLUMNS = ("id", "kind", "user", "state", "failures", "crashes", "due", "last error")
+
+
+@jobs.command("list")
+@with_companion
+async def list_jobs(
+    pet: "Companion",
+    given_up: Annotated[bool, typer.Option("--given-up", help="Only what is not tried any more.")] = False,
+) -> Output:
+    """List the work that is not done, oldest first."""
+    found = await pet.admin.jobs.listed(pet.clock(), given_up=given_up)
+    return table_of(
+        found, JOB_COLUMNS, _job_row, empty="no work is given up" if given_up else "no work is waiting"
+    )
+
+
+@jobs.command()
+@with_companion
+async def retry(
+    pet: "Companion",
+    id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID", help="The id, or its first 8 characters. Default: all that was given up."
+        ),
+    ] = None,
+) -> Output:
+    """Make work due now, as if it had never failed. A Hachi that runs takes it up within seconds, or else the
+    next one that starts."""
+    work, now = pet.admin.jobs, pet.clock()
+    chosen = [await work.named(id, now)] if id else await work.listed(now, given_up=True)
+    done = await work.retry([job.id for job in chosen], now)
+    return Output({"due": done}, lambda: say(f"{done} {'job is' if done == 1 else 'jobs are'} due now"))
+
+
+@jobs.command()
+@with_companion
+async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
+    """Delete a job. What it was to do is lost."""
+    from memory.sql.jobs import FORGET_OUTSIDE
+
+    job = await pet.admin.jobs.named(id, pet.clock())
+    if job.kind == FORGET_OUTSIDE:
+        raise BadInput(f"{short(job.id)} finishes a deletion; run `hachi jobs retry {short(job.id)}` instead")
+    if job.state == "running":
+        raise BadInput(f"{short(job.id)} is running; drop it when it has ended")
+    if must_ask(yes, "dropped"):
+        confirm(f"Drop {job.kind} of {job.user_id}? What it was to do is lost.", "dropped")
+    await pet.admin.jobs.done(job.id)
+    return Output({"dropped": job.id}, f"dropped {short(job.id)}: {job.kind} of {job.user_id}")
+
+
+def _job_row(job: "ListedJob") -> list[str]:
+    counts = [str(job.failures), str(job.crashes)]
+    due = "" if job.state == "given up" else when(job.due_at)
+    return [short(job.id), job.kind, job.user_id, job.state, *counts, due, job.last_error or ""]
+
+
+embedders = typer.Typer(help="Calibrate the embedder.", rich_markup_mode=None)
+
+GROUPS = {
+    "same": "lines that say the same",
+    "different": "lines that say different things",
+    "answered": "questions and their answers",
+    "unanswered": "questions and other lines",
+}
+
+
+@embedders.callback()
+def _embedders() -> None:
+    """Keep `calibrate` a command of its own, though it is the only one."""
+
+
+@embedders.command()
+@with_session
+async def calibrate(
+    session: Session,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the thresholds.")] = False,
+) -> Output:
+    """Measure the thresholds of the embedder, and keep them.
+
+    From which similarity two lines may say the same, and below which they are unrelated. It embeds some 100
+    short lines; none of them is yours.
+    """
+    from agent.models.providers import base_url_of
+    from memory.index.embedders import open_embedder
+    from memory.index.embedders.calibration import calibrate, store_thresholds
+    from memory.search.recall import FLOOR
+
+    settings = session.settings()
+    name = settings.chosen_embedder
+    embedder = open_embedder(
+        name,
+        api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
+        base_url=base_url_of(settings),
+    )
+    try:
+        measured = await calibrate(embedder)
+    finally:
+        await embedder.close()
+    kept = not dry_run and name != "bundled"
+    if kept:
+        store_thresholds(settings.home, name, measured.thresholds)
+    found = asdict(measured.thresholds) | {"floor": round(FLOOR * measured.thresholds.recall, 2)}
+    similarities = {label: _spread(getattr(measured, field)) for field, label in GROUPS.items()}
+    ending = "used from the next start on" if kept else "nothing was stored"
+    if name == "bundled":
+        ending += ", since the bundled embedder has its own, measured on more"
+
+    def table() -> None:
+        rows = [[label, *map(str, spread.values())] for label, spread in similarities.items()]
+        print_table(("similarity of", "pairs", "lowest", "middle", "highest"), rows)
+        print(f"{name}: {', '.join(f'{key} {value:.2f}' for key, value in found.items())}; {ending}")
+
+    return Output(
+        {"embedder": name, "stored": kept, "similarities": similarities, "thresholds": found}, table
+    )
+
+
+def _spread(cosines: Sequence[float]) -> dict[str, float]:
+    lowest, middle, highest = (round(cosines[at], 2) for at in (0, len(cosines) // 2, -1))
+    return {"pairs": len(cosines), "lowest": lowest, "middle": middle, "highest": highest}
