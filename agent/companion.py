@@ -20,15 +20,9 @@ from agent.turn.persona import read_persona
 from agent.turn.streaming import ReplyStream
 from agent.types import Reply, TurnRequest
 from agent.types.client import ClientTurn
-from agent.wiring import (
-    Clock,
-    Components,
-    Runtime,
-    build_services,
-    open_components,
-    open_runtime,
-    utc_now,
-)
+from agent.wiring.components import Clock, Components, open_components, utc_now
+from agent.wiring.runtime import Runtime, open_runtime
+from agent.wiring.services import build_services
 from memory.errors import MemoryFault
 from memory.records import Role
 

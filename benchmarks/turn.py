@@ -41,7 +41,7 @@ from rich.table import Table
 from agent import Companion, Settings
 from agent.tracing import recorder
 from agent.turn.prompt import PromptContext, build_messages_for_model
-from agent.wiring import utc_now
+from agent.wiring.components import utc_now
 from memory.audience import PRIVATE
 from memory.process.spans import new_id
 from memory.records import Message

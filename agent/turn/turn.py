@@ -44,7 +44,7 @@ from tools.registry import Tool
 
 @dataclass(frozen=True)
 class TurnDependencies:
-    """The collaborators of a turn, built in `agent/wiring.py`."""
+    """The collaborators of a turn, built in `agent/wiring/runtime.py`."""
 
     settings: Settings
     clock: Callable[[], datetime]

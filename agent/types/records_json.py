@@ -5,6 +5,7 @@ records are (`memory.records`), with all fields.
 """
 
 from datetime import datetime
+from typing import Any, cast
 
 from typing_extensions import TypedDict
 
@@ -141,82 +142,48 @@ class ContextJson(TypedDict):
 
 
 def memory_json(memory: Memory) -> MemoryJson:
-    return MemoryJson(
-        id=memory.id,
-        content=memory.content,
-        subjects=list(memory.subjects),
-        created_at=memory.created_at,
-        expires_at=memory.expires_at,
-        source=memory.source,
-        type=memory.type,
-        importance=memory.importance,
-        last_accessed_at=memory.last_accessed_at,
-        owners=sorted(memory.owners),
-        place=memory.place,
-        message_id=memory.message_id,
-    )
+    shown = _fields(MemoryJson, memory) | {"subjects": [*memory.subjects], "owners": sorted(memory.owners)}
+    return cast(MemoryJson, shown)
 
 
 def hit_json(hit: Hit) -> HitJson:
-    known = memory_json(hit.memory) if hit.memory else None
-    return HitJson(
-        id=hit.id,
-        kind=hit.kind,
-        content=hit.content,
-        score=hit.score,
-        created_at=hit.created_at,
-        message_id=hit.message_id,
-        author=hit.author,
-        subjects=known["subjects"] if known else [],
-        expires_at=known and known["expires_at"],
-        source=known and known["source"],
-        type=known and known["type"],
-        importance=known and known["importance"],
-        last_accessed_at=known and known["last_accessed_at"],
-        owners=known and known["owners"],
-        place=known and known["place"],
+    known = memory_json(hit.memory) if hit.memory else {}
+    about = {name: known.get(name) for name in HitJson.__annotations__}
+    return cast(
+        HitJson, about | _fields(Hit, hit, without="memory") | {"subjects": known.get("subjects", [])}
     )
 
 
 def decision_json(decision: Decision) -> DecisionJson:
-    return DecisionJson(
-        content=decision.content,
-        action=decision.action,
-        id=decision.id,
-        expires_at=decision.expires_at,
-        reason=decision.reason,
-        target_id=decision.target_id,
-    )
+    return cast(DecisionJson, _fields(DecisionJson, decision))
 
 
 def message_json(message: Message) -> MessageJson:
-    return MessageJson(
-        id=message.id,
-        conversation_id=message.conversation_id,
-        role=message.role,
-        author=message.author,
-        text=message.text,
-        sent_at=message.sent_at,
-        forgotten_at=message.forgotten_at,
-        replaced_at=message.replaced_at,
-    )
+    return cast(MessageJson, _fields(MessageJson, message))
 
 
 def forgotten_json(receipt: Forgotten) -> ForgottenJson:
-    return ForgottenJson(
-        content=receipt.content,
-        memories=[memory.id for memory in receipt.memories],
-        messages=receipt.messages,
-        replies=receipt.replies,
-        unverified=len(receipt.kept),
-        kept=list(receipt.kept),
-        tasks=receipt.tasks,
-        summaries=receipt.summaries,
-        traces=receipt.traces,
-        undo_id=receipt.undo_id,
-        undo_until=receipt.undo_until,
-        near=[NearJson(id=memory.id, content=memory.content) for memory in receipt.near],
-    )
+    counted = {name: getattr(receipt, name) for name in _COUNTS}
+    taken = {
+        "content": receipt.content,
+        "memories": [memory.id for memory in receipt.memories],
+        "unverified": len(receipt.kept),
+        "kept": [*receipt.kept],
+        "near": [near_json(memory) for memory in receipt.near],
+    }
+    return cast(ForgottenJson, taken | counted)
+
+
+def near_json(memory: Memory) -> NearJson:
+    return NearJson(id=memory.id, content=memory.content)
+
+
+_COUNTS = ("messages", "replies", "tasks", "summaries", "traces", "undo_id", "undo_until")
+
+
+def _fields(shape: type, record: object, without: str = "") -> dict[str, Any]:
+    """The fields of the record that the shape has."""
+    return {name: getattr(record, name) for name in shape.__annotations__ if name != without}
 
 
 def taken_with(receipt: Forgotten) -> str:

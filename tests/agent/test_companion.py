@@ -21,7 +21,7 @@ from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
 from agent import Companion, Place, Settings
 from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
-from agent.wiring import utc_now
+from agent.wiring.components import utc_now
 from memory.errors import EmbedderUnavailable, NotFound, StoreUnavailable
 from memory.index.embedders.openai import OpenAIEmbedder
 

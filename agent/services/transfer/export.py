@@ -23,8 +23,6 @@ from memory.sql.summaries import outlived
 FORMAT, VERSION = "hachi-export", 1
 """Raise the version when readers of the previous one could not read the new one."""
 
-FORGOTTEN_TEXT = "[forgotten]"
-"""Stands in an export for the text of a forgotten message."""
 _MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
 
 
@@ -99,13 +97,12 @@ _TASK = ("id", "description", "status", "due", "created_at", "last_updated", "pl
 
 
 async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
-    """Return what the person said and was answered, by conversation, in order."""
-    mine = tables.messages.c.user_id == user
-    query = select(tables.messages).where(mine).order_by(tables.messages.c.seq)
+    """Return what the person said and was answered, by conversation, in order, without what is forgotten."""
+    told = tables.messages.c
+    query = select(tables.messages).where(told.user_id == user, told.forgotten_at.is_(None))
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in await database.rows(query):
+    for row in await database.rows(query.order_by(told.seq)):
         line = {field: row._mapping[field] for field in _MESSAGE_FIELDS}
-        line |= {"text": FORGOTTEN_TEXT} if row.forgotten_at else {}
         line |= {"replaced_at": row.replaced_at} if row.replaced_at else {}
         found.setdefault((row.place, row.conversation_id), []).append(line)
     return [

@@ -23,7 +23,14 @@ from agent.services.arguments import (
     Ttl,
     Type,
 )
-from agent.types.records_json import DecisionJson, ForgottenJson, NearJson, decision_json, forgotten_json
+from agent.types.records_json import (
+    DecisionJson,
+    ForgottenJson,
+    NearJson,
+    decision_json,
+    forgotten_json,
+    near_json,
+)
 from memory.audience import PRIVATE, Place
 from memory.documents.quote import display_names
 from memory.errors import NotFound
@@ -151,7 +158,7 @@ class MemoryTools:
             replaces=(await self._memory(replaces)).id if replaces else None,
             **self._scope(),
         )
-        close = [NearJson(id=memory.id, content=memory.content) for memory in decision.close]
+        close = [near_json(memory) for memory in decision.close]
         return Remembered(**decision_json(decision), close=close)
 
     async def forget(self, id: MemoryId) -> ForgottenJson:

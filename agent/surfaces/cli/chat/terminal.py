@@ -24,7 +24,7 @@ from memory.text import storable
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.types import Reply
-    from agent.wiring import Runtime
+    from agent.wiring.runtime import Runtime
 
 
 async def converse(pet: "Companion", session: Session, user: str, place: str) -> None:

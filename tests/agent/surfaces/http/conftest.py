@@ -13,10 +13,11 @@ import pytest_asyncio
 from scripted_server import ScriptedServer
 from sites import companion_in, new_key, serving
 
-from agent import Companion, wiring
+from agent import Companion
 from agent.surfaces.http import authentication
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import Server
+from agent.wiring import components
 from memory.sql.keys import Key
 
 
@@ -102,6 +103,6 @@ async def scripted(shared_home: Path, model: ScriptedServer) -> AsyncIterator[Si
     """The same, answered by `model`."""
     given = {"openai_base_url": model.url, "openai_api_key": "sk-1", "model": "tiny", "api": "chat"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wiring, "GUARDED", dict.fromkeys(wiring.GUARDED, 1_000))  # each test has faults
+        patch.setattr(components, "GUARDED", dict.fromkeys(components.GUARDED, 1_000))  # each test has faults
         async with opened(shared_home / "scripted", http_rate=0, model_retries=0, **given) as running:
             yield running

@@ -1,0 +1,214 @@
+"""Opens everything that remembers."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from agent.background.forget_outside import ForgettingOutside
+from agent.background.upkeep_budget import UpkeepBudget
+from agent.models.providers import base_url_of
+from agent.models.registry import Models
+from agent.services.erasure.waiting_jobs import WaitingJobs
+from agent.services.home import lost_database, make_private, remove_obsolete
+from agent.services.statistics import Figures
+from agent.settings import Settings
+from agent.tracing.recorder import Recorder
+from agent.tracing.setup import open_recorder
+from agent.tracing.store.traces import Traces
+from memory.documents.library import DocumentLibrary
+from memory.erasure.expiry import Forgetting
+from memory.erasure.statements import StatementForgetting
+from memory.errors import StoreUnavailable
+from memory.facts.similar import SimilarFacts
+from memory.facts.writer import FactWriter
+from memory.index import Index
+from memory.index.embedded.index import EmbeddedIndex
+from memory.index.embedders import Embedder, open_embedder
+from memory.index.embedders.calibration import stored_thresholds
+from memory.index.server import ServerIndex
+from memory.index.sync import IndexSync
+from memory.people.profile_store import ProfileStore
+from memory.people.tasks import Tasks
+from memory.process.breaker import Breaker
+from memory.search.recall import Recall
+from memory.sql.engine import Database
+from memory.sql.jobs import JobQueue
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
+from memory.sql.summaries import ConversationSummaries
+
+if TYPE_CHECKING:
+    from agents.models.interface import Model
+
+log = logging.getLogger("hachi")
+
+Clock = Callable[[], datetime]
+
+GUARDED = {"model": 3, "upkeep model": 3, "embedder": 1, "index": 1, "traces database": 1, "collector": 1}
+"""The servers that may be away, and how many failures in a row open their breaker. Without the last four,
+everything goes on."""
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Components:
+    """Everything that remembers, open."""
+
+    settings: Settings
+    clock: Clock
+    models: Models
+    breakers: Mapping[str, Breaker]
+    database: Database
+    embedder: Embedder
+    index: Index
+    store: MemoryStore
+    transcript: Transcript
+    summaries: ConversationSummaries
+    profiles: ProfileStore
+    tasks: Tasks
+    queue: JobQueue
+    traces: Traces
+    recorder: Recorder
+    sync: IndexSync
+    recall: Recall
+    similar: SimilarFacts
+    writer: FactWriter
+    documents: DocumentLibrary
+    forgetting: Forgetting
+    figures: Figures
+    upkeep_budget: UpkeepBudget
+    statements: StatementForgetting
+    forgetting_outside: ForgettingOutside
+
+
+@asynccontextmanager
+async def open_components(
+    settings: Settings,
+    clock: Clock,
+    model: "Model | None" = None,
+    upkeep_model: "Model | None" = None,
+    surface: str = "python",
+) -> AsyncIterator[Components]:
+    async with AsyncExitStack() as closing:
+        breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
+        url = settings.database_url.get_secret_value() if settings.database_url else None
+        remove_obsolete(settings.home)
+        make_private(settings.home)
+        closing.callback(make_private, settings.home)  # last, for the files that were made meanwhile
+        if url is None and (lost := lost_database(settings.home)):
+            raise StoreUnavailable(lost)
+        database = await Database.open(url, settings.home)
+        closing.push_async_callback(database.close)
+        closing.push_async_callback(_count_writes, database)
+        if database.older:
+            log.warning("%s", database.older)
+        traces_database = _traces_database_of(settings)
+        if traces_database is not None:
+            closing.push_async_callback(traces_database.close)
+        embedder = open_embedder(
+            settings.chosen_embedder,
+            api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
+            base_url=base_url_of(settings),
+            breaker=breakers["embedder"],
+            measured=stored_thresholds(settings.home, settings.chosen_embedder),
+        )
+        closing.push_async_callback(embedder.close)
+        models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
+        closing.push_async_callback(models.close)
+        components = _components(
+            settings, clock, models, breakers, database, traces_database, embedder, surface
+        )
+        closing.push_async_callback(components.index.close)
+        closing.push_async_callback(components.sync.stop)
+        closing.push_async_callback(_note_uses, components)
+        closing.push_async_callback(components.recorder.close)
+        yield components
+
+
+def _traces_database_of(settings: Settings) -> Database | None:
+    """The database of traces, if they have one of their own. It is opened with the first trace."""
+    if settings.traces_url is None:
+        return None
+    return Database.lazily(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
+
+
+def _index(settings: Settings, database: Database, embedder: Embedder, breaker: Breaker) -> Index:
+    """The index in a folder of the home, or on the Qdrant server of the settings. The first call opens it."""
+    if not settings.qdrant_url:
+        return EmbeddedIndex(settings.home / "index", embedder, database.number)
+    key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
+    return ServerIndex.at(
+        settings.qdrant_url, key, embedder, database, grpc_port=settings.qdrant_grpc_port, breaker=breaker
+    )
+
+
+def _components(
+    settings: Settings,
+    clock: Clock,
+    models: Models,
+    breakers: Mapping[str, Breaker],
+    database: Database,
+    traces_database: Database | None,
+    embedder: Embedder,
+    surface: str,
+) -> Components:
+    index = _index(settings, database, embedder, breakers["index"])
+    figures = Figures(database)
+    store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
+    summaries = ConversationSummaries(database)
+    sync = IndexSync(store, transcript, index, embedder, clock, summaries)
+    judge = models.judge if models.judges else None
+    search = partial(sync.searching.search, patient=False)
+    similar = SimilarFacts(database, store, search, embedder, judge, models.consolidates)
+    traces = Traces(traces_database or database, database if traces_database else None)
+    recorder = open_recorder(settings, traces, clock, surface, breakers)
+    undo_for = timedelta(minutes=settings.forget_undo_minutes)
+    return Components(
+        *(settings, clock, models, breakers, database, embedder, index, store, transcript, summaries),
+        profiles=ProfileStore(database),
+        tasks=Tasks(database),
+        queue=queue,
+        traces=traces,
+        recorder=recorder,
+        sync=sync,
+        recall=Recall(
+            store, transcript, embedder, sync, clock, summaries, days(settings.half_life_days), figures.count
+        ),
+        similar=similar,
+        writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor, figures.count),
+        documents=DocumentLibrary(database, sync, embedder, clock, models.reranker()),
+        forgetting=Forgetting(database, queue, clock),
+        figures=figures,
+        upkeep_budget=UpkeepBudget(database, clock, settings.upkeep_per_hour, settings.upkeep_per_day),
+        statements=StatementForgetting(
+            database, queue, clock, WaitingJobs(clock).without_forgotten, undo_for
+        ),
+        forgetting_outside=ForgettingOutside(settings.home, traces, recorder, queue, clock),
+    )
+
+
+async def _note_uses(c: Components) -> None:
+    """Store which memories were recalled, and the figures of this process."""
+    try:
+        await c.recall.note_uses()
+        await c.figures.flush()
+    except StoreUnavailable as error:
+        log.warning("the use of memories is not noted: %s", error)
+
+
+async def _count_writes(database: Database) -> None:
+    try:
+        await database.count_writes()
+    except StoreUnavailable as error:
+        log.warning("the writes are not counted: %s", error)
+
+
+def days(number: float | None) -> timedelta | None:
+    return timedelta(days=number) if number else None

@@ -1,0 +1,127 @@
+"""What a turn needs, made when it is first asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from agent.models.registry import load
+from agent.settings import Settings
+from agent.turn.forget_requests import ForgetRequests
+from agent.turn.persona import read_persona
+from agent.wiring.components import Components
+
+if TYPE_CHECKING:
+    from agent.background.consolidation import Consolidation
+    from agent.background.worker import Worker
+    from agent.turn.context import ContextServices
+    from agent.turn.jobs import ConsolidationDue
+    from agent.turn.turn import TurnDependencies
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What a turn needs, and the worker that does what it leaves behind."""
+
+    turn: "TurnDependencies"
+    worker: "Worker"
+
+
+async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime:
+    """What a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
+    await load("agent.turn.turn")
+    from agent.background.worker import Worker
+    from agent.turn.turn import TurnDependencies
+    from tools.registry import TOOLS
+
+    settings, due = c.settings, _consolidation_due(c.settings)
+    consolidation = await _consolidation(c, due)
+    worker = Worker(
+        c.queue, c.writer, consolidation, c.sync, c.recall, c.clock, c.recorder, c.forgetting_outside
+    )
+    turn = TurnDependencies(
+        settings=settings,
+        clock=c.clock,
+        model=await c.models.answering(),
+        database=c.database,
+        transcript=c.transcript,
+        context=_context_services(c, reminds),
+        recall=c.recall,
+        forget_requests=ForgetRequests(c.recall, c.transcript),
+        writer=c.writer,
+        queue=c.queue,
+        worker=worker,
+        consolidation=None if settings.look_back == "off" else due,
+        recorder=c.recorder,
+        tools=TOOLS,
+    )
+    worker.wake()
+    return Runtime(turn, worker)
+
+
+async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidation":
+    from agent.background.consolidation import Consolidation
+    from agent.background.reading import ConversationReader
+    from agent.models.failures import model_error
+
+    settings = c.settings
+    model = await c.models.upkeep() if c.models.consolidates else None
+    reader = ConversationReader(
+        transcript=c.transcript,
+        summaries=c.summaries,
+        profiles=c.profiles,
+        store=c.store,
+        tasks=c.tasks,
+        similar=c.similar,
+        clock=c.clock,
+        with_model=model is not None,
+        judging=c.models.judges,
+        mode=settings.mode,
+        reread=settings.summary_reread,
+        budget=settings.context_budget,
+    )
+    return Consolidation(
+        database=c.database,
+        reader=reader,
+        summaries=c.summaries,
+        profiles=c.profiles,
+        tasks=c.tasks,
+        queue=c.queue,
+        due=due,
+        writer=c.writer,
+        clock=c.clock,
+        model=model,
+        calls=c.upkeep_budget,
+        budget=settings.summary_budget,
+        explain=lambda error: model_error(error, c.models.upkeep_settings),
+        count=c.figures.count,
+    )
+
+
+def _consolidation_due(settings: Settings) -> "ConsolidationDue":
+    from agent.turn.jobs import ConsolidationDue
+
+    quiet = timedelta(minutes=settings.look_back_minutes)
+    return ConsolidationDue(quiet, settings.history_messages, settings.history_budget)
+
+
+def _context_services(c: Components, reminds: Callable[[str], bool]) -> "ContextServices":
+    from agent.turn.context import ContextServices
+    from agent.turn.prompt import budgets_of
+
+    settings = c.settings
+    return ContextServices(
+        clock=c.clock,
+        transcript=c.transcript,
+        summaries=c.summaries,
+        profiles=c.profiles,
+        facts=c.store,
+        tasks=c.tasks,
+        documents=c.documents,
+        budgets=budgets_of(settings),
+        history_messages=settings.history_messages,
+        documents_first=settings.knowledge_first,
+        persona=read_persona(settings.persona),
+        reminds=reminds,
+        count=c.figures.count,
+    )

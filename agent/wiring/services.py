@@ -1,0 +1,136 @@
+"""Makes what `Companion` offers besides talking."""
+
+from dataclasses import dataclass
+
+from agent.background.reminders import Reminders
+from agent.services.admin import AdminService
+from agent.services.conversations import ConversationService
+from agent.services.documents import DocumentService
+from agent.services.erasure import ErasureService
+from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
+from agent.services.erasure.waiting_jobs import WaitingJobs
+from agent.services.forgetting import ForgetService
+from agent.services.health import HealthService
+from agent.services.memories import MemoryService
+from agent.services.people import PeopleService
+from agent.services.statistics import StatisticsService
+from agent.services.tasks import TaskService
+from agent.turn.forget_requests import ForgetRequests
+from agent.wiring.components import Components, days
+from memory.erasure.cleanup import CleanUp, Limits
+from memory.erasure.person.erasure import Erasure
+from memory.facts.history import History
+from memory.people.places import Places
+from memory.sql.deliveries import Deliveries
+from memory.sql.keys import Keys
+
+
+@dataclass(frozen=True)
+class Services:
+    """What `Companion` offers besides talking."""
+
+    memories: MemoryService
+    tasks: TaskService
+    documents: DocumentService
+    people: PeopleService
+    conversations: ConversationService
+    admin: AdminService
+    reminders: Reminders
+
+
+def build_services(c: Components) -> Services:
+    erasure = _erasure(c)
+    outside = c.forgetting_outside
+    forgetting = ForgetService(
+        c.forgetting, c.statements, c.store, c.transcript, c.sync, outside.run, outside.bring_back
+    )
+    memories = MemoryService(
+        store=c.store,
+        recall=c.recall,
+        writer=c.writer,
+        transcript=c.transcript,
+        forgetting=forgetting,
+        forget_requests=ForgetRequests(c.recall, c.transcript),
+        past=History(c.database),
+        profiles=c.profiles,
+        sync=c.sync,
+        erasure=erasure,
+        clock=c.clock,
+    )
+    return Services(
+        memories=memories,
+        tasks=TaskService(c.tasks, c.profiles, c.clock),
+        documents=DocumentService(c.documents, erasure),
+        people=_people(c, memories, erasure),
+        conversations=_conversations(c, forgetting, erasure),
+        admin=_admin(c),
+        reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
+    )
+
+
+def _erasure(c: Components) -> ErasureService:
+    outside = ErasureOutsideSql(
+        c.settings.home,
+        c.traces,
+        c.recorder,
+        c.transcript,
+        c.store,
+        c.embedder,
+        c.figures,
+        c.forgetting_outside.finish,
+        out_of_reach(c.settings),
+    )
+    waiting = WaitingJobs(c.clock).without_recalled
+    return ErasureService(
+        Erasure(c.database, c.queue, c.sync, c.index, c.documents, c.clock, waiting, outside)
+    )
+
+
+def _people(c: Components, memories: MemoryService, erasure: ErasureService) -> PeopleService:
+    return PeopleService(
+        contexts=c.profiles,
+        memories=memories,
+        store=c.store,
+        transcript=c.transcript,
+        places=Places(c.database),
+        tasks=c.tasks,
+        conversations=c.summaries,
+        erasure=erasure,
+        clock=c.clock,
+        remembers=c.settings.memory,
+    )
+
+
+def _conversations(c: Components, forgetting: ForgetService, erasure: ErasureService) -> ConversationService:
+    return ConversationService(
+        database=c.database,
+        transcript=c.transcript,
+        store=c.store,
+        documents=c.documents,
+        writer=c.writer,
+        forgetting=forgetting,
+        deliveries=Deliveries(c.database),
+        sync=c.sync,
+        erasure=erasure,
+        clock=c.clock,
+    )
+
+
+def _admin(c: Components) -> AdminService:
+    limits = Limits(days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
+    return AdminService(
+        health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
+        statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
+        keys=Keys(c.database),
+        jobs=c.queue,
+        upkeep_waiting=c.upkeep_budget.waiting,
+        database=c.database,
+        forgetting=c.forgetting,
+        statements=c.statements,
+        forget_outside=c.forgetting_outside.run,
+        cleanup=CleanUp(c.database, c.store, c.forgetting, limits, c.clock),
+        sync=c.sync,
+        traces=c.traces,
+        trace_days=c.settings.trace_days,
+        clock=c.clock,
+    )
