@@ -147,7 +147,7 @@ def memory_json(memory: Memory) -> MemoryJson:
 
 
 def hit_json(hit: Hit) -> HitJson:
-    known = memory_json(hit.memory) if hit.memory else {}
+    known: dict[str, Any] = {**memory_json(hit.memory)} if hit.memory else {}
     about = {name: known.get(name) for name in HitJson.__annotations__}
     return cast(
         HitJson, about | _fields(Hit, hit, without="memory") | {"subjects": known.get("subjects", [])}
