@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
 
@@ -45,7 +44,6 @@ class Recording:
         self.rows: set[str] = set()
         """Ids of rows whose text stands in it, beside those that stand there by their ids."""
         self._began = time.perf_counter()
-        self._ids = 0
 
     def elapsed(self) -> float:
         return time.perf_counter() - self._began
@@ -55,12 +53,6 @@ class Recording:
         copy = Recording(self.id, _copied(self.root))
         copy.rows = set(self.rows)
         return copy
-
-    def next_id(self) -> str:
-        """A UUID derived from this recording's id and the number of ids derived before."""
-        self._ids += 1
-        made = blake2b(f"{self.id} {self._ids}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        return f"{made[:8]}-{made[8:12]}-8{made[13:16]}-a{made[17:20]}-{made[20:]}"
 
 
 def _copied(span: Span) -> Span:
@@ -145,9 +137,8 @@ def note_rows(ids: Iterable[str]) -> None:
 
 
 def new_id() -> str:
-    """A UUID. Inside a recording it derives from the recording's id, so that a replay yields the same ids."""
-    around = _open_here()
-    return around[0].next_id() if around else str(uuid4())
+    """A UUID."""
+    return str(uuid4())
 
 
 def in_one_line(error: BaseException) -> str:
