@@ -26,7 +26,7 @@ from typing import Any
 
 from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
-from agent.tracing.render.overview import overview_lines
+from agent.tracing.render.trace import overview_lines
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from agent.models.providers import base_url_of
 from agent.settings import Settings
-from agent.tracing.render.overview import overview, warnings
+from agent.tracing.render.trace import overview, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 from agent.types.records_json import taken_with

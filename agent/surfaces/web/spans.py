@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.tracing.render.full import full
+from agent.tracing.render.trace import full
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 

@@ -14,8 +14,8 @@ from agent.surfaces.web.visits import visitor_of
 from agent.surfaces.web.word_diff import word_diff
 from agent.tracing.compare import differences
 from agent.tracing.render.export import markdown, trace_json
-from agent.tracing.render.overview import warnings
 from agent.tracing.render.text import harmless, json_text
+from agent.tracing.render.trace import warnings
 from agent.tracing.render.tree import drawn
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, TraceWithJobs, span_json

@@ -9,9 +9,8 @@ from typing import Any, Literal
 from jinja2 import Environment
 
 from agent.errors import BadInput
-from agent.tracing.render.full import full, full_lines
-from agent.tracing.render.overview import heading, jobs_node, overview_lines, warnings
 from agent.tracing.render.text import duration, json_text, one_line
+from agent.tracing.render.trace import full, full_lines, heading, jobs_node, overview_lines, warnings
 from agent.tracing.render.tree import Line
 from agent.tracing.trace import Summary, Trace, TraceWithJobs, span_json
 from memory.audience import Place

@@ -20,7 +20,7 @@ from agent import Companion, Settings
 from agent.background.reading import FINISHED_TASKS, NEW_FACTS
 from agent.errors import ModelUnavailable
 from agent.models.failures import KnownFailure
-from agent.tracing.render.overview import job as job_node
+from agent.tracing.render.trace import job as job_node
 from memory.audience import PRIVATE, Place, user_key
 from memory.people.memory_updates import MemoryUpdates
 from memory.sql.summaries import LOOK_BACK

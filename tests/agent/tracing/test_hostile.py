@@ -12,9 +12,8 @@ from agent.surfaces.cli.traces.lines import cells, difference_lines
 from agent.tracing.compare import differences
 from agent.tracing.redact import Redaction
 from agent.tracing.render.export import exported, summary_json, trace_json
-from agent.tracing.render.full import full_lines
-from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import clipped, harmless, json_text, one_line, width
+from agent.tracing.render.trace import SCREEN, full_lines, overview_lines
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.trace import Summary, Trace, TraceWithJobs
 from memory.process.spans import Recording, Span

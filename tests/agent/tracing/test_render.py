@@ -7,9 +7,8 @@ from scripted_server import Call, Fail, Hang, Say, answer
 
 from agent import Companion
 from agent.errors import ModelError
-from agent.tracing.render.full import full_lines
-from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import when
+from agent.tracing.render.trace import SCREEN, full_lines, overview_lines
 from agent.tracing.trace import Trace
 from memory.errors import StoreUnavailable
 

@@ -63,15 +63,6 @@ async def test_what_outlives_a_recording_is_not_in_it(recorded: Recording) -> No
     assert shape(recorded.root) == ("turn", [])
 
 
-def test_the_same_recording_makes_the_same_ids() -> None:
-    def ids(of: str) -> list[str]:
-        with recording(Recording(of, Span("turn"))):
-            return [new_id(), new_id()]
-
-    assert ids("one") == ids("one")
-    assert len({*ids("one"), *ids("other")}) == 4
-
-
 def test_what_a_block_raises_is_noted_and_goes_on(recorded: Recording) -> None:
     with pytest.raises(ValueError, match="bad"), recording(recorded), span("tool"):
         raise ValueError("bad\nluck")

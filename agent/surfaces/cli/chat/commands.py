@@ -175,7 +175,7 @@ class ChatCommands:
 
     async def trace(self, _: str) -> None:
         from agent.surfaces.cli.traces.lines import print_lines
-        from agent.tracing.render.overview import overview_lines
+        from agent.tracing.render.trace import overview_lines
 
         if self.last_trace is None:
             print("(There was no turn yet.)")

@@ -110,8 +110,7 @@ async def show(
     """Show one turn as a tree, with its background jobs. The newest by default."""
     from agent.surfaces.cli.traces.lines import print_lines
     from agent.tracing.render.export import trace_json
-    from agent.tracing.render.full import full_lines
-    from agent.tracing.render.overview import overview_lines
+    from agent.tracing.render.trace import full_lines, overview_lines
 
     found = await traces.get_with_jobs(id, datetime.now(UTC))
     lines = full_lines if full else overview_lines

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from agent.surfaces.cli.output import console
 from agent.tracing.compare import Difference
-from agent.tracing.render.overview import heading
 from agent.tracing.render.text import as_lines, clipped, duration, one_line, quoted, tokens, where
+from agent.tracing.render.trace import heading
 from agent.tracing.render.tree import Line, Tone
 from agent.tracing.trace import TURN, Summary
 

@@ -127,8 +127,8 @@ def _print(replayed: "Sequence[Replayed]", *, full: bool) -> None:
 
 def _lines(replayed: "Replayed", *, full: bool) -> "Iterator[Line]":
     from agent.surfaces.cli.traces.lines import difference_lines, text_lines_of
-    from agent.tracing.render.overview import heading
     from agent.tracing.render.text import one_line
+    from agent.tracing.render.trace import heading
     from agent.tracing.render.tree import Line
 
     before, after = replayed.before.summary, replayed.after.summary

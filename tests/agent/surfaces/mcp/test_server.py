@@ -10,7 +10,7 @@ from mcp_types import INVALID_PARAMS
 from agent import Companion
 from agent.surfaces.cli.traces.lines import cells
 from agent.tracing.filters import TraceFilter
-from agent.tracing.render.overview import title
+from agent.tracing.render.trace import title
 from agent.tracing.trace import CALL
 from memory.errors import IndexUnavailable
 
