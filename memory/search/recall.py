@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
@@ -30,12 +29,13 @@ from memory.index.sync import IndexSync
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
-from memory.search.ranking import DEPTH, Candidate, matching, rank
+from memory.search.found_rows import FoundRows, Wanted, memory_hit
+from memory.search.ranking import DEPTH, matching, rank
 from memory.search.time_ranges import time_span
 from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import Line
 from memory.sql.messages import HACHI, Transcript
-from memory.sql.summaries import ActiveConversation, ConversationSummaries
+from memory.sql.summaries import ConversationSummaries
 from memory.text.names import Aliases, called, named, spelled, without_names
 from memory.text.tags import tags
 
@@ -131,7 +131,7 @@ class Recall:
             _without_index.set(None)
             aliases = aliases or await self.aliases(audience)
             now = self._clock().astimezone(zone)
-            wanted = _Wanted(question, audience, now, limit, frozenset(exclude), kinds, since, until, author)
+            wanted = Wanted(question, audience, now, limit, frozenset(exclude), kinds, since, until, author)
             if not question.strip():
                 found = Found(await self._newest(wanted, aliases.of(tags(subjects))))
             else:
@@ -164,7 +164,7 @@ class Recall:
             self._recalled.update(memory.id for memory in memories)
             self._count("", {"retrieved": len(memories)})
             note(found=[(memory.id, 1.0) for memory in memories])
-            return [_memory_hit(memory, 1.0) for memory in memories]
+            return [memory_hit(memory, 1.0) for memory in memories]
 
     async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
         """Each found message with the lines of people around it that this audience may read, for
@@ -197,7 +197,7 @@ class Recall:
                 self._recalled |= recalled
                 raise
 
-    async def _matching(self, wanted: "_Wanted", aliases: Aliases, subjects: Collection[str]) -> Found:
+    async def _matching(self, wanted: Wanted, aliases: Aliases, subjects: Collection[str]) -> Found:
         text = aliases.widened(wanted.question)
         authors = await self._transcript.authors(wanted.audience)
         topic = _topic(text, authors)
@@ -246,7 +246,7 @@ class Recall:
             rankings.append(await self._search(replace(asked, since=times[0], until=times[1])))
         return rankings
 
-    async def _newest(self, wanted: "_Wanted", subjects: Collection[str]) -> list[Hit]:
+    async def _newest(self, wanted: Wanted, subjects: Collection[str]) -> list[Hit]:
         """The newest statements and summaries, or those of the wanted time; with `subjects`, the newest facts
         with one of these tags. Summaries come first. Leaves out messages of listed facts."""
         exclude, limit = wanted.exclude, wanted.limit
@@ -270,7 +270,7 @@ class Recall:
                 wanted.audience, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
             )
         found = await self._by_author(
-            _Found({m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries}),
+            FoundRows({m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries}),
             wanted,
         )
         order = sorted(
@@ -278,18 +278,18 @@ class Recall:
         )
         return [found.hit(id, 1.0) for id, _ in order][:limit]
 
-    async def _newest_of(self, authors: Collection[str], wanted: "_Wanted") -> list[Hit]:
+    async def _newest_of(self, authors: Collection[str], wanted: Wanted) -> list[Hit]:
         """The newest statements of the people whom a question names that found nothing."""
         listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
         return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
-    async def _rows(self, rankings: Sequence[Rankings], wanted: "_Wanted") -> tuple["_Found", frozenset[str]]:
+    async def _rows(self, rankings: Sequence[Rankings], wanted: Wanted) -> tuple[FoundRows, frozenset[str]]:
         """The rows of the index's hits, and which hits are replies and no evidence."""
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         for hit in (hit for found in rankings for name in LANES for hit in getattr(found, name)):
             ids[hit.kind].add(hit.id)
         messages = await self._transcript.by_ids(ids["message"], wanted.audience)
-        found = _Found(
+        found = FoundRows(
             await self._store.by_ids(ids["memory"], wanted.audience, wanted.now),
             messages,
             await self._conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
@@ -297,7 +297,7 @@ class Recall:
         replies = frozenset(id for id, message in messages.items() if _is_reply(message, wanted))
         return await self._by_author(found.without(replies), wanted), replies
 
-    async def _by_author(self, found: "_Found", wanted: "_Wanted") -> "_Found":
+    async def _by_author(self, found: FoundRows, wanted: Wanted) -> FoundRows:
         """What a person of the wanted name said. Who is called exactly so is meant before others."""
         if not wanted.author:
             return found
@@ -308,60 +308,6 @@ class Recall:
         return found.by(exactly or named(wanted.author, authors), names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    question: str
-    audience: Audience
-    now: datetime
-    limit: int
-    exclude: frozenset[str]
-    kinds: frozenset[Kind]
-    since: datetime | None
-    until: datetime | None
-    author: str
-    """Whose statements alone are wanted; empty for everybody's."""
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The rows of the index's hits, by id."""
-
-    memories: Mapping[str, Memory]
-    messages: Mapping[str, Message]
-    summaries: Mapping[str, ActiveConversation]
-
-    @cached_property
-    def candidates(self) -> dict[str, Candidate]:
-        return {
-            **{id: _fact(memory) for id, memory in self.memories.items()},
-            **{id: _message(message) for id, message in self.messages.items()},
-            **{id: _summary(conversation) for id, conversation in self.summaries.items()},
-        }
-
-    def without(self, ids: Collection[str]) -> "_Found":
-        return _Found(
-            {id: m for id, m in self.memories.items() if id not in ids},
-            {id: m for id, m in self.messages.items() if id not in ids},
-            {id: s for id, s in self.summaries.items() if id not in ids},
-        )
-
-    def by(self, authors: Collection[str], names: Mapping[str, str]) -> "_Found":
-        """What these people said; `names` are the tellers' names. Summaries have no author."""
-        return _Found(
-            {id: m for id, m in self.memories.items() if {m.user_id, names[m.user_id]} & {*authors}},
-            {id: m for id, m in self.messages.items() if m.author in authors},
-            {},
-        )
-
-    def hit(self, id: str, score: float) -> Hit:
-        if memory := self.memories.get(id):
-            return _memory_hit(memory, score)
-        if conversation := self.summaries.get(id):
-            return Hit(id, "summary", conversation.summary, score, conversation.updated_at)
-        message = self.messages[id]
-        return Hit(id, "message", message.text, score, message.sent_at, message.id, message.author)
-
-
 def _topic(question: str, authors: Collection[str]) -> str:
     """The question without the names of those who write: a name says whose words to find, and not which.
     Unchanged if it is only about the name ("who is Anna?")."""
@@ -369,21 +315,9 @@ def _topic(question: str, authors: Collection[str]) -> str:
     return rest if words.query(rest) else question
 
 
-def _is_reply(message: Message, wanted: "_Wanted") -> bool:
+def _is_reply(message: Message, wanted: Wanted) -> bool:
     """Whether the companion said it, and nobody asks for what one author said."""
     return message.role == "assistant" and not wanted.author
-
-
-def _memory_hit(memory: Memory, score: float) -> Hit:
-    return Hit(
-        memory.id,
-        "memory",
-        memory.content,
-        score,
-        memory.created_at,
-        message_id=memory.message_id,
-        memory=memory,
-    )
 
 
 def _merged(rankings: Sequence[Rankings], without: Collection[str]) -> dict[str, list[tuple[str, float]]]:
@@ -395,24 +329,3 @@ def _merged(rankings: Sequence[Rankings], without: Collection[str]) -> dict[str,
             ((id, score) for id, score in scores.items() if id not in without), key=lambda pair: -pair[1]
         )
     return lanes
-
-
-def _fact(memory: Memory) -> Candidate:
-    return Candidate(
-        kind="memory",
-        text=memory.content,
-        author=memory.user_id,
-        created_at=memory.created_at,
-        subjects=memory.subjects,
-        importance=memory.importance,
-        uses=memory.uses,
-        last_accessed_at=memory.last_accessed_at,
-    )
-
-
-def _message(message: Message) -> Candidate:
-    return Candidate("message", message.text, message.author, message.sent_at)
-
-
-def _summary(conversation: ActiveConversation) -> Candidate:
-    return Candidate("summary", conversation.summary, "", conversation.updated_at)

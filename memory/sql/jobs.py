@@ -23,8 +23,8 @@ from memory.errors import MemoryFault, NotFound
 from memory.process.identity import is_gone, this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
+from memory.sql.memory_rows import begins
 from memory.sql.tables import Utc, work
-from memory.text.short_ids import SHORT_ID
 
 log = logging.getLogger("hachi.worker")
 
@@ -132,9 +132,7 @@ class JobQueue:
 
     async def take(self, id: str) -> Job | None:
         """A job that the caller has claimed; None if it is done."""
-        async with self._database.read() as connection:
-            row = (await connection.execute(select(work).where(work.c.id == id))).first()
-        return None if row is None else _job(row)
+        return next(map(_job, await self._database.rows(select(work).where(work.c.id == id))), None)
 
     async def due(
         self,
@@ -147,15 +145,10 @@ class JobQueue:
     ) -> list[DueJob]:
         """The oldest jobs that may be claimed, except those of the users in `besides`. Jobs of the kind
         `last` come after all others, and also leave out the users in `besides_last`. Suspects come later."""
-        given = {
-            "now": now,
-            "besides": list(besides),
-            "last": last,
-            "besides_last": list(besides_last),
-            "most": limit,
-        }
-        async with self._database.read() as connection:
-            return [DueJob(*row) for row in await connection.execute(_DUE, given)]
+        left_out = {"besides": list(besides), "last": last, "besides_last": list(besides_last)}
+        return [
+            DueJob(*row) for row in await self._database.rows(_DUE, {"now": now, "most": limit} | left_out)
+        ]
 
     async def claim(self, now: datetime, id: str | None = None) -> Job | None:
         """Claim the job with this id, or the oldest that is due. None if no such job is due."""
@@ -210,10 +203,8 @@ class JobQueue:
 
         A reminder waits for the end of its claim, since it may have been sent.
         """
-        async with self._database.read() as connection:
-            claimed = (await connection.execute(_CLAIMED)).all()
         crashes = []
-        for row in claimed:
+        for row in await self._database.rows(_CLAIMED):
             ours = row.claimed_by == self._process
             dead = not ours and row.kind not in CLAIMED_BY_ID and is_gone(row.claimed_by)
             if row.due_at > now and not dead:
@@ -234,16 +225,14 @@ class JobQueue:
     async def of_kind(self, kind: str) -> list[Job]:
         """All jobs of a kind, whoever has claimed them, oldest first."""
         query = select(work).where(work.c.kind == kind).order_by(work.c.seq)
-        async with self._database.read() as connection:
-            return [_job(row) for row in await connection.execute(query)]
+        return [_job(row) for row in await self._database.rows(query)]
 
     async def waiting(self, kind: str, user: str) -> bool:
         """Whether a job of this kind and user is not done yet."""
         query = select(work.c.seq).where(
             work.c.kind == kind, work.c.user_id == user, work.c.attempts < MAX_ATTEMPTS
         )
-        async with self._database.read() as connection:
-            return (await connection.execute(query.limit(1))).first() is not None
+        return bool(await self._database.rows(query.limit(1)))
 
     @staticmethod
     async def expect(
@@ -301,16 +290,12 @@ class JobQueue:
         """The jobs, oldest first; with `given_up` those alone."""
         query = select(work).order_by(work.c.seq)
         query = query.where(work.c.attempts >= MAX_ATTEMPTS) if given_up else query
-        async with self._database.read() as connection:
-            return [_listed(row, now) for row in await connection.execute(query)]
+        return [_listed(row, now) for row in await self._database.rows(query)]
 
     async def named(self, id: str, now: datetime) -> ListedJob:
         """The job with this id, or with this prefix of eight or more characters. Raises NotFound."""
-        found = [
-            job
-            for job in await self.listed(now)
-            if job.id == id or (len(id) >= SHORT_ID and job.id.startswith(id))
-        ]
+        query = select(work).where(begins(work.c.id, id))
+        found = [_listed(row, now) for row in await self._database.rows(query)]
         if len(found) != 1:
             raise NotFound(f"no job {id!r}; `hachi jobs list` shows the ids")
         return found[0]
@@ -326,9 +311,8 @@ class JobQueue:
             func.count().filter(work.c.attempts < MAX_ATTEMPTS),
             func.count().filter(work.c.attempts >= MAX_ATTEMPTS),
         ).select_from(work)
-        async with self._database.read() as connection:
-            waiting, stuck = (await connection.execute(query)).one()
-        return waiting, stuck
+        [[waiting, given_up]] = await self._database.rows(query)
+        return waiting, given_up
 
 
 def claimable(now: Any) -> ColumnElement[bool]:

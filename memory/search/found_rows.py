@@ -1,0 +1,99 @@
+"""The rows behind the hits of a search: as candidates to rank, and as hits to show."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from memory.audience import Audience
+from memory.index import Kind
+from memory.records import Hit, Memory, Message
+from memory.search.ranking import Candidate
+from memory.sql.summaries import ActiveConversation
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    question: str
+    audience: Audience
+    now: datetime
+    limit: int
+    exclude: frozenset[str]
+    kinds: frozenset[Kind]
+    since: datetime | None
+    until: datetime | None
+    author: str
+    """Whose statements alone are wanted; empty for everybody's."""
+
+
+@dataclass(frozen=True)
+class FoundRows:
+    """The rows of the index's hits, by id."""
+
+    memories: Mapping[str, Memory]
+    messages: Mapping[str, Message]
+    summaries: Mapping[str, ActiveConversation]
+
+    @cached_property
+    def candidates(self) -> dict[str, Candidate]:
+        return {
+            **{id: _fact(memory) for id, memory in self.memories.items()},
+            **{id: _message(message) for id, message in self.messages.items()},
+            **{id: _summary(conversation) for id, conversation in self.summaries.items()},
+        }
+
+    def without(self, ids: Collection[str]) -> "FoundRows":
+        return FoundRows(
+            {id: m for id, m in self.memories.items() if id not in ids},
+            {id: m for id, m in self.messages.items() if id not in ids},
+            {id: s for id, s in self.summaries.items() if id not in ids},
+        )
+
+    def by(self, authors: Collection[str], names: Mapping[str, str]) -> "FoundRows":
+        """What these people said; `names` are the tellers' names. Summaries have no author."""
+        return FoundRows(
+            {id: m for id, m in self.memories.items() if {m.user_id, names[m.user_id]} & {*authors}},
+            {id: m for id, m in self.messages.items() if m.author in authors},
+            {},
+        )
+
+    def hit(self, id: str, score: float) -> Hit:
+        if memory := self.memories.get(id):
+            return memory_hit(memory, score)
+        if conversation := self.summaries.get(id):
+            return Hit(id, "summary", conversation.summary, score, conversation.updated_at)
+        message = self.messages[id]
+        return Hit(id, "message", message.text, score, message.sent_at, message.id, message.author)
+
+
+def memory_hit(memory: Memory, score: float) -> Hit:
+    return Hit(
+        memory.id,
+        "memory",
+        memory.content,
+        score,
+        memory.created_at,
+        message_id=memory.message_id,
+        memory=memory,
+    )
+
+
+def _fact(memory: Memory) -> Candidate:
+    return Candidate(
+        kind="memory",
+        text=memory.content,
+        author=memory.user_id,
+        created_at=memory.created_at,
+        subjects=memory.subjects,
+        importance=memory.importance,
+        uses=memory.uses,
+        last_accessed_at=memory.last_accessed_at,
+    )
+
+
+def _message(message: Message) -> Candidate:
+    return Candidate("message", message.text, message.author, message.sent_at)
+
+
+def _summary(conversation: ActiveConversation) -> Candidate:
+    return Candidate("summary", conversation.summary, "", conversation.updated_at)
