@@ -206,7 +206,7 @@ class _Part:
 
     async def _insert(self, connection: AsyncConnection, new: Mapping[str, Memory]) -> None:
         """Insert new facts, by their content keys, with the messages that state them."""
-        await self.writer.store.insert_many(connection, new)
+        await self.writer.store.insert(connection, new)
         await record_each(
             connection, ((one.id, one.message_id, "stated") for one in new.values() if one.message_id)
         )

@@ -154,7 +154,7 @@ class FactRows:
         if resolution.new:
             origin = candidate.origin
             aliases = await links_of(connection, origin.place, origin.user, memory.content)
-            await self.store.insert(connection, memory, candidate.key, aliases)
+            await self.store.insert(connection, {candidate.key: memory}, aliases)
             candidate.made.add(memory.id)
             candidate.changed[memory.id] = memory
             stated = (memory.id, "dense")

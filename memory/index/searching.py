@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEWEST = 2_000
 """Rows of each kind that are searched without the index, the newest ones. The first search of 2,000 messages
 takes some 0.5 s."""
-SLICE = 200
+AT_A_TIME = 200
 """Texts that are embedded before the event loop gets a turn."""
 
 Words = Mapping[int, float]
@@ -102,7 +102,7 @@ class RowSearch:
     async def _entries(self, drafts: Sequence[Draft]) -> list[Entry]:
         known = {draft.point.id: entry for draft in drafts if (entry := self._known(draft.point))}
         new = [draft for draft in drafts if draft.point.id not in known]
-        for part in schema.slices(new, SLICE):
+        for part in schema.slices(new, AT_A_TIME):
             points, _ = await vectors.points(self._rows.database, self._embedder, part)
             known |= {point.id: entry_of(point) for point in points}
         self._last = known

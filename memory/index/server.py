@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, models
     from qdrant_edge import SparseVector
 
-SLICE = 100
+AT_A_TIME = 100
 """Points in one request: some 2 MB at 1,536 dimensions, well under gRPC's limit."""
 TIMEOUT = 10
 """Seconds that one request may take."""
@@ -98,14 +98,14 @@ class ServerIndex:
         return cls(connect, url, space, database, family, breaker)
 
     async def put(self, points: Sequence[Point]) -> None:
-        for part in schema.slices(points, SLICE):
+        for part in schema.slices(points, AT_A_TIME):
             async with self._opened() as client:
                 await client.upsert(self.collection, [_engine_point(p) for p in part], wait=True)
 
     async def remove(self, ids: Sequence[str]) -> None:
         from qdrant_client import models
 
-        for part in schema.slices(ids, SLICE):
+        for part in schema.slices(ids, AT_A_TIME):
             async with self._opened() as client:
                 await client.delete(self.collection, models.PointIdsList(points=list(part)), wait=True)
 
@@ -123,7 +123,7 @@ class ServerIndex:
 
     async def present(self, ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
-        for part in schema.slices(ids, SLICE):
+        for part in schema.slices(ids, AT_A_TIME):
             async with self._opened() as client:
                 records = await client.retrieve(
                     self.collection, list(part), with_payload=False, with_vectors=False

@@ -257,29 +257,10 @@ class MemoryStore:
     async def insert(
         self,
         connection: AsyncConnection,
-        memory: Memory,
-        content_key: str,
+        facts: Mapping[str, Memory],
         aliases: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Insert a new memory. `aliases` are the pairs of names that it links."""
-        values = {field: getattr(memory, field) for field in Memory.__dataclass_fields__ if field != "owners"}
-        await connection.execute(insert(memories), values | {"subjects": list(memory.subjects)})
-        links = [
-            {"memory_id": memory.id, "owner": owner, "content_key": content_key} for owner in memory.owners
-        ]
-        await connection.execute(insert(memory_owners), links)
-        await tag_in(connection, memory.id, memory.subjects)
-        if aliases:
-            pairs = [
-                {"memory_id": memory.id, "owner": owner, "name": name, "other": other}
-                for owner in memory.owners
-                for name, other in aliases
-            ]
-            await connection.execute(insert(memory_aliases), pairs)
-        await index_again(connection, [memory.id])
-
-    async def insert_many(self, connection: AsyncConnection, facts: Mapping[str, Memory]) -> None:
-        """Insert new memories, by their content keys."""
+        """Insert new memories, by their content keys. `aliases` are the pairs of names that they link."""
         if not facts:
             return
         names = [field for field in Memory.__dataclass_fields__ if field != "owners"]
@@ -287,13 +268,16 @@ class MemoryStore:
             {name: getattr(memory, name) for name in names} | {"subjects": list(memory.subjects)}
             for memory in facts.values()
         ]
-        links = [
-            {"memory_id": memory.id, "owner": owner, "content_key": key}
-            for key, memory in facts.items()
-            for owner in sorted(memory.owners)
-        ]
+        owned = [(key, memory.id, owner) for key, memory in facts.items() for owner in sorted(memory.owners)]
+        links = [{"memory_id": id, "owner": owner, "content_key": key} for key, id, owner in owned]
         tagged = [{"memory_id": m.id, "tag": tag} for m in facts.values() for tag in tags(m.subjects)]
-        for table, values in ((memories, rows), (memory_owners, links), (memory_tags, tagged)):
+        linked = [
+            {"memory_id": id, "owner": owner, "name": name, "other": other}
+            for _, id, owner in owned
+            for name, other in aliases
+        ]
+        of_tables = (memories, rows), (memory_owners, links), (memory_tags, tagged), (memory_aliases, linked)
+        for table, values in of_tables:
             if values:
                 await connection.execute(insert(table), values)
         await index_again(connection, [row["id"] for row in rows])
@@ -363,9 +347,3 @@ class MemoryStore:
         ).select_from(memories)
         [row] = await self.database.rows(query)
         return dict(row._mapping)
-
-
-async def tag_in(connection: AsyncConnection, id: str, subjects: Iterable[str]) -> None:
-    """Store the tags of a memory for the reads that begin with a tag."""
-    if rows := [{"memory_id": id, "tag": tag} for tag in tags(subjects)]:
-        await connection.execute(insert(memory_tags), rows)

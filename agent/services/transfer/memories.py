@@ -33,7 +33,7 @@ async def restore(
         await link(connection, here, sorted(lacking), key)
     elif lacking:
         aliases = await links_of(connection, place, memory.user_id, memory.content)
-        await store.insert(connection, replace(memory, owners=lacking), key, aliases)
+        await store.insert(connection, {key: replace(memory, owners=lacking)}, aliases)
     if owners or lacking:
         await record(connection, here, sources, "stated")
     return bool(lacking) and not owners

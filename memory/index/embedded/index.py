@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hachi.index")
 
-SLICE = 32
+AT_A_TIME = 32
 """Points written or read before the event loop gets a turn: some 3 ms."""
 COPIED_AT_ONCE = 64
 """Points that are copied before the event loop gets a turn: some 5 ms."""
@@ -61,7 +61,7 @@ class EmbeddedIndex:
         self._of = ""
         self._position: Position | None = None
         self._opening = asyncio.Lock()
-        self._held: files.Hold | None = None
+        self._folder_lock: files.Hold | None = None
         self._shard: EdgeShard | None = None
         self._copy: EdgeShard | None = None
         """While `compact` copies: every change is made in it too."""
@@ -71,7 +71,7 @@ class EmbeddedIndex:
     @property
     def folder(self) -> Path:
         """Where it is, once it is open."""
-        return self._held.folder if self._held else self._parent / "1"
+        return self._folder_lock.folder if self._folder_lock else self._parent / "1"
 
     async def ensure(self) -> None:
         async with self._opened():
@@ -94,7 +94,7 @@ class EmbeddedIndex:
     async def put(self, points: Sequence[Point]) -> None:
         from qdrant_edge import UpdateOperation
 
-        for part in schema.slices(points, SLICE):
+        for part in schema.slices(points, AT_A_TIME):
             async with self._opened() as shard:
                 self._require_room()
                 for one in filter(None, (shard, self._copy)):
@@ -105,7 +105,7 @@ class EmbeddedIndex:
     async def remove(self, ids: Sequence[str]) -> None:
         from qdrant_edge import UpdateOperation
 
-        for part in schema.slices(ids, SLICE):
+        for part in schema.slices(ids, AT_A_TIME):
             async with self._opened() as shard:
                 self._require_room()
                 for one in filter(None, (shard, self._copy)):
@@ -131,7 +131,7 @@ class EmbeddedIndex:
 
     async def present(self, ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
-        for part in schema.slices(ids, SLICE):
+        for part in schema.slices(ids, AT_A_TIME):
             async with self._opened() as shard:
                 found.update(str(record.id) for record in shard.retrieve(list(part), False, False))
             await asyncio.sleep(0)
@@ -210,7 +210,7 @@ class EmbeddedIndex:
                     "the memory index is filled again at the next start: %s", engine.first_line(error)
                 )
             finally:
-                held, self._held = self._held, None
+                held, self._folder_lock = self._folder_lock, None
                 if held is not None:
                     held.release()
 
@@ -233,9 +233,9 @@ class EmbeddedIndex:
         except StoreUnavailable as error:
             raise IndexUnavailable(f"the memory index waits for the database: {error}") from error
         with self._translated():
-            if self._held is None:
-                self._held = files.hold_first(self._parent)
-                self._held.folder.mkdir(mode=0o700, exist_ok=True)
+            if self._folder_lock is None:
+                self._folder_lock = files.hold_first(self._parent)
+                self._folder_lock.folder.mkdir(mode=0o700, exist_ok=True)
 
     def _load(self) -> None:
         """Open the index that was closed cleanly, or make an empty one."""

@@ -111,7 +111,7 @@ async def test_what_somebody_else_tells_meanwhile_is_not_told_twice(
         while late:
             fact = late.pop()
             async with stack.database.write() as connection:
-                await stack.store.insert(connection, fact.memory(origin.owners), fact.key)
+                await stack.store.insert(connection, {fact.key: fact.memory(origin.owners)})
 
     monkeypatch.setattr(KnownWords, "read", and_then)
     [decision] = await remember_many(stack.writer, [(Draft("Ana sails in spring"), origin)])

@@ -44,7 +44,7 @@ async def keep(stack: Stack, content: str, *owners: str, **changes: Any) -> Memo
     }
     memory = Memory(content=content, owners=frozenset(owners or {"user:anna"}), **fields | changes)
     async with stack.database.write() as connection:
-        await stack.store.insert(connection, memory, content_key(content))
+        await stack.store.insert(connection, {content_key(content): memory})
     return memory
 
 
