@@ -222,8 +222,8 @@ async def nothing_was_harmed(
         assert own in {*step.owners, *tellers(old.owners, old.user_id)}
         assert own in {*step.owners, *tellers(new.owners, new.user_id)} or agreed
         if step.reason not in FOLDED:
-            # What is stored as replaced already is named by no decision: it was stated once.
-            assert old.created_at < last.get(new.id, new.created_at)
+            # No decision names what is stored as replaced already: when it was stated first is not in `last`.
+            assert old.created_at < max(new.created_at, last.get(new.id, new.created_at))
         if place in step.owners:
             assert old.user_id == step.user_id
             assert new.user_id == step.user_id or agreed
