@@ -57,7 +57,7 @@ class Button:
     action: str
     value: str = ""
     """At most 60 characters."""
-    style: Literal["plain", "danger"] = "plain"
+    style: Literal["normal", "danger"] = "normal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ def shorten(text: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 2]} …"
 
 
-def memory_item(memory: Memory, asker: Asker) -> Item:
-    """Return a memory, with a button to forget it if the asker is one of those who said it, and if they alone
-    did, to edit it and to make private what they said in this place."""
+def memory_item(memory: Memory, asker: Asker, teller: str) -> Item:
+    """Return a memory and, if it was somebody else, who told it. It has a button to forget it if the asker is
+    one of those who said it, and if nobody else did, to edit it and to make private what they said here."""
     told = user_key(asker.user) in tellers(memory.owners, memory.user_id)
     told_first = told and memory.user_id == asker.user
     told_here = told_first and not asker.place.private and str(asker.place) == memory.place
@@ -112,7 +112,8 @@ def memory_item(memory: Memory, asker: Asker) -> Item:
         if offered
     )
     until: Words = (", until ", memory.expires_at) if memory.expires_at else ()
-    return Item(shorten(memory.content), (memory.created_at, *until), buttons)
+    by: Words = (f"{teller}, ",) if teller else ()
+    return Item(shorten(memory.content), (*by, memory.created_at, *until), buttons)
 
 
 def receipt_item(decision: Decision, place: Place) -> Item:

@@ -83,5 +83,5 @@ async def _read(attachment: Attachment, left: int) -> str:
 def display_name(name: str | None, fallback: str) -> str:
     """Return the name of a person or a file on one printable line of at most `MAX_NAME` characters. Colons
     are removed, because a name and a colon precede what a person says."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in name or "")
-    return " ".join(plain.replace(":", " ").split())[:MAX_NAME].strip() or fallback
+    readable = "".join(letter if letter.isprintable() else " " for letter in name or "")
+    return " ".join(readable.replace(":", " ").split())[:MAX_NAME].strip() or fallback

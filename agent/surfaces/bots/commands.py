@@ -3,7 +3,7 @@
 Only the person who asked sees an answer, and it contains only what may be read in the place they asked in.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial, wraps
 from typing import Literal, NamedTuple, ParamSpec, TypeVar
@@ -13,6 +13,7 @@ from agent.surfaces.bots.answers import (
     Answer,
     Asker,
     Button,
+    Item,
     context_items,
     erasure_answer,
     forgotten_answer,
@@ -26,9 +27,10 @@ from agent.surfaces.bots.answers import (
 )
 from agent.surfaces.bots.errors import describe_error
 from agent.tracing.filters import TraceFilter
+from memory.audience import Audience
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
-from memory.records import ForgetCandidate, Forgotten
+from memory.records import ForgetCandidate, Forgotten, Memory
 
 PAGE = 8
 """Memories in one list."""
@@ -152,7 +154,7 @@ class Commands:
         found = [hit.memory for hit in hits if hit.memory is not None][:PAGE]
         if not found:
             return Answer("I remember nothing of that here.")
-        return Answer("This is what I remember of that:", tuple(memory_item(one, asker) for one in found))
+        return Answer("This is what I remember of that:", await self._items(found, asker))
 
     async def _page(self, asker: Asker, skip: str) -> Answer:
         """List the memories after so many newer ones."""
@@ -166,11 +168,17 @@ class Commands:
         private = "" if asker.place.private else "What you told me in private I show in our direct messages."
         return Answer(
             "This is what I remember:",
-            tuple(memory_item(memory, asker) for memory in newest[first : first + PAGE]),
+            await self._items(newest[first : first + PAGE], asker),
             note=tuple(filter(None, [private])),
             buttons=tuple(buttons),
             replaces=True,
         )
+
+    async def _items(self, memories: Sequence[Memory], asker: Asker) -> tuple[Item, ...]:
+        audience = Audience.of(asker.user, asker.place)
+        others = {memory.user_id for memory in memories} - {asker.user}
+        names = await self._pet.conversations.transcript.names(others, audience)
+        return tuple(memory_item(memory, asker, names.get(memory.user_id, "")) for memory in memories)
 
     async def _remember(self, asker: Asker, content: str) -> Answer:
         if not content:

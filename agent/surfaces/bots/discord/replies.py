@@ -33,7 +33,7 @@ MAX_RECEIPTS = 5
 MAX_BUTTONS = 25
 MODAL_SECONDS = 900.0
 """How long Discord accepts answers to a modal."""
-_STYLES = {"plain": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
+_STYLES = {"normal": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
 _REMEMBERED = "-# Remembered"
 _WIDTHS = (300, 180, 120, 60)
 """Maximum characters of an item. The largest that fits into a message is used."""

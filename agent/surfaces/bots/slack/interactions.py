@@ -18,8 +18,8 @@ from agent.surfaces.bots.commands import COMMANDS, LISTEN, Commands
 from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, place_of, user_name
 from agent.surfaces.bots.slack.rendering import (
     ACTION,
-    ALONE,
     MODAL,
+    REPLACES,
     answer_blocks,
     answer_text,
     edit_modal,
@@ -82,12 +82,17 @@ class Interactions:
         await ack()
         pressed = body["actions"][0]
         action, value = pressed["action_id"].split(".")[1], str(pressed.get("value") or "")
-        alone = pressed["action_id"].endswith(f".{ALONE}")
+        replaces = pressed["action_id"].endswith(f".{REPLACES}")
         channel = (body.get("channel") or {}).get("id") or (body.get("container") or {}).get("channel_id")
         asker = _asker(context, channel)
         if action == "edit":
             # The App Home has no response_url.
-            kept = {"id": value, "channel": channel, "respond": body.get("response_url"), "alone": alone}
+            kept = {
+                "id": value,
+                "channel": channel,
+                "respond": body.get("response_url"),
+                "replaces": replaces,
+            }
             await self._ask_for_text(context, body["trigger_id"], kept)
             return
         answer = await self._commands.press(asker, action, value)
@@ -95,7 +100,7 @@ class Interactions:
             page = answer if action == "more" else None
             await self._show_home(context, None if page else answer, page)
         else:
-            await _send(respond, replace(answer, replaces=answer.replaces or alone))
+            await _send(respond, replace(answer, replaces=answer.replaces or replaces))
 
     async def _ask_for_text(self, context: Any, trigger: str, kept: Mapping[str, Any]) -> None:
         """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""
@@ -124,7 +129,7 @@ class Interactions:
             await self._show_home(context, answer)
         else:
             respond = AsyncRespond(response_url=kept["respond"])
-            await _send(respond, replace(answer, replaces=bool(kept["alone"] and answer.outcome)))
+            await _send(respond, replace(answer, replaces=bool(kept["replaces"] and answer.outcome)))
 
     async def _open_home(self, event: dict[str, Any], context: Any) -> None:
         if event.get("tab", "home") == "home":

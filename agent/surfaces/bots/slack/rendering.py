@@ -104,7 +104,7 @@ MAX_PART = 30
 MAX_ELEMENTS = 25
 ACTION = "hachi"
 """The first part of our buttons' ids."""
-ALONE = "alone"
+REPLACES = "replaces"
 """The last part of a button's id if the answer replaces the button's message."""
 MODAL = "hachi.edited"
 """The id of the edit modal."""
@@ -112,10 +112,10 @@ _BLOCK, _INPUT = "memory", "words"
 
 
 def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS) -> list[Block]:
-    alone = len(answer.items) <= 1 and not answer.buttons
+    replaces = len(answer.items) <= 1 and not answer.buttons
     note = [_text(_words(answer.note, MAX_ANSWER, italic=True))] if answer.note else []
-    buttons = [_actions(answer.buttons, alone=True)] if answer.buttons else []
-    items = _items(answer.items, alone)[: limit - 1 - len(note) - len(buttons)]
+    buttons = [_actions(answer.buttons, replaces=True)] if answer.buttons else []
+    items = _items(answer.items, replaces)[: limit - 1 - len(note) - len(buttons)]
     return [_text(_words((answer.text or "…",), MAX_ANSWER)), *items, *note, *buttons]
 
 
@@ -135,16 +135,16 @@ def home_blocks(answer: Answer | None, parts: Mapping[str, Answer], forget_me: A
     blocks = [*answer_blocks(answer, MAX_PART), {"type": "divider"}] if answer else []
     for title, part in parts.items():
         shown = answer_blocks(part, MAX_PART)
-        blocks += [{"type": "header", "text": plain(title[:150])}, *(shown[1:] if part.items else shown)]
+        blocks += [{"type": "header", "text": _label(title[:150])}, *(shown[1:] if part.items else shown)]
     [button, *_] = forget_me.buttons
     confirm = {
-        "title": plain(button.label[:100]),
-        "text": plain(forget_me.text[:300]),
-        "confirm": plain(button.label[:30]),
-        "deny": plain("Cancel"),
+        "title": _label(button.label[:100]),
+        "text": _label(forget_me.text[:300]),
+        "confirm": _label(button.label[:30]),
+        "deny": _label("Cancel"),
         "style": "danger",
     }
-    last = {"type": "actions", "elements": [_button(button, alone=True) | {"confirm": confirm}]}
+    last = {"type": "actions", "elements": [_button(button, replaces=True) | {"confirm": confirm}]}
     return [*blocks[: MAX_HOME_BLOCKS - 2], _text(_words(("Only you see this page.",), 100)), last]
 
 
@@ -157,14 +157,14 @@ def edit_modal(text: str, metadata: str) -> Block:
         "initial_value": text,
         "max_length": MAX_CONTENT,
     }
-    label = plain("What I am to remember")
+    label = _label("What I am to remember")
     return {
         "type": "modal",
         "callback_id": MODAL,
         "private_metadata": metadata,
-        "title": plain("Say it differently"),
-        "submit": plain("Remember"),
-        "close": plain("Cancel"),
+        "title": _label("Say it differently"),
+        "submit": _label("Remember"),
+        "close": _label("Cancel"),
         "blocks": [{"type": "input", "block_id": _BLOCK, "label": label, "element": entry}],
     }
 
@@ -177,7 +177,7 @@ def empty_error() -> dict[str, str]:
     return {_BLOCK: "Say what I am to remember."}
 
 
-def plain(text: str) -> Block:
+def _label(text: str) -> Block:
     return {"type": "plain_text", "text": text}
 
 
@@ -192,14 +192,14 @@ def shorten(escaped: str, limit: int) -> str:
     return f"{start} …"
 
 
-def _items(items: Iterable[Item], alone: bool) -> list[Block]:
+def _items(items: Iterable[Item], replaces: bool) -> list[Block]:
     blocks: list[Block] = []
     for item in items:
         label = _words((f"{item.label}: ",), MAX_TEXT, bold=True) if item.label else []
         note = _words(("  ", *item.note), MAX_TEXT, italic=True) if item.note else []
         blocks.append(_text([*label, *_words((item.text or "…",), MAX_TEXT), *note]))
         if item.buttons:
-            blocks.append(_actions(item.buttons, alone))
+            blocks.append(_actions(item.buttons, replaces))
     return blocks
 
 
@@ -232,15 +232,15 @@ def _line(item: Item) -> str:
     return f"{label}{item.text[:MAX_TEXT]}{f' ({_flat(item.note)})' if item.note else ''}"
 
 
-def _actions(buttons: Sequence[Button], alone: bool) -> Block:
-    return {"type": "actions", "elements": [_button(button, alone) for button in buttons[:MAX_ELEMENTS]]}
+def _actions(buttons: Sequence[Button], replaces: bool) -> Block:
+    return {"type": "actions", "elements": [_button(button, replaces) for button in buttons[:MAX_ELEMENTS]]}
 
 
-def _button(button: Button, alone: bool) -> Block:
+def _button(button: Button, replaces: bool) -> Block:
     return {
         "type": "button",
-        "text": plain(button.label[:75]),
-        "action_id": ".".join([ACTION, button.action, *([ALONE] if alone else [])]),
+        "text": _label(button.label[:75]),
+        "action_id": ".".join([ACTION, button.action, *([REPLACES] if replaces else [])]),
         **({"value": button.value} if button.value else {}),
         **({"style": "danger"} if button.style == "danger" else {}),
     }

@@ -100,10 +100,11 @@ async def test_in_a_channel_nothing_private_is_shown(pet: Companion, commands: C
 
 
 async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(pet, commands) -> None:
-    public = button(await commands.run("remember", IN_GENERAL, "Ana lives in Lyon"), "Edit").value
+    named = Asker(ANA, GENERAL, name="Ana")
+    public = button(await commands.run("remember", named, "Ana lives in Lyon"), "Edit").value
     private = button(await commands.run("remember", PRIVATELY, "Ana looks for another job"), "Edit").value
     [item] = (await commands.run("memories", BEN_IN_GENERAL)).items
-    assert (item.text, item.buttons) == ("Ana lives in Lyon", ())
+    assert (item.text, item.note[0], item.buttons) == ("Ana lives in Lyon", "Ana, ", ())
     for asker in (Asker(BEN), BEN_IN_GENERAL):
         for id in (public, private):
             refused = [await commands.press(asker, action, id) for action in ("delete", "undo", "private")]

@@ -8,8 +8,8 @@ from slack_server import _fits, buttons_of
 
 from agent.surfaces.bots.answers import Answer, Button, Item
 from agent.surfaces.bots.slack.rendering import (
-    ALONE,
     MAX_BLOCKS,
+    REPLACES,
     answer_blocks,
     answer_text,
     escape,
@@ -51,7 +51,7 @@ def test_one_button_of_one_line_replaces_its_message() -> None:
         (Answer("?", (line, line)), False),
     ):
         [forget_it, *_] = buttons_of(answer_blocks(answer))
-        assert forget_it["action_id"].endswith(ALONE) is replaces
+        assert forget_it["action_id"].endswith(REPLACES) is replaces
 
 
 def test_facts_are_shown_as_they_are_and_times_by_the_readers_clock() -> None:
