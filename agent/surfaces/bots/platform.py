@@ -80,10 +80,11 @@ class Posts(Protocol):
         the longer text begins, as far as the platform allows."""
 
     async def post(self, text: str, *, final: bool) -> Any:
-        """Post a message and return its handle. If it is not final, its author can stop what follows."""
+        """Post a message and return its handle. If it is not final, its author can stop what follows. Raises
+        Gone if the bot may not write there."""
 
     async def edit(self, handle: Any, text: str) -> None:
-        """Raises Stopped or Deleted if a person stopped or deleted the reply."""
+        """Raises Stopped or Gone if a person stopped or deleted the reply."""
 
     async def remove(self, handle: Any) -> None:
         """Delete a message, unless somebody did."""

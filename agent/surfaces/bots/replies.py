@@ -23,8 +23,9 @@ class Stopped(Exception):
     """Raised by `Posts` if a person stopped the reply on the platform. Its final text is still shown."""
 
 
-class Deleted(Exception):
-    """Raised by `Posts.edit` if somebody deleted the message. Nothing more of the reply is shown."""
+class Gone(Exception):
+    """Raised by `Posts` if somebody deleted the reply, or the bot may not write there. Nothing more of it is
+    shown."""
 
 
 @dataclass(slots=True)
@@ -40,11 +41,11 @@ class Reply:
 
     posts: Posts
     stopped: Callable[[], None] = lambda: None
-    """Called if a person stopped or deleted the reply on the platform."""
+    """Called if the reply ended on the platform: somebody stopped or deleted it, or the bot may not write."""
     interval: float = 1.0
     text: str = ""
     """What was added."""
-    _deleted: bool = False
+    _gone: bool = False
     _parts: list[_Part] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -80,7 +81,7 @@ class Reply:
     async def withdraw(self) -> None:
         """Remove what was shown."""
         await self._end()
-        self._deleted = False
+        self._gone = False
         while self._parts:
             await self._patiently(partial(self.posts.remove, self._parts.pop().handle))
 
@@ -108,12 +109,13 @@ class Reply:
 
     async def _attempt(self, step: Callable[[], Awaitable[None]]) -> bool:
         try:
-            if not self._deleted:
+            if not self._gone:
                 await step()
-        except (Stopped, Deleted) as error:
-            self._deleted = isinstance(error, Deleted)
+        except (Stopped, Gone) as error:
+            log.info("a reply ends: %s", error.__cause__ or type(error).__name__)
+            self._gone = isinstance(error, Gone)
             self.stopped()
-            return self._deleted
+            return self._gone
         except Exception as error:
             log.warning("cannot show the reply: %s: %s", type(error).__name__, error)
             return False

@@ -111,11 +111,15 @@ def _asker(interaction: discord.Interaction) -> Asker | None:
     return Asker(user_name(interaction.user.id), place, name=name)
 
 
-async def _respond(interaction: discord.Interaction, run: Callable[[Asker], Awaitable[Answer]]) -> None:
+async def _respond(
+    interaction: discord.Interaction, answer: Answer | Callable[[Asker], Awaitable[Answer]]
+) -> None:
     """Defer and then send the answer. Discord waits 3 s for an answer, and 15 minutes once it is deferred."""
     await interaction.response.defer(ephemeral=True, thinking=True)
     asker = _asker(interaction)
-    await _send(interaction, await run(asker) if asker else NOWHERE)
+    if asker and not isinstance(answer, Answer):
+        answer = await answer(asker)
+    await _send(interaction, answer if asker and isinstance(answer, Answer) else NOWHERE)
 
 
 async def _send(interaction: discord.Interaction, answer: Answer) -> None:
@@ -137,7 +141,7 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
     elif not await is_first(interaction):
         return
     elif asker is None or button.user != interaction.user.id:
-        await _respond(interaction, _saying(NOT_YOURS))
+        await _respond(interaction, NOT_YOURS)
     elif button.action == "edit":
         await _ask_for_text(commands, asker, button.value, interaction)
     else:
@@ -162,7 +166,7 @@ async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: 
     """Open the edit modal. Discord accepts a modal only as the first answer, within 3 s."""
     text = await commands.text_to_edit(asker, id)
     if isinstance(text, Answer):
-        await _respond(interaction, _saying(text))
+        await _respond(interaction, text)
         return
 
     async def submit(submitted: discord.Interaction, content: str) -> None:
@@ -173,10 +177,3 @@ async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: 
         await (_update(submitted, id, answer) if answer.outcome else _send(submitted, answer))
 
     await interaction.response.send_modal(EditModal(text, submit))
-
-
-def _saying(answer: Answer) -> Callable[[Asker], Awaitable[Answer]]:
-    async def say(_: Asker) -> Answer:
-        return answer
-
-    return say

@@ -21,7 +21,7 @@ from agent.surfaces.bots.discord.messages import (
     user_name,
 )
 from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line
-from agent.surfaces.bots.replies import Deleted
+from agent.surfaces.bots.replies import Gone
 from agent.surfaces.bots.splitting import close_code_block, utf16_length
 from memory.audience import Place
 from memory.facts.writer import MAX_CONTENT
@@ -232,7 +232,7 @@ class DiscordPosts:
             sent = await self.source.channel.send(text, **options)
         except discord.Forbidden as error:
             if error.code != _NO_HISTORY:
-                raise
+                raise Gone from error
             del options["reference"]
             sent = await self.source.channel.send(text, **options)
         if sent.content.strip() != text.strip():
@@ -245,7 +245,7 @@ class DiscordPosts:
         try:
             await handle.edit(content=text, suppress=True)  # without `suppress` an edit adds link previews
         except discord.NotFound as error:
-            raise Deleted from error
+            raise Gone from error
 
     async def remove(self, handle: discord.Message) -> None:
         try:

@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line
-from agent.surfaces.bots.replies import Deleted, Stopped
+from agent.surfaces.bots.replies import Gone, Stopped
 from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, Source
 from agent.surfaces.bots.slack.rendering import (
     answer_blocks,
@@ -35,6 +35,8 @@ STATUS = "is thinking…"
 BUSY_SECONDS = 90.0
 """Slack removes a status after two minutes."""
 _GONE = "message_not_found"
+_NOT_HERE = frozenset({"not_in_channel", "channel_not_found", "is_archived", "restricted_action"})
+"""Errors where the bot may not write."""
 _CLOSED = frozenset({"cant_update_message", "edit_window_closed"})
 """Errors of a message that may not be edited, or not any more."""
 _STOPPED = "stopped_by_user"
@@ -109,13 +111,18 @@ class SlackPosts:
             with suppress(SlackApiError):
                 await stream.append(markdown_text=text, chunks=[])  # with chunks it does not wait for more
                 return _Posted(str(stream.ts), text, stream)
-        posted = await self.client.chat_postMessage(
-            channel=source.channel,
-            thread_ts=source.reply_in,
-            markdown_text=text,
-            unfurl_links=False,  # Slack must not fetch addresses that a model wrote
-            unfurl_media=False,
-        )
+        try:
+            posted = await self.client.chat_postMessage(
+                channel=source.channel,
+                thread_ts=source.reply_in,
+                markdown_text=text,
+                unfurl_links=False,  # Slack must not fetch addresses that a model wrote
+                unfurl_media=False,
+            )
+        except SlackApiError as error:
+            if error.response.get("error") in _NOT_HERE:
+                raise Gone from error
+            raise
         return _Posted(str(posted["ts"]), text)
 
     async def edit(self, handle: _Posted, text: str) -> None:
@@ -177,7 +184,7 @@ class SlackPosts:
         except SlackApiError as error:
             code = error.response.get("error")
             if code == _GONE:
-                raise Deleted from error
+                raise Gone from error
             if code not in _CLOSED:
                 raise
             new = await self.post(text, final=True)

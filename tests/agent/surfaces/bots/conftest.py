@@ -11,7 +11,7 @@ from agent import Companion
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line
-from agent.surfaces.bots.replies import Deleted
+from agent.surfaces.bots.replies import Gone
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -74,7 +74,7 @@ class FakePosts:
     async def edit(self, handle: int, text: str) -> None:
         self._called("edit")
         if handle not in self.messages:
-            raise Deleted
+            raise Gone
         self.messages[handle] = text
 
     async def remove(self, handle: int) -> None:

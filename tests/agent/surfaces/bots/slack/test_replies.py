@@ -91,6 +91,16 @@ async def test_a_reply_that_somebody_deleted_is_not_posted_again(begin, slack, s
     assert (slack.messages, ended) == ([], [True])
 
 
+async def test_where_the_bot_may_not_write_the_reply_ends_at_once(begin, slack) -> None:
+    ended: list[bool] = []
+    slack.closed = {"D1"}
+    reply = await begin(FLAT, "", stopped=lambda: ended.append(True))
+    reply.add("Good")
+    await slack.until(lambda: ended)
+    assert await reply.finish("Good morning", RECEIPTS)
+    assert slack.messages == []
+
+
 @pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed"])
 async def test_a_message_that_may_not_be_edited_any_more_is_replaced(begin, slack, error) -> None:
     reply = await begin(FLAT)
