@@ -1,6 +1,7 @@
 """Renders a whole trace as one tree: in short, so that it fits on a screen, or with everything it holds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count as count_from
 from typing import Any
 
 from agent.tracing.compare import sections
@@ -100,17 +101,14 @@ def _nested(span: Span, hits: int) -> Node:
 
 def job(trace: Trace) -> Node:
     """Return a background job's tree: its model calls, decisions and extracted data."""
-    summary, root = trace.summary, trace.root
-    failed = summary.status in ("error", "killed")
-    text = joined(f"{'✗ ' if failed else ''}{title(trace)}", summary.status, took(root))
+    root, failed = trace.root, trace.summary.status in ("error", "killed")
+    text = joined(f"{'✗ ' if failed else ''}{title(trace)}", trace.summary.status, took(root))
     node = Node(text, "bad" if failed else "plain", span=root)
     if root.error:
         node.add(one_line(root.error, 2 * TEXT), "bad")
-    for number, span in enumerate(trace.spans("call"), 1):
-        node.nodes.append(call_node(span, number))
-    for span in trace.spans("decision", "exchange"):
-        node.nodes.append(span_node(span))
-    node.nodes.sort(key=lambda one: one.span.at if one.span else -1.0)
+    numbers = count_from(1)
+    for span in trace.spans("call", "decision", "exchange"):
+        node.nodes.append(call_node(span, next(numbers)) if span.kind == "call" else span_node(span))
     return node
 
 
@@ -122,14 +120,10 @@ def full(trace: Trace) -> Node:
     root.add("trace", "faint", _facts(about | {"redacted": "yes" if trace.redacted else None}))
     if incoming := data.get("incoming"):
         root.add("incoming", block=as_lines(incoming))
-    calls, before = 0, list[Any]()
+    numbers, before = count_from(1), list[Any]()
     for span in trace.root.spans:
-        if span.kind == "call":
-            calls += 1
-            root.nodes.append(_call(trace, span, calls, before))
-            before = _messages(span)
-        else:
-            root.nodes.append(_node(trace, span))
+        root.nodes.append(_node(trace, span, numbers, before))
+        before = _messages(span) if span.kind == "call" else before
     if (reply := data.get("reply")) is not None:
         root.add("reply", "strong", as_lines(reply))
     if trace.root.error:
@@ -139,10 +133,10 @@ def full(trace: Trace) -> Node:
     return root
 
 
-def _node(trace: Trace, span: Span) -> Node:
+def _node(trace: Trace, span: Span, numbers: Iterator[int], before: Sequence[Any] = ()) -> Node:
     """Return a span's line, its data, and its child spans."""
     if span.kind == "call":
-        return _call(trace, span, 0)
+        return _call(trace, span, next(numbers), before)
     node = span_node(span)
     node.nodes = []
     if span.error:
@@ -152,11 +146,11 @@ def _node(trace: Trace, span: Span) -> Node:
     else:
         for name, value in span.data.items():
             node.add(one_line(name, 60), "bad" if name == "traceback" else "faint", as_lines(value))
-    node.nodes += [_node(trace, inner) for inner in span.spans]
+    node.nodes += [_node(trace, inner, numbers) for inner in span.spans]
     return node
 
 
-def _call(trace: Trace, span: Span, number: int, before: Sequence[Any] = ()) -> Node:
+def _call(trace: Trace, span: Span, number: int, before: Sequence[Any]) -> Node:
     """Return the node of a model call. Messages that repeat those of the previous call, in `before`, form a
     group."""
     node = call_node(span, number)
