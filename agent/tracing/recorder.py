@@ -124,18 +124,10 @@ class Recorder:
     @contextmanager
     def turn(self, incoming: TurnRequest, model: str) -> Iterator[TraceRecording]:
         """Record a turn. Its exceptions are recorded and re-raised; a ModelError gets the trace's id."""
-        about = Summary(
-            id=f"trace_{uuid4().hex}",
-            kind=TURN,
-            started_at=self._clock(),
-            user=incoming.user,
-            place=place_key(incoming.place),
-            conversation=incoming.conversation_id,
-            model=model,
-            said=incoming.text,
-        )
-        given = ("text", "author", "conversation", "sent_at")
-        with self._recorded(about, incoming={name: getattr(incoming, name) for name in given}) as recorded:
+        about = self._about(TURN, incoming.user, incoming.place)
+        about = replace(about, conversation=incoming.conversation_id, model=model, said=incoming.text)
+        heard = ("text", "author", "conversation", "sent_at")
+        with self._recorded(about, incoming={name: getattr(incoming, name) for name in heard}) as recorded:
             try:
                 yield recorded
             except ModelError as error:
@@ -146,31 +138,20 @@ class Recorder:
     @contextmanager
     def work(self, job: Job) -> Iterator[None]:
         """Record a background job. It is not stored if nothing happened in it."""
-        about = Summary(
-            id=f"trace_{uuid4().hex}",
-            kind=job.kind,
-            turn_id=job.payload.get("trace"),
-            started_at=self._clock(),
-            user=job.user_id,
-            place=place_key(Place(tuple(job.payload.get("place", ())))),
-            conversation=job.payload.get("conversation", ""),
-        )
-        with self._recorded(about, tries=job.attempts):
+        about = self._about(job.kind, job.user_id, Place(tuple(job.payload.get("place", ()))))
+        followed, conversation = job.payload.get("trace"), job.payload.get("conversation", "")
+        with self._recorded(replace(about, turn_id=followed, conversation=conversation), tries=job.attempts):
             yield
 
     @contextmanager
     def call(self, tool: str, user: str | None, place: Place) -> Iterator[None]:
         """Record what another agent has one tool do."""
-        about = Summary(
-            id=f"trace_{uuid4().hex}",
-            kind=CALL,
-            started_at=self._clock(),
-            user=user,
-            place=place_key(place),
-            said=tool,
-        )
-        with self._recorded(about):
+        with self._recorded(replace(self._about(CALL, user, place), said=tool)):
             yield
+
+    def _about(self, kind: str, user: str | None, place: Place) -> Summary:
+        id, now = f"trace_{uuid4().hex}", self._clock()
+        return Summary(id=id, kind=kind, started_at=now, user=user, place=place_key(place))
 
     @contextmanager
     def _recorded(self, about: Summary, **data: Any) -> Iterator[TraceRecording]:
