@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -24,10 +23,15 @@ async def test_a_few_turns_are_measured_with_and_without_recording(
     assert all(ratio > 0 for ratio in recording.values())
 
 
-def test_the_statements_of_a_turn_are_counted_by_origin(run: Callable[..., tuple[int, Any]]) -> None:
-    _code, found = run("statements", "--turns", 2)
+async def test_the_statements_of_a_turn_are_counted_by_origin(
+    script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = script("turn")
+    for name, small in {"FACTS": 3, "WARM_UP": 1}.items():
+        monkeypatch.setattr(turn, name, small)
+    found = await turn.statements(2)
     assert found.keys() == {"reply", "after"}
     for part in found.values():
         assert part["statements"] > 0
         assert part["transactions"] > 0
-        assert part["by_origin"]
+        assert any("agent/" in origin for origin in part["by_origin"])
