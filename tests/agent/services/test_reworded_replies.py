@@ -97,7 +97,7 @@ async def test_a_reply_that_quotes_what_was_forgotten_goes_though_something_else
     """The stand-in quotes both statements, of which the second has nearly all words of the first."""
     pet = await open_pet()
     third, fourth = "My mum's birthday is on March 3rd.", "Actually, my mum's birthday is on March 4th."
-    for text in (third, fourth, "When is my mum's birthday?", "what is 2+2?", "What are my open tasks?"):
+    for text in (third, fourth, "When is my mum's birthday?", "hello there", "What are my open tasks?"):
         await pet.respond(text, user="ana", settle=True)
     quoted = texts(rows)
     receipt = await forget(pet, third)

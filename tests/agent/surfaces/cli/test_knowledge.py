@@ -146,22 +146,6 @@ def test_a_user_or_a_place_has_its_own_documents_too(hachi, tmp_path):
     assert (ran.code, "no such document here" in ran.complaint) == (1, True)
 
 
-def test_passages_are_shown_in_part_by_their_title(hachi, tmp_path):
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    (folder / "long.txt").write_text("An oar of ash.\n" + "Another oar. " * 60)
-    (folder / "page.html").write_text(
-        "<html><head><title>Masts</title></head><body><h1>Wood</h1><p>An oar too.</p></body></html>"
-    )
-    hachi("knowledge", "add", str(folder))
-    shown = hachi("knowledge", "search", "oar").out
-    lines = [line.rstrip() for line in shown.splitlines()]
-    assert "" in lines
-    assert any(line.endswith(" …") for line in lines)
-    assert shown.count("Another oar.") < 30
-    assert {"long", "Masts > Wood"} <= {line.partition("  ")[2] for line in lines}
-
-
 def test_hostile_names_and_texts_are_harmless(hachi, tmp_path):
     folder = tmp_path / "pages"
     folder.mkdir()
@@ -177,19 +161,6 @@ def test_hostile_names_and_texts_are_harmless(hachi, tmp_path):
         shown = hachi("knowledge", *command).out
         assert "\x1b" not in shown
         assert "[bold].md" in shown
-
-
-def test_without_the_index_documents_are_kept_and_indexed_later(hachi, folder):
-    away = {"QDRANT_URL": "http://127.0.0.1:9"}
-    ran = hachi("knowledge", "add", str(folder), **away)
-    assert (ran.code, ran.out) == (0, told(added=2, passages=3) + MINE)
-    assert "what was read is kept" in ran.complaint
-    assert "127.0.0.1:9" in ran.complaint
-    search = hachi("knowledge", "search", "oars", **away)
-    assert (search.code, "made of ash" in search.out) == (0, True)
-    assert search.complaint.startswith("hachi: the newest entries of the database were searched: ")
-    assert "127.0.0.1:9" in search.complaint
-    assert "made of ash" in hachi("knowledge", "search", "oars").out
 
 
 def test_the_bar_names_the_file_that_is_read():

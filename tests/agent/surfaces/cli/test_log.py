@@ -1,6 +1,5 @@
 import json
 import logging
-import warnings
 
 from agent.settings import Settings
 from agent.surfaces.cli.log import logging_to
@@ -39,12 +38,6 @@ def test_decisions_can_be_kept_without_the_facts_or_not_at_all(tmp_path):
     assert decide(tmp_path, decisions="off")[1] is None
 
 
-def test_decisions_are_kept_at_any_level_of_the_log(tmp_path):
-    log, decisions = decide(tmp_path, log_level="ERROR")
-    assert "memory_decision" not in log
-    assert "Lea rows" in decisions
-
-
 def test_secrets_are_left_out(tmp_path):
     key = f"hachi-{'Ab3d' * 11}"
     with logging_to(Settings(home=tmp_path, openai_api_key="not-a-usual-key"), verbose=False):
@@ -64,20 +57,6 @@ def test_what_would_drive_a_terminal_is_escaped_in_text_and_in_json(tmp_path):
     assert r": \u202etxt.exe\u2028\x9b31m\x7f and עברית 👩" + "\u200d🚀\nand more\n" in log
     assert not {*"\u202e\u2028\x9b\x7f"} & {*log, *decisions}
     assert json.loads(decisions)["decisions"] == json.loads(line)["decisions"]
-
-
-def test_the_level_is_the_settings(tmp_path):
-    with logging_to(Settings(home=tmp_path, log_level="ERROR"), verbose=False):
-        logging.getLogger("hachi.turn").info("a detail")
-    assert (tmp_path / "hachi.log").read_text() == ""
-
-
-def test_warnings_go_there_too(tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        with logging_to(Settings(home=tmp_path), verbose=False):
-            warnings.warn("old ways", stacklevel=1)
-    assert "old ways" in (tmp_path / "hachi.log").read_text()
 
 
 def test_a_log_that_cannot_be_written_costs_only_the_log(tmp_path, capsys):

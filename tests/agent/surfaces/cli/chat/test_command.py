@@ -60,11 +60,6 @@ def test_a_turn_that_fails_is_reported_and_the_next_one_is_taken(hachi, model):
     assert (ran.code, ran.err.count("answered 500"), len(ran.err.splitlines())) == (1, 2, 2)
 
 
-def test_a_missing_model_is_reported_before_anything_is_typed(shared):
-    ran = shared("chat", stdin=b"hello\n", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    assert (ran.code, "HACHI_MODEL" in ran.complaint) == (1, True)
-
-
 def test_an_error_names_its_trace(shared, monkeypatch):
     async def fails(*_, **__):
         error = ModelUnavailable("the model is away")

@@ -8,8 +8,6 @@ from scripted_server import Fail, Say
 
 from agent.services.health import HealthService
 from agent.surfaces.cli.operate import doctor
-from memory.index.embedded.index import EmbeddedIndex
-from memory.index.embedders.bundled import BundledEmbedder
 
 AWAY = "http://127.0.0.1:9"
 HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓", "work": "✓", "disk": "✓"}
@@ -47,14 +45,6 @@ def test_everything_in_order(hachi, home):
     assert settings["HACHI_MAX_TURNS"] == {"name": "HACHI_MAX_TURNS", "value": "5", "source": "default"}
 
 
-async def test_an_index_beside_that_of_a_running_hachi_is_its_own(hachi, home):
-    index = EmbeddedIndex(home / "index", BundledEmbedder(), lambda: asyncio.sleep(0, "another"))
-    await index.ensure()
-    ran = await asyncio.to_thread(hachi, "doctor")
-    await index.close()
-    assert (ran.code, marks(ran.out)["index"]) == (0, "✓")
-
-
 def test_an_older_copy_of_the_database_is_told_until_a_backup_is_restored(hachi, home, tmp_path):
     shutil.copy(home / "hachi.db", tmp_path)
     hachi("memories", "add", "Ana skis")
@@ -70,13 +60,6 @@ def test_an_older_copy_of_the_database_is_told_until_a_backup_is_restored(hachi,
     assert hachi("restore", str(tmp_path / "backup"), "--yes").code == 0
     assert hachi("memories", "list").err == ""
     assert hachi("doctor").code == 0
-
-
-def test_where_traces_are_is_shown(shared, tmp_path):
-    ran = shared("doctor", "--json", HACHI_TRACES_URL=f"sqlite:///{tmp_path / 'traces.db'}")
-    [check] = [check for check in ran.json["checks"] if check["name"] == "traces"]
-    assert (check["ok"], check["detail"]) == (True, str(tmp_path / "traces.db"))
-    assert marks(shared("doctor", HACHI_TRACES="no").out)["traces"] == "–"
 
 
 def test_secrets_are_masked(shared):
@@ -182,21 +165,6 @@ def test_damaged_pages_are_found(hachi, home, kind):
     assert marks(ran.out)["embedder"] == "✓", "the other parts are checked all the same"
 
 
-def test_a_database_that_is_gone_or_empty_where_one_was_is_told(hachi, home):
-    hachi("memories", "add", "Ana keeps ferrets")
-    (home / "hachi.db").unlink()
-    ran = hachi("doctor")
-    assert (ran.code, marks(ran.out)) == (1, {"database": "✗"} | UNSEEN)
-    assert "put a copy back" in ran.out
-    assert not (home / "hachi.db").exists(), "none is begun"
-    assert "put a copy back" in hachi("tasks", "list").complaint
-    assert not (home / "hachi.db").exists(), "nor by a command that opens it"
-    hachi("tasks", "list", HACHI_HOME=str(home / "other"))
-    (home / "other" / "hachi.db").rename(home / "hachi.db")  # one in which nothing was said
-    found = marks(hachi("doctor").out)
-    assert (found["database"], found["index"]) == ("✗", "✓"), "it is older, and has an index of its own"
-
-
 def test_a_disk_that_is_nearly_full_and_a_dead_collector_are_told(shared, monkeypatch):
     monkeypatch.setattr(doctor, "LEAST_FREE", 10**18)
     ran = shared("doctor", HACHI_OTLP_ENDPOINT=AWAY, HACHI_TRACES_URL="postgresql://x@127.0.0.1:9/t")
@@ -208,13 +176,3 @@ def test_a_disk_that_is_nearly_full_and_a_dead_collector_are_told(shared, monkey
         "database": "✓",
     }
     assert "make room" in ran.out
-
-
-def test_an_index_older_than_its_database_catches_up(hachi, home):
-    hachi("memories", "add", "Ana keeps ferrets")
-    shutil.copytree(home / "index", home.parent / "older")
-    hachi("memories", "add", "Bo plays the cello")
-    shutil.rmtree(home / "index")
-    (home.parent / "older").rename(home / "index")
-    assert marks(hachi("doctor").out)["index"] == "✓"
-    assert "cello" in hachi("memories", "search", "cello").out

@@ -174,14 +174,6 @@ def test_a_missing_extra_is_told_with_what_to_run(hachi, monkeypatch, tokens, bo
     assert (ran.code, told in ran.complaint) == (1, True)
 
 
-@pytest.mark.parametrize("bot", ["discord", "slack"])
-def test_a_platform_that_is_away_is_told_in_one_line(hachi, monkeypatch, tokens, bot):
-    monkeypatch.setattr(discord.http.Route, "BASE", "http://127.0.0.1:9/api/v10")
-    monkeypatch.setenv("SLACK_API_URL", "http://127.0.0.1:9/api/")
-    ran = hachi(bot)
-    assert (ran.code, "cannot be reached (" in ran.complaint) == (1, True)
-
-
 def test_the_discord_bot_runs_until_it_is_stopped(hachi, monkeypatch, tokens):
     listening = threading.Event()
 

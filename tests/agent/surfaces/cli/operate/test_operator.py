@@ -1,6 +1,13 @@
+"""What the operator asks for: purge, migrate, stats, keys, jobs, the embedder."""
+
+import json
 import re
 import sqlite3
 from contextlib import closing
+
+import pytest
+
+from memory.index.embedders.openai import OpenAIEmbedder
 
 
 def expire(home, content):
@@ -30,17 +37,6 @@ def test_purge_shows_what_goes_and_why(hachi, home):
         assert shown in table
     assert [memory["content"] for memory in hachi("memories", "list", "--json").json] == ["Mickael skis"]
     assert hachi("purge", "--json").json == {"count": 0, "dry_run": False, "memories": []}
-
-
-def test_a_search_and_a_reindex_each_restore_what_a_damaged_index_lost(hachi, home):
-    hachi("chat", "-m", "I broke my shoulder")
-    (home / "index" / "edge_config.json").write_text("damaged")
-    search = hachi("memories", "search", "shoulder")
-    assert (search.code, "shoulder" in search.out) == (0, True)
-    (home / "index" / "edge_config.json").write_text("damaged")
-    assert hachi("reindex").complaint == "hachi: the index is new: 3 entries are in it"
-    index = next(check for check in hachi("doctor", "--json").json["checks"] if check["name"] == "index")
-    assert (index["ok"], "3 points" in index["detail"]) == (True, True)
 
 
 def test_migrate_names_each_database_and_what_was_done(hachi, tmp_path):
@@ -100,10 +96,87 @@ def test_keys_are_made_listed_and_revoked(hachi):
     assert (again.code, "hachi keys list" in again.complaint) == (1, True)
 
 
-def test_the_json_of_a_new_key(hachi):
-    made = hachi("keys", "create", "web", "--service", "--admin", "--json").json
-    assert made.pop("key").startswith("hachi-")
-    assert made.pop("id")
-    assert made.pop("created_at")
-    never = {"last_used_at": None, "revoked_at": None}
-    assert made == {"name": "web", "kind": "service", "user": None, "admin": True} | never
+GIVEN_UP, CRASHED = "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def stuck(hachi):
+    """One job was given up, and one ended two processes."""
+    with closing(sqlite3.connect(hachi.home / "hachi.db")) as database, database:
+        database.executemany(
+            "INSERT INTO work (id, kind, user_id, payload, attempts, crashes, due_at, created_at, last_error)"
+            "VALUES (?, ?, 'lea', '{\"ids\": []}', ?, ?,"
+            " '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000', ?)",
+            [
+                (GIVEN_UP, "store_memories", 8, 0, "the disk is full"),
+                (CRASHED, "forget_outside", 0, 2, "its process ended while it ran (2 times)"),
+            ],
+        )
+    return hachi
+
+
+def test_doctor_fails_on_work_that_was_given_up_and_says_what_to_do(stuck):
+    ran = stuck("doctor")
+    assert ran.code == 1
+    assert "✗ work       1 given up; `hachi jobs list`" in ran.out
+    stuck("jobs", "drop", GIVEN_UP, "--yes")
+    ran = stuck("doctor")
+    assert (ran.code, "1 may be what ends the process" in ran.out) == (1, True)
+
+
+def test_jobs_are_listed_without_what_they_are_about(stuck):
+    table = stuck("jobs", "list").out
+    for shown in ("11111111", "store_memories", "lea", "given up", "the disk is full", "22222222", "waiting"):
+        assert shown in table
+    [job] = stuck("jobs", "list", "--given-up", "--json").json
+    assert (job["id"], job["state"], job["failures"], job["crashes"]) == (GIVEN_UP, "given up", 8, 0)
+    assert "payload" not in job
+
+
+def test_what_was_given_up_is_tried_again_all_of_it_or_one(stuck):
+    assert stuck("jobs", "retry").complaint == "hachi: 1 job is due now"
+    assert stuck("jobs", "list", "--given-up").complaint == "hachi: no work is given up"
+    assert stuck("jobs", "retry", "22222222", "--json").json == {"due": 1}
+    assert [job["crashes"] for job in stuck("jobs", "list", "--json").json] == [0, 0]
+    assert "no job 'nonsense'" in stuck("jobs", "retry", "nonsense").complaint
+
+
+def test_a_dropped_job_is_gone_but_none_that_finishes_a_deletion_is_dropped(stuck):
+    assert stuck("jobs", "drop", "11111111").code == 2, "without a terminal it needs --yes"
+    assert stuck("jobs", "drop", "11111111", "--yes").out == "dropped 11111111: store_memories of lea\n"
+    refused = stuck("jobs", "drop", "22222222", "--yes")
+    assert (refused.code, "finishes a deletion" in refused.complaint) == (1, True)
+    assert [job["id"] for job in stuck("jobs", "list", "--json").json] == [CRASHED]
+
+
+def test_the_bundled_embedder_is_measured_and_keeps_its_thresholds(hachi):
+    ran = hachi("embedders", "calibrate", HACHI_EMBEDDER="bundled")
+    assert ran.code == 0
+    for shown in (
+        "questions and their answers",
+        "272",
+        "dedupe 0.98, recall 0.21, floor 0.17",
+        "nothing was",
+    ):
+        assert shown in ran.out
+    assert not (hachi.home / "embedders.json").exists()
+
+
+def test_another_embedder_has_the_measured_thresholds_from_then_on(hachi, monkeypatch):
+    async def letters(self, texts):
+        return [[1.0 + text.lower().count(letter) for letter in "abcdefgh"] for text in texts]
+
+    monkeypatch.setattr(OpenAIEmbedder, "_requests", letters)
+    monkeypatch.setattr("memory.index.embedders.openai.DIMENSIONS", {"mine": 8})
+    given = {"HACHI_EMBEDDER": "openai:mine", "OPENAI_API_KEY": "sk-1"}
+
+    ran = hachi("embedders", "calibrate", "--json", "--dry-run", **given)
+    assert (ran.json["stored"], (hachi.home / "embedders.json").exists()) == (False, False)
+    ran = hachi("embedders", "calibrate", "--json", **given)
+    found = ran.json
+    assert (found["embedder"], found["stored"]) == ("openai:mine", True)
+    assert found["similarities"]["questions and other lines"]["pairs"] == 272
+    kept = json.loads((hachi.home / "embedders.json").read_text())
+    floor = found["thresholds"].pop("floor")
+    assert kept == {"openai:mine": found["thresholds"]}
+    assert 0 < floor < found["thresholds"]["recall"]
