@@ -59,6 +59,8 @@ from memory.sql.messages import Transcript
 from tools.failures import TryAgain
 from tools.found import Reader, find, newest
 
+_CHANGEABLE = {"subjects", "ttl", "type", "importance", "said_at", "everybody", "author"}
+
 
 @dataclass(frozen=True)
 class MemoryService:
@@ -198,6 +200,8 @@ class MemoryService:
         """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are those
         arguments of `remember` that differ from the old memory's. In a place only what the user alone told
         there can be corrected; NotFound otherwise."""
+        for name in changes.keys() - _CHANGEABLE:
+            raise BadInput(f"{name}: a memory has no such field")
         old = await self.get(id, user=user, place=place)
         left = old.expires_at and old.expires_at - self.clock()
         kept: dict[str, Any] = {
@@ -209,8 +213,6 @@ class MemoryService:
         }
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
-        for name in changes.keys() - kept.keys() - {"said_at", "everybody", "author"}:
-            raise BadInput(f"{name}: a memory has no such field")
         return await self.remember(content, user=user, replaces=old.id, **kept | changes)
 
     async def forget(self, id: MemoryId, *, user: str, place: Where = None) -> Forgotten:

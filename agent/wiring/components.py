@@ -13,8 +13,8 @@ from agent.background.upkeep_budget import UpkeepBudget
 from agent.models.providers import base_url_of
 from agent.models.registry import Models
 from agent.services.erasure.waiting_jobs import WaitingJobs
-from agent.services.home import lost_database, make_private, remove_obsolete
 from agent.services.statistics import Figures
+from agent.services.transfer.home import lost_database, make_private, remove_obsolete
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder

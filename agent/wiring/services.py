@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 from agent.background.reminders import Reminders
-from agent.services.admin import AdminService
+from agent.services.admin import AdminService, HealthService
 from agent.services.conversations import ConversationService
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
 from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
 from agent.services.erasure.waiting_jobs import WaitingJobs
 from agent.services.forgetting import ForgetService
-from agent.services.health import HealthService
 from agent.services.memories import MemoryService
 from agent.services.people import PeopleService
 from agent.services.statistics import StatisticsService

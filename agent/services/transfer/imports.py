@@ -3,23 +3,30 @@
 Everything is read and checked before the first row is written, so a bad file changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, get_args
 from uuid import UUID
 
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from agent.errors import BadInput
 from agent.services.arguments import checked, draft_of, moment_of, one_of, place_of, user_named
 from agent.services.transfer.export import FORMAT, VERSION
-from agent.services.transfer.memories import restore
 from memory.audience import PRIVATE, Place
+from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.compare import content_key
 from memory.facts.ttl import LONGEST
 from memory.index.sync import Progress
 from memory.records import DEFAULT_IMPORTANCE, Draft, Memory, Source
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
+from memory.sql.owner_links import link
+from memory.sql.rests_on import record
+from memory.sql.tables import memory_owners
 
 BATCH = 50
 """Memories of a place that are restored in one transaction."""
@@ -97,7 +104,7 @@ async def restore_all(
         async with database.write(lock=owners) as connection:
             for memory, sources in part:
                 if memory.expires_at is None or memory.expires_at > now:
-                    new += await restore(connection, store, memory, sources)
+                    new += await _restore(connection, store, memory, sources)
         if progress:
             progress(len(part))
     return new
@@ -189,3 +196,32 @@ def _memory_of(place: Place, entry: Any) -> tuple[Memory, Sequence[str]]:
     owners = frozenset(owner for owner in entry["owners"] if owner.startswith("user:")) | {place.key}
     memory = CandidateFact(draft, replace(origin, place=place), None, origin.said_at).memory(owners)
     return replace(memory, id=str(UUID(entry["id"]))), [str(UUID(id)) for id in entry["sources"]]
+
+
+async def _restore(
+    connection: AsyncConnection, store: MemoryStore, memory: Memory, sources: Collection[str]
+) -> bool:
+    """Store a memory of a place in the caller's transaction, with the ids of the messages that stated it.
+    Owners who have this memory or the same words, or had it replaced, keep what they have. Returns whether
+    it is new."""
+    place, key = Place.parse(memory.place), content_key(memory.content)
+    held = await store.holders(connection, memory.owners, key)
+    here = held[place.key].id if place.key in held else memory.id
+    owners = await _keys(connection, here)
+    if owners and key not in owners.values():
+        return False  # another memory has this id
+    lacking = memory.owners - held.keys() - owners.keys()
+    if owners:
+        await link(connection, here, sorted(lacking), key)
+    elif lacking:
+        aliases = await links_of(connection, place, memory.user_id, memory.content)
+        await store.insert(connection, {key: replace(memory, owners=lacking)}, aliases)
+    if owners or lacking:
+        await record(connection, here, sources, "stated")
+    return bool(lacking) and not owners
+
+
+async def _keys(connection: AsyncConnection, id: str) -> dict[str, str]:
+    """The owners of this memory, also those for whom it was replaced, with the keys of its words."""
+    links = select(memory_owners.c.owner, memory_owners.c.content_key).where(memory_owners.c.memory_id == id)
+    return {row.owner: row.content_key for row in await connection.execute(links)}

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import typer
 
 from agent.errors import FAULTS
-from agent.services.home import lost_database
+from agent.services.transfer.home import lost_database
 from agent.surfaces.cli.output import Output, plain
 from agent.surfaces.cli.session import Session, error_line, with_session
 from memory.errors import EmbedderUnavailable, MemoryFault, StoreUnavailable

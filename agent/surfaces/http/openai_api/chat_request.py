@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME, Caller
 from agent.surfaces.http.errors import TOOL_NAME
-from agent.surfaces.http.field_limits import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, Free, Id, StopText, Text
+from agent.surfaces.http.limits import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, Free, Id, StopText, Text
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import ChatInput, ChatMessage, Function, Open
 from agent.turn.client.json_schema import check_schema

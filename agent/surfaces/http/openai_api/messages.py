@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
-from agent.surfaces.http import field_limits
-from agent.surfaces.http.field_limits import MOST_PARTS, MOST_TOOLS, CallId, Id, Text
+from agent.surfaces.http import limits
+from agent.surfaces.http.limits import MOST_PARTS, MOST_TOOLS, CallId, Id, Text
 from agent.types import MAX_MESSAGE
 from agent.types.client import Called, Item, Returned, Said
 
@@ -38,13 +38,13 @@ class Open(BaseModel):
 
 
 class ImageUrl(Open):
-    url: field_limits.ImageUrl
+    url: limits.ImageUrl
 
 
 class Part(Open):
     type: Id = "text"
     text: Text | None = None
-    image_url: ImageUrl | field_limits.ImageUrl | None = None
+    image_url: ImageUrl | limits.ImageUrl | None = None
 
     @property
     def image(self) -> str | None:

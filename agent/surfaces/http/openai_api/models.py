@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import not_found
-from agent.surfaces.http.field_limits import Id
+from agent.surfaces.http.limits import Id
 from agent.surfaces.http.openai_api.completion import CHARACTERS_PER_TOKEN, MODEL, example
 from memory.text import storable
 

@@ -13,7 +13,7 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError
-from agent.surfaces.http.field_limits import MOST_MESSAGES, MOST_TOOLS, CallId, Id, Text
+from agent.surfaces.http.limits import MOST_MESSAGES, MOST_TOOLS, CallId, Id, Text
 from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_api.chat import answer
 from agent.surfaces.http.openai_api.chat_request import (

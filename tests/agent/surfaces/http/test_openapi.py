@@ -29,6 +29,27 @@ async def test_the_description_has_examples_and_how_to_get_in(site: Any) -> None
     assert "text/event-stream" in talk
 
 
+async def test_a_client_can_be_generated_every_operation_has_an_id_and_a_typed_answer(site: Any) -> None:
+    described = (await site.client.get("/openapi.json")).json()
+    operations = [one for path in described["paths"].values() for one in path.values()]
+    ids = [one["operationId"] for one in operations]
+    assert len(ids) == len(set(ids)) > 40
+    assert all(id.isidentifier() for id in ids)
+    assert not [name for name in described["components"]["schemas"] if "__" in name], "two of one name"
+    untyped = set()
+    for one in operations:
+        for status in ("200", "201"):
+            answer = (
+                one["responses"].get(status, {}).get("content", {}).get("application/json", {}).get("schema")
+            )
+            if answer and not ({"$ref", "items"} & answer.keys()):
+                untyped.add(one["operationId"])
+        assert one["responses"]["4XX"]["content"]["application/json"]["schema"] == {
+            "$ref": "#/components/schemas/ErrorBody"
+        }
+    assert untyped == {"export_person", "healthz"}
+
+
 async def test_nothing_that_is_sent_breaks_the_server(site: Any) -> None:
     headers = await site.headers(admin=True)
 

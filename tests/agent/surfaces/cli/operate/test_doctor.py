@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from scripted_server import Fail, Say
 
-from agent.services.health import HealthService
+from agent.services.admin import HealthService
 from agent.surfaces.cli.operate import doctor
 
 AWAY = "http://127.0.0.1:9"

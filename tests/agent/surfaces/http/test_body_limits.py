@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.surfaces.http.errors import ApiError
-from agent.surfaces.http.field_limits import DEEPEST, MOST_VALUES, check_json
+from agent.surfaces.http.limits import DEEPEST, MOST_VALUES, check_json
 
 BOUNDED = {"maxLength", "enum", "const", "pattern", "format"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent import Companion
-from agent.services.home import make_private, remove_obsolete
+from agent.services.transfer.home import make_private, remove_obsolete
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -21,6 +21,7 @@ async def test_files_of_a_home_are_private_when_they_are_made_and_when_they_are_
 ) -> None:
     pet = await open_pet()
     await pet.respond("I ski", user="ana", settle=True)
+    await pet.admin.catch_up()  # or the index makes files meanwhile
     assert [path for path in readable_by_others(home) if "hachi.db" in path] == []
     for path in (home, *home.rglob("*")):  # noqa: ASYNC240 - of a test
         path.chmod(0o755 if path.is_dir() else 0o644)
