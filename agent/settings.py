@@ -33,7 +33,7 @@ _WRITTEN = re.compile(r"\s*(\d[\d_,]*)\s*(characters?|chars?|c|tokens?|t)?\s*", 
 
 BYTES_A_TOKEN = 4
 """UTF-8 bytes of running text per token with today's tokenizers: about 4.3 for English, 3 to 4 for French,
-Hebrew and Chinese. `benchmarks/prompt.py` compares it with a real tokenizer."""
+Hebrew and Chinese. docs/context.md compares it with tokenizers."""
 
 
 def tokens(text: str) -> int:

@@ -1,6 +1,7 @@
 """The conversation of `prompt.py`: what the person says, made of building blocks, and the scripted models."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,8 @@ WINDOW = 100
 """Turns that hold the same lengths in the same languages …"""
 EVENLY = 20
 """… dealt evenly over every twenty of them."""
+CORRECTION = 4
+"""Of so many turns one corrects a fact, where the prompt shows one."""
 
 KIN = "Noa Théo Yael Omar Inès Ruth Karim Lena Dov Salma Jonas Mira".split()
 TOWNS = "Lyon Haifa Ghent Porto Turin Bergen Jaffa Nantes Cork Graz".split()
@@ -23,9 +26,7 @@ FACTS = {
     "en": """\
 {who} restores old violins in {town}
 {who} adopted {n} cats in {town}
-{who} is getting married in {town}
 {who} broke a wrist climbing near {town}
-{who} teaches chemistry at a school in {town}
 {who} keeps {n} hives of bees on a roof in {town}
 {who} is allergic to peanuts since the trip to {town}""",
     "fr": """\
@@ -39,62 +40,40 @@ CHAT = {
     "en": """\
 We talked about {town} half the evening, and nobody could agree on the train.
 {who} called again, this time about the garden and the {n} tomato plants.
-I slept badly and the coffee did not help.
 Do you think {n} days are enough for {town}?
 The landlord wants an answer by Friday, and I still have doubts.
-It rained all day, so I read.
 What did I tell you about {who}?""",
     "fr": """\
 Hier soir j'ai dîné avec {who} et nous avons parlé de {town}.
-Je ne sais toujours pas si je dois accepter ce poste.
 Tu te souviens de ce que je t'ai dit sur {who} ?
 Il me reste {n} jours pour rendre le dossier.""",
     "he": """\
 אתמול דיברתי עם {who} על הנסיעה ל-{town}.
-אני עדיין לא יודעת אם לקבל את העבודה.
 נשארו לי {n} ימים להגיש את הטופס.""",
 }
 REPLIES = {
     "en": """\
 That sounds like a long week.
 How is {who} taking it?
-I would ask again on Friday, before you decide.
 {n} days in {town} are tight, and you would still see the old town.""",
     "fr": """\
 Je comprends que tu hésites.
-Et {who}, qu'en pense-t-il ?
-Prends le temps d'y réfléchir ce week-end.""",
+Et {who}, qu'en pense-t-il ?""",
     "he": """\
 זה נשמע כמו שבוע ארוך.
 ומה {who} חושבת על זה?""",
 }
-DIGESTS = {
-    "en": """\
+DIGEST = """\
 Maya weighs the job in {town} against staying near {who}, decided to answer within {n} days, and wants to \
 see the flat and the school there once more before she signs anything.
-Maya and {who} will meet in {town} in spring and stay for {n} days; the tickets and the room are still to \
-be booked, and the dog is to go to the neighbours, who have been asked.""",
-    "fr": """\
-Maya a parlé avec {who} de la maison de {town}, hésite encore à cause du prix et des travaux, et veut se \
-décider dans {n} jours, après une dernière visite.""",
-    "he": """\
-מאיה החליטה לנסוע ל-{town} עם {who} בעוד {n} ימים, אחרי שתסיים את הקורס, ועוד לא הזמינה כרטיסים ומלון.""",
-}
+Maya et {who} iront à {town} au printemps pour {n} jours; les billets et la chambre restent à réserver.
+מאיה החליטה לנסוע ל-{town} עם {who} בעוד {n} ימים, אחרי שתסיים את הקורס, ועוד לא הזמינה כרטיסים ומלון."""
 TODO = """\
 Book the train to {town} for {who}
 Call {who} about the {n} boxes in {town}
 Send {who} the papers from {town}"""
-SAMPLES = {
-    "English": "I broke my shoulder on the red run and cannot ski until March. My sister drives me to work. "
-    "On Thursday the doctor looks at it again. Please remind me to bring the pictures.",
-    "French": "Je me suis cassé l'épaule sur la piste rouge et je ne peux pas skier avant mars. Ma sœur me "
-    "conduit au travail. Jeudi, le médecin regarde encore. Rappelle-moi d'apporter les radios.",
-    "Hebrew": "שברתי את הכתף במסלול האדום ולא אוכל לעשות סקי עד מרץ. אחותי מסיעה אותי לעבודה. "
-    "ביום חמישי הרופא יבדוק שוב. תזכיר לי בבקשה להביא את הצילומים.",
-    "Chinese": "我在红色雪道上摔断了肩膀，三月之前都不能滑雪。姐姐开车送我上班。"
-    "星期四医生会再检查一次。请提醒我带上片子。",
-}
-"""The same in each language."""
+TOLD = {1: ("name", "Maya"), 2: ("location", "Porto"), 5: ("tone", "casual"), 9: ("answer_length", "short")}
+OFTEN = {4: "conversation_themes", 8: "other_notes", 12: "goals"}
 
 
 def _decks(items: Sequence[Any]) -> list[Any]:
@@ -114,8 +93,9 @@ class Said:
     text: str
     calls: Sequence[tuple[str, dict[str, Any]]]
     answer: dict[str, Any]
+    corrects: bool
     noted: dict[str, Any]
-    """What looking back finds."""
+    """What a consolidation finds in it."""
 
 
 def turn(n: int) -> Said:
@@ -127,15 +107,15 @@ def turn(n: int) -> Said:
     calls: list[tuple[str, dict[str, Any]]] = []
     if n % 4 == 0:
         calls.append(("search_memories", {"query": _phrase("{who} in {town}", chance)}))
-    if n % 10 == 3:
-        calls.append(("remember", {"content": fact, "subjects": ["maya"], "importance": 0.8}))
     if n % 7 == 5:
         due = (START + timedelta(days=n)).isoformat()
         calls.append(("update_task", {"id": None, "description": todo(n), "status": "open", "due": due}))
     if n % 21 == 20:
         calls.append(("update_task", {"id": None, "description": todo(n - 1), "status": "done"}))
-    memories = [{"content": fact, "subjects": ["maya"], "importance": 0.6}] if n % 5 == 1 else []
-    return Said(text, calls, {"message": reply, "memories": memories}, _noted(n, fact))
+    corrects = n % CORRECTION == 2
+    memory = {"content": fact, "subjects": ["maya"], "importance": 0.6}
+    answer = {"message": reply, "memories": [memory] if corrects or n % 5 == 1 else []}
+    return Said(text, calls, answer, corrects, _noted(n, fact))
 
 
 def todo(n: int) -> str:
@@ -143,22 +123,14 @@ def todo(n: int) -> str:
 
 
 def _noted(n: int, fact: str) -> dict[str, Any]:
-    """Forty sentences of summary and growing, newest first, of which five are kept; and what is new."""
-    digests = [_phrase(DIGESTS[TONGUES[m % WINDOW]], Random(m)) for m in range(n, max(0, n - 40), -1)]
-    told = {
-        1: ("name", "Maya"),
-        2: ("location", "Porto"),
-        5: ("tone", "casual"),
-        9: ("answer_length", "short"),
-    }
-    often = {4: "conversation_themes", 8: "other_notes", 12: "goals"}
+    """A summary that grows to forty sentences, newest first, of which few are kept; and what is new."""
     where = _phrase("to see {town} with {who}", Random(n))
-    pairs = [told[n]] if n in told else [(often[n % 15], where)] if n % 15 in often else []
+    pairs = [TOLD[n]] if n in TOLD else [(OFTEN[n % 15], where)] if n % 15 in OFTEN else []
+    importance = ("high", "medium")[n % 4 // 2]
+    new = {"text": fact, "importance": importance, "tags": ["maya"]}
     return {
-        "summary": " ".join(digests),
-        "new_facts": [{"text": fact, "importance": ("high", "medium")[n % 4 // 2], "tags": ["Maya"]}]
-        if n % 2
-        else [],
+        "summary": "\n".join(_phrase(DIGEST, Random(m)) for m in range(n, max(0, n - 40), -1)),
+        "new_facts": [new] if n % 2 else [],
         "new_preferences": [{"key": key, "value": value} for key, value in pairs],
         "task_updates": [{"id": None, "description": todo(n), "status": "open"}] if n % 9 == 2 else [],
     }
@@ -173,17 +145,17 @@ def _phrase(choices: str, chance: Random) -> str:
 
 
 class Scripted(Model):
-    """Keeps what it was asked since `begin`: (system message, messages, tools as they are sent)."""
+    """Keeps what it was asked since `begin`: (system message, input, tools), as they are sent."""
 
     def begin(self, said: Said) -> None:
         self.said = said
-        self.asked: list[tuple[str, list[dict[str, str]], str]] = []
+        self.asked: list[tuple[str, list[Any], str]] = []
 
     async def get_response(
         self, system_instructions: str | None, input: Any, model_settings: Any, tools: Any, *_: Any, **__: Any
     ) -> ModelResponse:
-        messages = [{"role": "user", "content": input}] if isinstance(input, str) else list(input)
-        self.asked.append((system_instructions or "", messages, written(tools)))
+        items = [{"role": "user", "content": input}] if isinstance(input, str) else list(input)
+        self.asked.append((system_instructions or "", items, _written(tools)))
         return ModelResponse(output=[self.answer()], usage=Usage(), response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> Any:
@@ -191,14 +163,18 @@ class Scripted(Model):
 
     def answer(self) -> Any:
         """To what was asked last."""
-        step = len(self.asked) - 1
-        if step < len(self.said.calls):
-            name, arguments = self.said.calls[step]
+        step, said = len(self.asked) - 1, self.said
+        if step < len(said.calls):
+            name, arguments = said.calls[step]
             return function_call(name, arguments, call_id=f"call-{step}")
-        return assistant_message(json.dumps(self.said.answer))
+        shown = re.search(r"\[FACT\].*\[(\w{8})\]$", self.asked[-1][0], re.MULTILINE)
+        corrected = {"replaces": shown[1]} if said.corrects and shown else {}
+        return assistant_message(
+            json.dumps(said.answer | {"memories": [one | corrected for one in said.answer["memories"]]})
+        )
 
 
-class LookingBack(Scripted):
+class Consolidating(Scripted):
     """Finds what there is in each turn since it was last asked."""
 
     def __init__(self) -> None:
@@ -215,12 +191,10 @@ class LookingBack(Scripted):
         self._heard = []
         if '"memory_summary"' in question:
             found["memory_summary"] = found["summary"]
-        if '"rulings"' in question:
-            found["rulings"] = [{"pair": 1, "action": "add"}]
         return assistant_message(json.dumps(found))
 
 
-def written(tools: Iterable[Any]) -> str:
+def _written(tools: Iterable[Any]) -> str:
     """The tools as JSON, as providers are sent them; how they show them to the model they do not tell."""
     sent = [
         {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}

@@ -4,7 +4,6 @@ import ast
 import asyncio
 import dataclasses
 import inspect
-import json
 import re
 import types
 from collections.abc import Iterator
@@ -108,12 +107,10 @@ def test_every_command_the_pages_name_is_there() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_the_tools_page_shows_each_schema_as_the_model_gets_it(tool: Any) -> None:
-    section = PAGES["prompts-and-tools"].split(f"### {tool.name}\n")[1]
-    shown = re.search(r"```json\n(.*?)```", section, re.DOTALL)
-    assert shown is not None
-    assert json.loads(shown[1]) == tool.schema
-    assert tool.description.replace("\n", " ") in " ".join(section.split())
+def test_the_tools_page_names_each_tool_with_its_arguments(tool: Any) -> None:
+    page = PAGES["prompts-and-tools"]
+    [row] = [line for line in page.splitlines() if line.startswith(f"| `{tool.name}` |")]
+    assert re.findall(r"`(\w+)`", row.split("|")[2]) == [*tool.schema["properties"]]
 
 
 def blocks(page: str) -> list[str]:

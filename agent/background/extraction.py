@@ -36,9 +36,9 @@ MEMORY_SUMMARY = Budget(300)
 KNOWN = Budget(1_500)
 """Of all who spoke. The extraction sees more of it than the conversation does, because it updates it."""
 STORED = Budget(2_000)
-NEAR = Budget(3_000)
-TO_SUMMARISE = Budget(4_000)
-REREAD = Budget(6_000)
+NEAR = Budget(2_000)
+TO_SUMMARISE = Budget(2_000)
+REREAD = Budget(3_000)
 """What people said before, where the summary is written again."""
 MAX_RULINGS = 200
 MOST_QUOTES, LONGEST_QUOTE = 5, 240

@@ -243,15 +243,17 @@ class JobQueue:
         now: datetime,
         *,
         about: str,
-        due: datetime | ColumnElement[datetime],
+        due: datetime | ColumnElement[datetime] | None = None,
     ) -> None:
-        """Make the waiting job with this `about` due at another time, for this user and with this payload, in
-        the caller's transaction; where none waits that has not failed, add one."""
+        """Make the waiting job with this `about` due at another time, with this payload, in the caller's
+        transaction; where none waits that has not failed, add one. Without a time a job that waits stays as
+        it is, and a new one is due now."""
         waits = work.c.claimed_by.is_(None), work.c.attempts + work.c.crashes == 0
         same = update(work).where(work.c.kind == kind, work.c.about == about, *waits)
-        values = {"user_id": user, "payload": dict(payload), "due_at": due}
-        if not (await connection.execute(same.values(**values))).rowcount:
-            new = insert(work).values(id=new_id(), kind=kind, about=about, created_at=now, **values)
+        moved = {"due_at": work.c.due_at} if due is None else {"payload": dict(payload), "due_at": due}
+        if not (await connection.execute(same.values(**moved))).rowcount:
+            row = {"id": new_id(), "kind": kind, "user_id": user, "payload": dict(payload), "about": about}
+            new = insert(work).values(**row, created_at=now, due_at=now if due is None else due)
             await connection.execute(new)
 
     @staticmethod
@@ -306,9 +308,11 @@ class JobQueue:
         return await self._set(idle, attempts=0, crashes=0, due_at=now)
 
     async def counts(self) -> tuple[int, int]:
-        """The number of waiting jobs, and of those that used up `MAX_ATTEMPTS`."""
+        """The number of jobs that are due, claimed or to be tried again, and of those that used up
+        `MAX_ATTEMPTS`. What waits for its time is as it should be."""
+        late = or_(work.c.due_at <= self._clock(), work.c.claimed_by.is_not(None), work.c.attempts > 0)
         query = select(
-            func.count().filter(work.c.attempts < MAX_ATTEMPTS),
+            func.count().filter(work.c.attempts < MAX_ATTEMPTS, late),
             func.count().filter(work.c.attempts >= MAX_ATTEMPTS),
         ).select_from(work)
         [[waiting, given_up]] = await self._database.rows(query)

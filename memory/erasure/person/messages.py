@@ -140,9 +140,7 @@ async def _empty_active(connection: AsyncConnection, active: Any, now: datetime)
     if left:
         payload = {"conversation": active.conversation_id, "place": list(Place.of_key(place).path)}
         about = consolidation_subject(active.conversation_id, owner)
-        await JobQueue.expect(
-            connection, LOOK_BACK, owner.removeprefix("user:"), payload, now, about=about, due=now
-        )
+        await JobQueue.expect(connection, LOOK_BACK, owner.removeprefix("user:"), payload, now, about=about)
 
 
 async def erase_conversations(connection: AsyncConnection, user: str) -> list[str]:

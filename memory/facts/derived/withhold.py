@@ -139,6 +139,4 @@ def _place_of(owner: str) -> Place:
 async def _rebuild(connection: AsyncConnection, conversation: str, owner: str, now: datetime) -> None:
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
-    await JobQueue.expect(
-        connection, LOOK_BACK, owner.removeprefix("user:"), payload, now, about=about, due=now
-    )
+    await JobQueue.expect(connection, LOOK_BACK, owner.removeprefix("user:"), payload, now, about=about)

@@ -62,10 +62,12 @@ async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenP
     model = AnsweringModel(then=found, hold="I ski")
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await pet.respond("I ski", user="ana")
+    settling = asyncio.create_task(pet.settle())
     await asyncio.wait_for(model.held.wait(), 10)
 
     await pet.people.erase(user="ana")
     model.release.set()
+    await settling
     await pet.settle()
 
     assert left(rows) == {}
