@@ -9,14 +9,14 @@ tenth French, a tenth Hebrew, 1 to 25 sentences. Each hundred turns has the same
 about other things. Nothing but the clock and the window makes consolidations due.
 
 Counted is all that the models are sent in a turn: for each call the system message, the messages with what
-tools brought, and the tools as JSON; by section for the first call. A token is four bytes, as in the product's
-budgets: beside Mistral's tokenizer of 131,000 pieces that is 16 % more in English, and 2 % less in Hebrew. The
-edition before this one took 6,425 tokens and 0.51 upkeep calls a turn in this story.
+tools brought, and the tools as JSON; by section for the first call. A token is four bytes, as in the
+product's budgets: beside Mistral's tokenizer of 131,000 pieces that is 16 % more in English, and 2 % less
+in Hebrew. The edition before this one took 6,425 tokens and 0.51 upkeep calls a turn in this story.
 
 Bars: in the mean at most 4,500 tokens and 0.4 upkeep calls a turn; what is known of the person and the
-summary keep within their budgets; persona, rules and tools are the same bytes in each turn; at most one upkeep
-call an exchange. From 210 turns on also: the 95th percentile of a first call over the last hundred turns is
-at most 1.02 times that over turns 11 to 110. Exit 1 where missed.
+summary keep within their budgets; persona, rules and tools are the same bytes in each turn; at most one
+upkeep call an exchange. From 210 turns on also: the 95th percentile of a first call over the last hundred
+turns is at most 1.02 times that over turns 11 to 110. Exit 1 where missed.
 """
 
 import argparse
