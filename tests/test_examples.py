@@ -14,14 +14,14 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 
 SAYS = {
     "hello": [
-        r"You told me on 12 January: “I live in Paris”",
+        r"You told me on 12 January 2026: “I live in Paris”",
         r"replace: Mickael moved to Lyon \(corrected on purpose\)",
         r"private: 2, in a channel: 0",
         r"expired: \[\"Mickael's train leaves at 9:15\"\]",
         r"left: \[\]",
     ],
     "ten_lines": [
-        r"You told me on \d+ \w+: “I broke my shoulder on January 10”",
+        r"You told me on \d+ \w+ \d{4}: “I broke my shoulder on January 10”",
         r"\d\.\d\d memory: Mickael has the flu",
     ],
     "import_transcript": [
