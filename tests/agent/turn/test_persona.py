@@ -12,9 +12,60 @@ from agent.turn.prompt import PromptContext, build_messages_for_model
 from memory.audience import PRIVATE
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "persona.md"
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"\n# Rex\n\nYou fetch. \n", "# Rex\n\nYou fetch."),
+        ("あなたはレックス。🐕".encode(), "あなたはレックス。🐕"),
+        (b"\xef\xbb\xbfYou are Rex.\r\nYou fetch.\r\n", "You are Rex.\nYou fetch."),
+        ("é".encode() * MAX_CHARACTERS, "é" * MAX_CHARACTERS),
+    ],
+    ids=["trimmed", "of any script", "with the mark of some editors", "of a page"],
+)
+def test_a_persona_is_the_text_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, text: str
+) -> None:
+    (tmp_path / "rex.md").write_bytes(content)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert read_persona(tmp_path / "rex.md") == read_persona(Path("~/rex.md")) == text
+    assert read_persona(None) == ""
+
+
+def test_braces_in_it_are_taken_literally(tmp_path: Path, clock: Callable[[], datetime]) -> None:
+    (tmp_path / "rex.md").write_text("You are Rex, {{speaker}}'s dog. {{places}}")
+    scene = PromptContext(clock(), "Ana", PRIVATE, (), "hi", persona=read_persona(tmp_path / "rex.md"))
+    written = build_messages_for_model(scene)[0]["content"]
+    assert written.startswith("You are Rex, {{speaker}}'s dog. {{places}}\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not UTF-8 text"),
+        ("You are Rex.".encode("utf-16"), "is not UTF-8 text"),
+        ("You are Rex.".encode("utf-16-le"), "is not UTF-8 text"),
+        ("Tu es né à Lyon.".encode("latin-1"), "is not UTF-8 text"),
+        *((blank.encode(), "is empty; give a Markdown file, or unset it") for blank in ("", " \n", "\u2028")),
+        ("é".encode() * (MAX_CHARACTERS + 1), "has more than 20,000 characters; shorten it"),
+    ],
+)
+def test_what_can_be_no_persona_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "rex.md").write_bytes(content)
+    assert reason in refused(tmp_path / "rex.md")
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("~nobody-of-this-name/rex.md", "~nobody-of-this-name/rex.md cannot be read"),
+        ("/nowhere/rex.md", "/nowhere/rex.md cannot be read (No such file or directory)"),
+        ("/", "/ cannot be read (Is a directory)"),
+        ("rex\x00.md", "cannot be read"),
+        ("/dev/zero", "is not UTF-8 text"),  # which has no end
+    ],
+)
+def test_what_cannot_be_read_is_named(path: str, reason: str) -> None:
+    assert reason in refused(Path(path))
 
 
 def refused(path: Path) -> str:
@@ -24,98 +75,3 @@ def refused(path: Path) -> str:
     assert reason.startswith("HACHI_PERSONA: ")
     assert len(reason.splitlines()) == 1
     return reason
-
-
-def test_nobody_is_named_where_no_file_is() -> None:
-    assert read_persona(None) == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "You are Rex.",
-        "# Rex\n\nYou fetch.",
-        "אתה רקס, כלב נאמן.",
-        "あなたはレックス。🐕",
-        "{{places}} {{speaker}}",
-    ],
-)
-def test_a_persona_is_the_text_of_its_file(file: Path, text: str) -> None:
-    file.write_text(f"\n{text} \n", encoding="utf-8")
-
-    assert read_persona(file) == text
-
-
-def test_braces_in_it_are_taken_literally(file: Path, clock: Callable[[], datetime]) -> None:
-    file.write_text("You are Rex, {{speaker}}'s dog. {{places}}", encoding="utf-8")
-
-    scene = PromptContext(clock(), "Ana", PRIVATE, (), "hi", persona=read_persona(file))
-
-    written = build_messages_for_model(scene)[0]["content"]
-    assert written.startswith("You are Rex, {{speaker}}'s dog. {{places}}\n")
-
-
-def test_the_mark_that_some_editors_begin_a_file_with_is_no_part_of_it(file: Path) -> None:
-    file.write_bytes(b"\xef\xbb\xbfYou are Rex.\r\nYou fetch.\r\n")
-
-    assert read_persona(file) == "You are Rex.\nYou fetch."
-
-
-def test_a_home_folder_may_be_written_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "rex.md").write_text("You are Rex.")
-
-    assert read_persona(Path("~/rex.md")) == "You are Rex."
-
-
-def test_a_home_folder_that_nobody_has_is_named() -> None:
-    assert "~nobody-of-this-name/rex.md cannot be read" in refused(Path("~nobody-of-this-name/rex.md"))
-
-
-def test_a_missing_file_is_named(file: Path) -> None:
-    assert f"{file} cannot be read (No such file or directory)" in refused(file)
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    assert f"{tmp_path} cannot be read (Is a directory)" in refused(tmp_path)
-
-
-def test_a_path_that_is_none_is_named() -> None:
-    assert "cannot be read" in refused(Path("rex\x00.md"))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\x89PNG\r\n\x1a\n\x00\x00",
-        "You are Rex.".encode("utf-16"),
-        "You are Rex.".encode("utf-16-le"),
-        "Tu es né à Lyon.".encode("latin-1"),
-        b"You are Rex.\x00",
-    ],
-    ids=["binary", "utf-16", "utf-16 without a mark", "latin-1", "with a NUL"],
-)
-def test_what_is_no_text_is_told_to_be_none(file: Path, content: bytes) -> None:
-    file.write_bytes(content)
-
-    assert "is not UTF-8 text" in refused(file)
-
-
-@pytest.mark.parametrize("content", ["", " \n\t\n ", "\ufeff", "\u2028"])
-def test_a_blank_file_says_nothing(file: Path, content: str) -> None:
-    file.write_text(content, encoding="utf-8")
-
-    assert "is empty; give a Markdown file, or unset it" in refused(file)
-
-
-def test_a_persona_is_a_page_and_no_book(file: Path) -> None:
-    file.write_text("é" * MAX_CHARACTERS, encoding="utf-8")
-    assert len(read_persona(file)) == MAX_CHARACTERS
-
-    file.write_text("é" * (MAX_CHARACTERS + 1), encoding="utf-8")
-    assert "has more than 20,000 characters; shorten it" in refused(file)
-
-
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no file without an end here")
-def test_a_file_without_an_end_is_not_read_to_its_end() -> None:
-    assert "is not UTF-8 text" in refused(Path("/dev/zero"))

@@ -377,27 +377,6 @@ async def test_with_settle_the_reply_tells_what_became_of_its_memories(
     assert listed["Ana works as a baker"].message_id is not None
 
 
-async def test_where_a_model_rules_a_new_state_of_things_supersedes_the_old(
-    pet_at: PetAt, server: ScriptedServer, clock: Any, first_way: Any
-) -> None:
-    pet = await pet_at(first_way, judge=True, look_back="plain")
-    server.script(
-        answer("Lovely.", {"content": "Ana lives in Lyon"}),
-        answer("Bon voyage!", {"content": "Ana lives in Paris"}),
-        Say('{"rulings": [{"pair": 1, "action": "replace"}]}'),
-    )
-    first, _ = await first_way.ask(pet, "I live in Lyon", user="ana", settle=True)
-    clock.advance(days=30)
-
-    second, _ = await first_way.ask(pet, "I live in Paris now", user="ana", settle=True)
-
-    [decision] = second.memories
-    assert (decision.action, decision.target_id) == ("replace", first.memories[0].id)
-    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana lives in Paris"]
-    [step] = await pet.memories.history(decision.id, user="ana")
-    assert (step.old_content, step.new_content) == ("Ana lives in Lyon", "Ana lives in Paris")
-
-
 async def test_nothing_is_kept_of_somebody_anonymous(
     pet_at: PetAt, way: Any, server: ScriptedServer, rows: Rows
 ) -> None:
@@ -437,19 +416,6 @@ async def _found(
     return [text.removeprefix("ana: ") for text in texts]
 
 
-async def test_what_was_said_in_private_is_not_found_in_a_channel(
-    pet_at: PetAt, server: ScriptedServer, first_way: Any
-) -> None:
-    pet = await pet_at(first_way)
-    server.script(answer("Our secret.", {"content": "Ana's locker code is 4417"}))
-    await pet.respond("My locker code is 4417", user="ana", settle=True)
-
-    in_the_channel = await _found(pet, server, "locker code", user="ana", place="acme/general")
-    by_another = await _found(pet, server, "locker code", user="bob")
-    assert not any("locker" in text for text in in_the_channel + by_another)
-    assert "Ana's locker code is 4417" in await _found(pet, server, "locker code", user="ana")
-
-
 async def test_what_one_tells_of_another_in_a_channel_is_before_the_model_there_as_told_by_them(
     pet_at: PetAt, server: ScriptedServer, first_way: Any
 ) -> None:
@@ -467,39 +433,6 @@ async def test_what_one_tells_of_another_in_a_channel_is_before_the_model_there_
     assert "> - [FACT] Ben said: “Ana loves climbing” (" in there
     assert "money" not in there
     assert "climbing" not in elsewhere + private
-
-
-async def test_what_was_said_in_a_channel_is_found_there_and_by_its_author_in_private(
-    pet_at: PetAt, server: ScriptedServer, first_way: Any
-) -> None:
-    pet = await pet_at(first_way)
-    server.script(answer("See you there.", {"content": "Ana's party is in the old mill"}))
-    await pet.respond("My party is in the old mill", user="ana", place="acme/general", settle=True)
-    fact = "Ana's party is in the old mill"
-
-    assert fact in await _found(pet, server, "party in the mill", user="bob", place="acme/general")
-    assert fact in await _found(pet, server, "party in the mill", user="bob", place="acme/general/thread")
-    assert fact in await _found(pet, server, "party in the mill", user="ana")
-    by_another = await _found(pet, server, "party in the mill", user="bob")
-    elsewhere = await _found(pet, server, "party in the mill", user="ana", place="acme/random")
-    assert not any("mill" in text for text in by_another + elsewhere)
-
-
-async def test_a_task_asked_for_in_private_is_not_shown_in_a_channel(
-    pet_at: PetAt, server: ScriptedServer, first_way: Any
-) -> None:
-    pet = await pet_at(first_way)
-    server.script(
-        Call("update_task", {"id": None, "description": "buy Bob's present", "status": "open"}),
-        *[answer("Fine.")] * 3,
-    )
-    await pet.respond("remind me", user="ana")
-
-    await pet.respond("hi all", user="ana", place="acme/general")
-    await pet.respond("hi", user="ana")
-
-    assert "present" not in server.asked[-2].system
-    assert "buy Bob's present (open)" in server.asked[-1].system
 
 
 async def test_what_the_model_has_before_its_eyes_is_not_brought_again(

@@ -311,13 +311,3 @@ async def test_a_key_has_no_more_requests_a_minute_than_over_the_api(open_pet):
         said = [await client.post("/talk", data={"text": "hello"}) for _ in range(3)]
     assert [answer.status_code for answer in said] == [200, 200, 429]
     assert "too many requests" in text_of(said[-1])
-
-
-@pytest.mark.parametrize(
-    "path", ["/talk", "/forget", "/restore", "/memories", "/memories/x/forget", "/tasks", "/documents"]
-)
-async def test_what_another_site_sends_is_not_done(path, ana):
-    answer = await ana.post(
-        path, headers={"origin": "http://evil.example"}, data={"content": "x", "text": "x"}
-    )
-    assert answer.status_code == 403

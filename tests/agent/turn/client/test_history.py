@@ -320,19 +320,6 @@ async def test_a_conversation_of_one_person_never_reads_anothers(
     assert kept(rows, replaced=True) == []
 
 
-async def test_a_recorded_turn_with_a_clients_history_replays_the_same(
-    pet: Companion, server: ScriptedServer
-) -> None:
-    from agent.replay.replay import replay
-
-    server.script(answer("Peru"), Call("search_memories", {"query": "capital"}), answer("Lima"))
-    await say(pet, "Name a country")
-    reply = await say(pet, "And its capital?", *PERU)
-    await pet.components.recorder.flush()
-    trace = await pet.traces.get(reply.trace_id, pet.clock())
-    assert (await replay(pet, trace)).differences == ()
-
-
 async def test_a_recorded_call_of_a_clients_tool_with_a_name_of_ours_replays_the_same(
     pet: Companion, server: ScriptedServer
 ) -> None:
