@@ -261,7 +261,7 @@ class Conversations:
 
     async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final:
         message = burst[-1]
-        begins = not await self._is_known(message)
+        begins = message.in_thread and not await self._is_known(message)
         contents = [await self.platform.read(part, begins=begins) for part in burst]
         texts = [_joined(one.text, await read_attachments(one.attachments)) for one in contents]
         shown = [_joined(one.replies_to, text) for one, text in zip(contents, texts, strict=True)]

@@ -104,7 +104,7 @@ class Platform(Protocol):
     """Seconds between two edits of a reply that is being generated."""
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
-        """`begins`: whether its conversation begins with it."""
+        """`begins`: whether it is in a thread of which the bot knows nothing yet."""
 
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         """Return the newest messages of its thread before it, oldest first. May raise."""
