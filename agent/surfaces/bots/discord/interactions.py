@@ -135,11 +135,13 @@ async def _send(interaction: discord.Interaction, answer: Answer) -> None:
 async def press(commands: Commands, button: HachiButton, interaction: discord.Interaction) -> None:
     """Handle a button. All in a channel see the buttons below a reply, but they work for one person."""
     asker = _asker(interaction)
-    if button.action == "stop" and button.user == interaction.user.id:
-        await interaction.response.defer()
+    stops = button.action == "stop" and button.user == interaction.user.id
+    if stops:  # whichever process is writing the reply
         interaction.client.stop_reply(origin_of(int(button.value)))  # type: ignore[attr-defined]
-    elif not await is_first(interaction):
+    if not await is_first(interaction):
         return
+    if stops:
+        await interaction.response.defer()
     elif asker is None or button.user != interaction.user.id:
         await _respond(interaction, NOT_YOURS)
     elif button.action == "edit":

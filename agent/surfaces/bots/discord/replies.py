@@ -257,9 +257,10 @@ class DiscordPosts:
         return receipt_lines(receipts)
 
     async def conclude(self, handles: Sequence[discord.Message], receipts: Sequence[Item]) -> None:
-        if self._stop_on:
+        view = receipt_view(receipts, self.source.author.id)
+        if self._stop_on and (not view or self._stop_on is not handles[-1]):
             await self._stop_on.edit(view=None, suppress=True)
-        if view := receipt_view(receipts, self.source.author.id):
+        if view:
             await handles[-1].edit(view=view, suppress=True)
 
     async def ask(self, question: Answer) -> None:

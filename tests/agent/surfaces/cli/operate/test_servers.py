@@ -12,7 +12,6 @@ import warnings
 
 import httpx2
 import pytest
-import yarl
 from command import COMMAND, process, stopping
 from discord_server import TOKEN, DiscordServer
 from mcp import StdioServerParameters
@@ -22,8 +21,7 @@ from slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of audioop, for voice, which is not used
-    import discord
-    from discord.gateway import DiscordWebSocket
+    from discord.http import Route
 
 
 def ask(address, path="", key=None):
@@ -179,9 +177,8 @@ def test_the_discord_bot_runs_until_it_is_stopped(hachi, monkeypatch, tokens):
 
     async def serve():
         async with DiscordServer.running() as platform, asyncio.timeout(30):
-            monkeypatch.setattr(discord.http.Route, "BASE", f"http://{platform.address}/api/v10")
-            gateway = yarl.URL(f"ws://{platform.address}/gw/")
-            monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", gateway)
+            monkeypatch.setattr(Route, "BASE", Route.BASE)  # put back what the command sets
+            monkeypatch.setenv("DISCORD_API_URL", f"http://{platform.address}/api/v10")
             listening.set()
             await platform.connected.wait()
             with stopping(signal.SIGTERM):
