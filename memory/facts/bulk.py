@@ -213,8 +213,8 @@ class _Part:
 
     async def _known_word_for_word(self, connection: AsyncConnection, fact: CandidateFact) -> Decision | None:
         """The decision on a fact whose words each owner has; None where that is not so."""
-        held = await self.writer.store.holders(connection, fact.origin.owners, fact.key)
-        valid = [owner for owner, memory in held.items() if not has_expired(memory, fact.now)]
+        worded_so = await self.writer.store.holders(connection, fact.origin.owners, fact.key)
+        valid = [owner for owner, memory in worded_so.items() if not has_expired(memory, fact.now)]
         if lacking_owners(fact, valid):
             return None
         return await self.writer.rows.settle(connection, fact, NOT_SEARCHED)

@@ -40,11 +40,13 @@ class Resolution:
     """Memories that the candidate replaces."""
 
 
-def resolve(candidate: CandidateFact, held: Mapping[str, Memory], near: Near) -> Resolution:
-    """Decide for every owner. `held` maps each owner that knows the same words to their memory; `near` lists
-    similar memories, the decisive ones first."""
-    here = next((memory for memory in held.values() if candidate.sees(memory)), None)
-    covered, lacking = _shares(candidate, near, ("same", "subsumed"), candidate.origin.owners - set(held))
+def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:
+    """Decide for every owner. `worded_so` has the memory with the same words of each owner that has one, `near`
+    the similar ones, the decisive ones first."""
+    here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
+    covered, lacking = _shares(
+        candidate, near, ("same", "subsumed"), candidate.origin.owners - set(worded_so)
+    )
     outdated, fresh = _shares(candidate, near, ("outdated",), lacking)
     replaced = _replaced(candidate, near, fresh)
     if here is not None:

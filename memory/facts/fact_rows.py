@@ -50,24 +50,24 @@ class FactRows:
                 )
         stated_in = origin.message_id if origin.live else None
         try:
-            held = await self.store.holders(connection, owners, candidate.key, stated_in)
+            worded_so = await self.store.holders(connection, owners, candidate.key, stated_in)
         except NotFound:
             return candidate.decision("ignore", None, "the message it came from has been erased")
         if await self._withdrawn(connection, candidate):
             return candidate.decision("ignore", None, "it was made private, and not said here since")
-        if ended := await self._has_ended(connection, candidate, held):
+        if ended := await self._has_ended(connection, candidate, worded_so):
             return ended
-        repeated = echoed(candidate, held.values())
-        held, expired = _still_valid(candidate, held)
+        repeated = echoed(candidate, worded_so.values())
+        worded_so, expired = _still_valid(candidate, worded_so)
         if repeated:
-            here = next((memory for memory in held.values() if candidate.sees(memory)), None)
+            here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
             reason = f"only repeats what was recalled: {repeated!r}"
             return candidate.decision("ignore", here, reason, target=here)
-        lacking = lacking_owners(candidate, held)
+        lacking = lacking_owners(candidate, worded_so)
         near = await self.similar.near(connection, candidate, lacking, searched) if lacking else []
-        resolution = resolve(candidate, held, near)
+        resolution = resolve(candidate, worded_so, near)
         await self._write(connection, candidate, resolution, expired)
-        said_again = [*held.values(), *(step.memory for step in resolution.covered)]
+        said_again = [*worded_so.values(), *(step.memory for step in resolution.covered)]
         known = {memory.id: memory for memory in said_again}
         for memory in known.values():
             await self._refresh(connection, candidate, memory)
@@ -105,20 +105,20 @@ class FactRows:
                 await record(connection, old.id, [new.message_id], "stated")
 
     async def _has_ended(
-        self, connection: AsyncConnection, candidate: CandidateFact, held: Mapping[str, Memory]
+        self, connection: AsyncConnection, candidate: CandidateFact, worded_so: Mapping[str, Memory]
     ) -> Decision | None:
         """The decision to ignore an earlier statement, in the words of a fact that has ended since: it has
         expired, or a later statement has replaced it."""
         origin, now = candidate.origin, candidate.now
         if origin.now or origin.said_at >= now or candidate.draft.replaces:
             return None
-        for memory in held.values():
+        for memory in worded_so.values():
             over = memory.expires_at is not None and origin.said_at < memory.expires_at <= now
             if over and origin.live and candidate.expires_at is None:
                 return candidate.decision("ignore", None, "it had already expired")
-        lacking = origin.owners.difference(held)
+        lacking = origin.owners.difference(worded_so)
         replaced = await self.store.replaced_since(connection, lacking, candidate.key, origin.said_at, now)
-        if held or not replaced or lacking.difference(replaced):
+        if worded_so or not replaced or lacking.difference(replaced):
             return None
         id = next(iter(replaced.values()))
         current = await self.store.current(connection, id, origin.audience, now)
@@ -147,7 +147,9 @@ class FactRows:
     ) -> None:
         memory, fresh = resolution.memory, resolution.fresh
         for owner, old in expired.items():
-            await self._supersede(connection, candidate, old, {owner}, memory.id, "had expired", held=False)
+            await self._supersede(
+                connection, candidate, old, {owner}, memory.id, "had expired", in_force=False
+            )
         for step in resolution.replaced:
             reason = step.verdict.reason
             await self._supersede(connection, candidate, step.memory, step.owners, memory.id, reason)
@@ -166,7 +168,7 @@ class FactRows:
         for step in resolution.outdated:  # stored as history of the newer memory, never shown as current
             reason = step.verdict.reason
             await self._supersede(
-                connection, candidate, memory, step.owners, step.memory.id, reason, held=False
+                connection, candidate, memory, step.owners, step.memory.id, reason, in_force=False
             )
         for step in resolution.replaced:
             gone, now = [step.memory.id], candidate.now
@@ -181,11 +183,11 @@ class FactRows:
         new_id: str,
         reason: str,
         *,
-        held: bool = True,
+        in_force: bool = True,
     ) -> None:
         user, now = candidate.origin.user, candidate.now
         await self.store.supersede(
-            connection, old, owners, new_id=new_id, user=user, reason=reason, now=now, held=held
+            connection, old, owners, new_id=new_id, user=user, reason=reason, now=now, in_force=in_force
         )
         known = candidate.changed.get(old.id, old)
         candidate.changed[old.id] = replace(known, owners=known.owners - owners)
@@ -204,10 +206,10 @@ class FactRows:
             candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)
 
 
-def lacking_owners(candidate: CandidateFact, held: Collection[str]) -> frozenset[str]:
+def lacking_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
     """The owners for whom similar memories count, where these have the same words."""
     owners = candidate.origin.owners
-    return owners if candidate.draft.replaces else owners.difference(held)
+    return owners if candidate.draft.replaces else owners.difference(worded_so)
 
 
 def has_expired(memory: Memory, now: datetime) -> bool:
@@ -215,14 +217,14 @@ def has_expired(memory: Memory, now: datetime) -> bool:
 
 
 def _still_valid(
-    candidate: CandidateFact, held: Mapping[str, Memory]
+    candidate: CandidateFact, worded_so: Mapping[str, Memory]
 ) -> tuple[dict[str, Memory], dict[str, Memory]]:
     """The memories with the same words by owner, without those that the candidate corrects in something other
     than its words; and those that have expired, but are not purged yet."""
-    expired = {owner: memory for owner, memory in held.items() if has_expired(memory, candidate.now)}
+    expired = {owner: memory for owner, memory in worded_so.items() if has_expired(memory, candidate.now)}
     valid = {
         owner: memory
-        for owner, memory in held.items()
+        for owner, memory in worded_so.items()
         if owner not in expired
         and not (candidate.corrects(memory) and owner in candidate.decides_for(memory))
     }

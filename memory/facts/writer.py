@@ -163,8 +163,8 @@ class FactWriter:
                 draft = await self.rows.replacing(connection, candidate.draft, origin, candidate.now)
                 candidate = replace(candidate, draft=draft)
             known = await self.store.holders(connection, origin.owners, candidate.key)
-        held = [owner for owner, memory in known.items() if not has_expired(memory, candidate.now)]
-        lacking = lacking_owners(candidate, held)
+        worded_so = [owner for owner, memory in known.items() if not has_expired(memory, candidate.now)]
+        lacking = lacking_owners(candidate, worded_so)
         return candidate, await self.similar.search(candidate, lacking) if lacking else NOT_SEARCHED
 
     def note(self, origin: Provenance, decision: Decision) -> None:

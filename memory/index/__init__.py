@@ -106,7 +106,7 @@ class Rankings:
 class Index(Protocol):
     """The interface of an index. Every method raises IndexUnavailable if the index cannot be reached."""
 
-    own: bool
+    in_process: bool
     """Whether it is in this process, and shows at once what is put."""
 
     async def ensure(self) -> None:

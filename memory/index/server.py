@@ -37,7 +37,7 @@ ANSWERED = frozenset({400, 404, 409, 413, 422, "INVALID_ARGUMENT", "NOT_FOUND", 
 class ServerIndex:
     """An index in a collection. `connect` makes the client, and `where` names the server in errors."""
 
-    own = False
+    in_process = False
 
     def __init__(
         self,

@@ -135,7 +135,7 @@ class IndexSync:
             await self._begin()
         try:
             changes = await self._changes()
-            if changes and len(changes) <= MOST_WAITING and self._index.own:
+            if changes and len(changes) <= MOST_WAITING and self._index.in_process:
                 await self._absorb(changes)
                 changes = []
             elif changes and patient:

@@ -212,12 +212,10 @@ class MemoryStore:
             rows = (await connection.execute(_STATED_HOLDERS, given | {"message": stated_in})).all()
         if stated_in is not None and not rows:
             raise NotFound(f"the message {stated_in} has been erased")
-        held: dict[str, str] = {row.owner: row.memory_id for row in rows if row.owner is not None}
-        if not held:
-            return {}
-        found = await fetch(connection, memories.c.id.in_(set(held.values())))
+        ids: dict[str, str] = {row.owner: row.memory_id for row in rows if row.owner is not None}
+        found = await fetch(connection, memories.c.id.in_(set(ids.values()))) if ids else []
         by_id = {memory.id: memory for memory in found}
-        return {owner: by_id[id] for owner, id in held.items()}
+        return {owner: by_id[id] for owner, id in ids.items()}
 
     async def replaced_since(
         self,
@@ -292,11 +290,11 @@ class MemoryStore:
         user: str,
         reason: str,
         now: datetime,
-        held: bool = True,
+        in_force: bool = True,
     ) -> None:
         """Replace `old` with `new_id` for these owners, by an action of `user`. Other owners keep `old`. What
-        has not `held` until now is not brought back."""
-        await end(connection, [old.id], owners, new_id, reason, now if held else None)
+        was not `in_force` until now is not brought back."""
+        await end(connection, [old.id], owners, new_id, reason, now if in_force else None)
         step = {"user_id": user, "old_id": old.id, "new_id": new_id, "reason": reason, "created_at": now}
         await connection.execute(
             insert(memory_updates).values(id=spans.new_id(), owners=sorted(owners), **step)

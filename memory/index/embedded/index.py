@@ -45,7 +45,7 @@ class EmbeddedIndex:
     `database` returns what tells the database from others, and `free` the free bytes on a folder's disk.
     """
 
-    own = True
+    in_process = True
 
     def __init__(
         self,

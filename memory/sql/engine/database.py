@@ -22,7 +22,7 @@ from memory.errors import StoreUnavailable
 from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
 from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, outdated, read_revision
-from memory.sql.engine.seen import read_seen, seen_file, store_seen
+from memory.sql.engine.write_counter import counter_file, read_counter, store_counter
 from memory.sql.engine.writers import Writers
 
 _STEP = 64
@@ -62,11 +62,13 @@ class Database:
         as needed. A PostgreSQL database must have been migrated with `hachi migrate`. `setting` is the name
         of the setting that holds the URL."""
         database = cls.connect(url, home, setting)
-        seen = read_seen(database.where)  # before the database is read, since others may raise its counter
+        stored = read_counter(
+            database.where
+        )  # before the database is read, since others may raise its counter
         try:
             await database._prepare()
-            if seen:
-                await database._compare(seen)
+            if stored:
+                await database._compare(stored)
         except BaseException:
             await database.close()
             raise
@@ -151,13 +153,13 @@ class Database:
         """Call `callback` once this write is committed, and never if it is rolled back."""
         connection.info[_AFTER_COMMIT].append(callback)
 
-    async def _compare(self, seen: int) -> None:
+    async def _compare(self, stored: int) -> None:
         async with self.read() as connection:
             counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
-        if counter < min(seen, read_seen(self.where)):  # which is gone if the database was begun anew
+        if counter < min(stored, read_counter(self.where)):  # which is gone if the database was begun anew
             self.older = (
                 f"{self.where} lacks what was written last, like a copy without its -wal: stop Hachi and run "
-                f"`hachi restore` with a backup, or delete {seen_file(self.where)} to go on with it"
+                f"`hachi restore` with a backup, or delete {counter_file(self.where)} to go on with it"
             )
 
     async def count_writes(self) -> None:
@@ -165,14 +167,14 @@ class Database:
         beside the file. Where the file is older, both stay, so that this can be noticed again."""
         if not self.sqlite or self.writes == self._counted_writes:
             return
-        seen = read_seen(self.where)
+        stored = read_counter(self.where)
         async with self.write() as connection:
             counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
-            if counter >= seen:
+            if counter >= stored:
                 await connection.exec_driver_sql(f"{_COUNTER}={counter + 1}")
         self._counted_writes = self.writes
-        if counter >= seen:
-            store_seen(self.where, counter + 1)
+        if counter >= stored:
+            store_counter(self.where, counter + 1)
 
     async def empty_log(self) -> None:
         """Empty SQLite's write-ahead log, which still holds deleted texts; not while somebody reads."""

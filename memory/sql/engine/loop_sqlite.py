@@ -12,7 +12,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util import await_only
 
-from memory.sql.engine.seen import seen_file
+from memory.sql.engine.write_counter import counter_file
 
 registry.register("sqlite.loop", "memory.sql.engine.loop_sqlite", "LoopSQLite")
 
@@ -82,7 +82,7 @@ def _create_private(path: str) -> None:
     process holds on it, and another process could delete the log under it."""
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        seen_file(path).unlink()  # of the database that was here before
+        counter_file(path).unlink()  # of the database that was here before
 
 
 def read_only_uri(path: Path) -> str | None:

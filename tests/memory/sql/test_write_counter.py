@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from memory.sql.engine import Database
 from memory.sql.engine import database as engine
-from memory.sql.engine.seen import store_seen
+from memory.sql.engine.write_counter import store_counter
 from memory.sql.tables import users
 
 
@@ -89,7 +89,7 @@ async def test_a_copy_with_its_log_and_one_of_a_closed_database_are_whole(
 async def test_a_crash_before_the_file_is_written_raises_no_alarm(
     running: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "store_seen", lambda *_: None)
+    monkeypatch.setattr(engine, "store_counter", lambda *_: None)
     await write(running, "bo")
     await running.count_writes()
     await running.close()
@@ -109,10 +109,10 @@ async def test_a_counter_that_another_process_raises_meanwhile_is_no_alarm(
         with closing(sqlite3.connect(where)) as other:
             [counter] = other.execute("PRAGMA user_version").fetchone()
             other.execute(f"PRAGMA user_version={counter + 1}")
-        store_seen(where, counter + 1)
+        store_counter(where, counter + 1)
         return counter + 1
 
-    monkeypatch.setattr(engine, "read_seen", raised_before)
+    monkeypatch.setattr(engine, "read_counter", raised_before)
     assert not await told(tmp_path / "home", writes=2)
     await running.close()
 

@@ -8,22 +8,22 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def seen_file(database: str) -> Path:
+def counter_file(database: str) -> Path:
     return Path(f"{database}-seen")
 
 
-def read_seen(database: str) -> int:
+def read_counter(database: str) -> int:
     """Return the counter that was stored last; 0 if there is none that can be read."""
     try:
-        return int.from_bytes(seen_file(database).read_bytes()[:4])
+        return int.from_bytes(counter_file(database).read_bytes()[:4])
     except OSError:
         return 0
 
 
-def store_seen(database: str, counter: int) -> None:
+def store_counter(database: str, counter: int) -> None:
     """A missing or lower counter raises no alarm, so a fault is passed over."""
     new = Path(f"{database}-seen.new")
     with suppress(OSError):
         new.touch(mode=0o600)
         new.write_bytes(counter.to_bytes(4))  # no digits, which an erasure could take for somebody's id
-        new.replace(seen_file(database))
+        new.replace(counter_file(database))
