@@ -41,8 +41,8 @@ class Resolution:
 
 
 def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:
-    """Decide for every owner. `worded_so` has the memory with the same words of each owner that has one, `near`
-    the similar ones, the decisive ones first."""
+    """Decide for every owner. `worded_so` has the memory with the same words of each owner that has one;
+    `near` lists similar memories, the decisive ones first."""
     here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
     covered, lacking = _shares(
         candidate, near, ("same", "subsumed"), candidate.origin.owners - set(worded_so)
