@@ -232,8 +232,9 @@ class Worker:
 
     async def _dispatch(self, job: Job) -> list[Decision]:
         if job.kind == STORE_MEMORIES:
-            drafts, provenance = read_store_memories(job)
-            return await self._writer.remember(drafts, provenance)
+            async with self._writer.database.read() as connection:
+                found = await read_store_memories(job, connection)
+            return await self._writer.remember(*found) if found else []
         if job.kind == APPLY_UPDATES:
             await self._store_task(job)
             return []

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from sqlalchemy import ColumnElement, case, func, literal, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -17,9 +17,9 @@ from memory.facts.candidate import Provenance
 from memory.records import Decision, Draft, Hit
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
-from memory.sql.message_rows import kept
+from memory.sql.message_rows import kept, missing
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
-from memory.sql.tables import Utc, active_conversations, messages
+from memory.sql.tables import Utc, active_conversations, memories, messages
 from tools.failures import ToolFailed
 
 APPLY_UPDATES = "apply_updates"
@@ -97,39 +97,50 @@ def store_memories_payload(
     found: Sequence[Hit],
     sources: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Return the payload: an answer's memories[] and their origin. `found` is what the tools brought, and
-    `sources` are the rows that the prompt was written from."""
+    """Return the payload: an answer's memories[], which no row has yet, and the ids of what they rest on:
+    the message, what the tools brought (`found`), and what the prompt was written from (`sources`)."""
     return {
         "drafts": [asdict(draft) for draft in drafts],
         "place": list(incoming.place.path),
         "said_at": incoming.sent_at.isoformat(),
-        "said": incoming.text,
         "message_id": message_id,
-        "recalled": [{"id": hit.id, "kind": hit.kind, "content": hit.content} for hit in found],
+        "found": {kind: sorted(hit.id for hit in found if hit.kind == kind) for kind in FOUND},
         "shown": sorted(sources),
     }
 
 
-def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
-    """Parse the payload of `store_memories_payload`."""
-    payload = job.payload
+async def read_store_memories(job: Job, connection: AsyncConnection) -> tuple[list[Draft], Provenance] | None:
+    """Read the payload of `store_memories_payload`, with what it names. None where the message or something
+    that the tools brought is gone: what a model wrote may repeat it."""
+    payload, rows = job.payload, dict[str, Any]()
+    ids = {kind: set(payload["found"][kind]) for kind in FOUND}
+    ids["message"] |= {payload["message_id"]} - {None}
+    for kind, (id, text) in FOUND.items():
+        query = select(id.label("id"), text.label("text")).where(id.in_(ids[kind]))
+        rows |= {row.id: row for row in await connection.execute(query)}
+    if rows.keys() != ids["message"] | ids["memory"] or await missing(connection, ids["message"]):
+        return None
     said_at = datetime.fromisoformat(payload["said_at"])
-    recalled = (
-        Hit(hit["id"], hit["kind"], hit["content"], score=0.0, created_at=said_at)
-        for hit in payload["recalled"]
-    )
+    found = [(id, kind) for kind in FOUND for id in payload["found"][kind]]
     origin = Provenance(
         user=job.user_id,
         said_at=said_at,
         place=Place(tuple(payload["place"])),
         message_id=payload["message_id"],
-        said=payload["said"],
+        said=rows[payload["message_id"]].text if payload["message_id"] else "",
         live=True,
-        recalled=tuple(recalled),
-        shown=frozenset(payload.get("shown", ())),
+        recalled=tuple(Hit(id, kind, rows[id].text, score=0.0, created_at=said_at) for id, kind in found),
+        shown=frozenset(payload["shown"]),
     )
     drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
     return drafts, origin
+
+
+FOUND: dict[Literal["message", "memory"], Any] = {
+    "message": (messages.c.id, messages.c.text),
+    "memory": (memories.c.id, memories.c.content),
+}
+"""What tools bring of what people said: its kind, with the columns of its id and text."""
 
 
 class Worker(Protocol):

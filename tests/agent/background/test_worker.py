@@ -85,23 +85,40 @@ async def test_stopping_finishes_running_jobs_and_starts_no_more(
     assert await pet.components.queue.counts() == (2, 0), "it has stopped for good"
 
 
-def test_the_payload_of_a_memory_job_is_read_back(clock: Any) -> None:
-    drafts = [
-        Draft("Ana skis", ("ana", "ski"), "7d", "preference", 0.9, "some-id"),
-        Draft("Ana has a cat"),
-    ]
+async def test_a_memory_job_holds_ids_and_is_read_with_what_they_name(pet: Companion, clock: Any) -> None:
+    said = {
+        "id": "5c8a2f0e-0000-4000-8000-000000000000",
+        "author": "Ana",
+        "text": "I ski",
+        "sent_at": clock(),
+    }
+    await pet.conversations.import_messages([said], user="ana")
+    snow = await pet.remember("Ana likes snow", user="ana")
+    drafts = [Draft("Ana skis", ("ana", "ski"), "7d", "preference", 0.9, "some-id"), Draft("Ana has a cat")]
     incoming = TurnRequest("I ski", "ana", clock(), Place(("acme", "general")))
-    recalled = [Hit("m1", "message", "Ana likes snow", 0.4, clock(), author="Ana")]
-
-    payload = store_memories_payload(drafts, incoming, "message-id", recalled)
-    read, origin = read_store_memories(Job("w", STORE_MEMORIES, "ana", payload, 1))
-
-    assert read == drafts
-    assert (origin.user, origin.place, origin.said_at) == ("ana", incoming.place, clock())
-    assert (origin.message_id, origin.said) == ("message-id", "I ski")
-    assert [(hit.id, hit.kind, hit.content) for hit in origin.recalled] == [
-        ("m1", "message", "Ana likes snow")
+    found = [
+        Hit(str(snow.id), "memory", "Ana likes snow", 0.4, clock()),
+        Hit("x", "summary", "…", 1, clock()),
     ]
+    payload = store_memories_payload(drafts, incoming, said["id"], found, ["shown"])
+    assert "I ski" not in str(payload)
+    assert "snow" not in str(payload)
+    job = Job("w", STORE_MEMORIES, "ana", payload, 1)
+
+    async with pet.components.database.read() as connection:
+        read = await read_store_memories(job, connection)
+    assert read is not None
+    assert read[0] == drafts
+    origin = read[1]
+    assert (origin.user, origin.place, origin.said_at) == ("ana", incoming.place, clock())
+    assert (origin.message_id, origin.said, origin.shown) == (said["id"], "I ski", {"shown"})
+    assert [(hit.id, hit.kind, hit.content) for hit in origin.recalled] == [
+        (snow.id, "memory", "Ana likes snow")
+    ]
+
+    await pet.memories.forget(str(snow.id), user="ana")
+    async with pet.components.database.read() as connection:
+        assert await read_store_memories(job, connection) is None
 
 
 async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet: Companion, clock: Any) -> None:

@@ -86,9 +86,8 @@ async def test_work_that_was_taken_already_brings_nothing_back(open_pet: OpenPet
     assert piece is not None
     await pet.people.erase(user="ana")
 
-    [decision] = await (await pet.runtime()).worker._handle(piece)
+    assert await (await pet.runtime()).worker._handle(piece) == []
 
-    assert decision.reason == "the message it came from has been erased"
     assert left(rows) == {}
 
 
@@ -310,8 +309,7 @@ async def test_work_of_others_loses_what_they_were_shown(open_pet: OpenPet, rows
 
     [work] = rows("SELECT payload FROM work")
     payload = json.loads(work["payload"])
-    assert [draft["content"] for draft in payload["drafts"]] == ["Ben asks after Ana"]
-    assert [hit["content"] for hit in payload["recalled"]] == ["Ben has a dog"]
+    assert payload["drafts"] == [], "a model that saw it may repeat it"
     assert receipt.verified
 
 
