@@ -5,9 +5,9 @@ answer's schema where the server enforces it, and gives each tool call a unique 
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from agents import AgentOutputSchemaBase, ModelBehaviorError, ModelResponse, ModelSettings
 from agents.exceptions import AgentsException
@@ -75,13 +75,9 @@ class ModelRun(Model):
     @property
     def usage(self) -> Usage:
         """Tokens of all calls; zeros if the server did not count each of them."""
-        if not all(one.input or one.output for one in self._counted):
-            return Usage()
-        return Usage(
-            sum(one.input for one in self._counted),
-            sum(one.output for one in self._counted),
-            sum(one.cached for one in self._counted),
-        )
+        counted = [(one.input, one.output, one.cached) for one in self._counted]
+        whole = all(input or output for input, output, _ in counted)
+        return Usage(*map(sum, zip(*counted, strict=True))) if whole and counted else Usage()
 
     async def get_response(
         self,
@@ -94,15 +90,9 @@ class ModelRun(Model):
         tracing: ModelTracing,
         **rest: Any,
     ) -> ModelResponse:
-        system, tools, model_settings = self._prepare(system_instructions, tools, model_settings)
-        schema = self._schema(tools)
-        with (
-            recorded_call(self._chosen.name, system, input, tools, model_settings, schema) as call,
-            _readable(),
-        ):
-            response = await self._chosen.model.get_response(
-                system, input, model_settings, tools, schema, handoffs, tracing, **rest
-            )
+        asked = self._asked(system_instructions, input, model_settings, tools)
+        with asked.recorded(self._chosen.name) as call, _readable():
+            response = await self._chosen.model.get_response(*asked, handoffs, tracing, **rest)
             call.answered(response.output, response.usage)
         response.output = self._settle(response.output, response.usage)
         return response
@@ -118,28 +108,21 @@ class ModelRun(Model):
         tracing: ModelTracing,
         **rest: Any,
     ) -> AsyncIterator[Any]:
-        system, tools, model_settings = self._prepare(system_instructions, tools, model_settings)
-        schema = self._schema(tools)
-        events = self._chosen.model.stream_response(
-            system, input, model_settings, tools, schema, handoffs, tracing, **rest
-        )
+        asked = self._asked(system_instructions, input, model_settings, tools)
+        events = self._chosen.model.stream_response(*asked, handoffs, tracing, **rest)
         done: list[Any] = []
         begun = whole = False
         try:
-            with (
-                recorded_call(self._chosen.name, system, input, tools, model_settings, schema) as call,
-                _readable(),
-            ):
+            with asked.recorded(self._chosen.name) as call, _readable():
                 async for event in events:
                     if isinstance(event, ResponseOutputItemDoneEvent):
-                        done.append(
-                            event.item
-                        )  # withheld, because the runner would use these items with their original ids
+                        done.append(event.item)  # withheld: the runner would use it with its original id
                         continue
                     if isinstance(event, ResponseIncompleteEvent):  # it may have no more tokens
-                        number = event.sequence_number
                         event = ResponseCompletedEvent(
-                            type="response.completed", response=event.response, sequence_number=number
+                            type="response.completed",
+                            response=event.response,
+                            sequence_number=event.sequence_number,
                         )
                     if isinstance(event, ResponseCompletedEvent):
                         output = event.response.output or done
@@ -154,9 +137,7 @@ class ModelRun(Model):
                 if not whole:
                     raise ModelBehaviorError(NO_ANSWER)
         finally:
-            if isinstance(
-                events, AsyncGenerator
-            ):  # release the connection now, even if the reader stops early
+            if isinstance(events, AsyncGenerator):  # release the connection, even if the reader stops early
                 await events.aclose()
 
     @property
@@ -182,13 +163,11 @@ class ModelRun(Model):
     def _last(self) -> bool:
         return self.calls >= self._max_calls - 1
 
-    def _prepare(
-        self, system: str | None, tools: list[Any], settings: ModelSettings
-    ) -> tuple[str | None, list[Any], ModelSettings]:
-        if not self._last:
-            return system, tools, settings
-        no_tools = replace(settings, tool_choice=None, parallel_tool_calls=None)
-        return f"{system}\n\n{read('last_call')}", [], no_tools
+    def _asked(self, system: str | None, input: Any, settings: ModelSettings, tools: list[Any]) -> "_Asked":
+        if self._last:
+            system, tools = f"{system}\n\n{read('last_call')}", []
+            settings = replace(settings, tool_choice=None, parallel_tool_calls=None)
+        return _Asked(system, input, settings, tools, self._schema(tools))
 
     def _settle(self, output: list[Any], usage: Any) -> list[Any]:
         """Count the call and repair its tool calls.
@@ -211,6 +190,19 @@ class ModelRun(Model):
 
     def get_retry_advice(self, request: Any) -> Any:
         return self._chosen.model.get_retry_advice(request)
+
+
+class _Asked(NamedTuple):
+    """What a call asks of the model, in the order of the SDK's interface."""
+
+    system: str | None
+    input: Any
+    settings: ModelSettings
+    tools: list[Any]
+    schema: AgentOutputSchemaBase | None
+
+    def recorded(self, model: str) -> AbstractContextManager[Any]:
+        return recorded_call(model, self.system, self.input, self.tools, self.settings, self.schema)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from written_traces import HOSTILE, a_turn, remembering
 
+from agent.surfaces.web.application import beside
 from agent.surfaces.web.listing import PAGE, live_rows, read_query
 from agent.surfaces.web.visits import Visitor
 
@@ -223,3 +224,20 @@ async def test_a_test_is_made_of_a_turn_and_its_files_can_be_kept(ask, pet):
     assert kept.headers["content-disposition"] == f'attachment; filename="{name}"'
     compile(kept.text, name, "exec")
     assert (await ask().post("/traces/last/test", data={"file": "../x"})).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "answered"),
+    [("/", "pages"), ("/memories/1", "pages"), ("/traces", "pages"), ("/v1/models", "api"), ("*", "api")],
+)
+async def test_the_console_and_the_api_are_one_server(path, answered):
+    asked = []
+
+    def named(name):
+        async def part(scope, receive, send):
+            asked.append(name)
+
+        return part
+
+    await beside(named("api"), named("pages"))({"type": "http", "path": path}, None, None)
+    assert asked == [answered]
