@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from typing import Any, NamedTuple
 
 from json_repair.json_parser import JSONParser
@@ -24,7 +25,7 @@ _END = "\ue000"
 _GAP = r"(?:\s|//[^\n]{0,80}\n|/\*[^*]{0,80}\*/)*+"
 _KEY = r"""(?:"[^"\n]{1,60}+"|'[^'\n]{1,60}+'|`[^`\n]{1,60}+`|[A-Za-z_]\w{0,40}+)"""
 _OPENS = re.compile(
-    rf"(?P<object>\{{{_GAP}{_KEY}\s*+:)|(?P<list>\[\s*+(?:[\"']|\{{\s*+[\"']))"
+    rf"(?P<object>\{{{_GAP}(?:{_KEY}\s*+:|[\"']*(?:message|memories|content)[\"':]))|(?P<list>\[\s*+(?:[\"']|\{{\s*+[\"']))"
     r"|(?P<fields>[\"'](?:message|memories)[\"']\s*+:)",
     re.IGNORECASE,
 )
@@ -32,6 +33,8 @@ _OPENS = re.compile(
 _MARKS = re.compile(r"[\"'{}\[\]]")
 _OTHER_STRINGS = re.compile(r'(?<=[:\[,{ ])("""|`)((?:(?!```).){0,4000}?)\1(?=\s*[,}\]:])', re.DOTALL)
 _UNCLOSED = re.compile(r"(?<=[^\"'\]}\s,])(?<!null),\s*(?=\"memories\"\s*:)")
+_MEMORIES = re.compile(r"""(["'])memories\1(?=\s*:)""")
+_INVISIBLE = "\u2060"
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _ESCAPE = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])""")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»‘’＂＇「『″]|[\"”＂]\s*[：﹕]")
@@ -118,8 +121,10 @@ def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, i
     """Return what json-repair makes of the text at `start`, and where it ends; None, and where to read on, if
     it makes nothing. `bare` fields lack the brace before them."""
     damaged = ("{" if bare else "") + text[start:]
-    damaged = _OTHER_STRINGS.sub(lambda string: json.dumps(string[2]), damaged)
-    damaged = _HALF_ESCAPE.sub(r"\1", _UNCLOSED.sub('", ', damaged)) + _END
+    damaged = _UNCLOSED.sub('", ', _OTHER_STRINGS.sub(lambda string: json.dumps(string[2]), damaged))
+    seen = count()  # equal keys would become one; `Fields.named` joins these
+    damaged = _MEMORIES.sub(lambda key: f'"memories{next(seen) * _INVISIBLE}"', damaged)
+    damaged = _HALF_ESCAPE.sub(r"\1", damaged) + _END
     parser = JSONParser(damaged, None, False)
     try:
         value = _marked(parser.parse_json())

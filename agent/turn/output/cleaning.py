@@ -56,7 +56,7 @@ _LABELLED = re.compile(
     r"(?:[\s>-]*^[#>*_ ]{0,6}(?:new )?memor(?:y|ies)[*_ ]*(?:to \w+)?[*_ ]*(?:[:=\n].*)?)?\Z",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
-_BEGUN = re.compile(r"""(?:```\w*)?[\s\[\\"']*\{\s*\\*["']\w*\\*["']?[\s:\\"'\[{]*\Z""")
+_BEGUN = re.compile(r"""(?:```\w*)?[\s\[\\"']*[{｛]\s*\\*["']\w*\\*["']?[\s:\\"'\[{]*\Z""")
 """An object of which not even the first value was written."""
 ABOUT_FORM = re.compile(
     r"\bjson\b|requested format|here(?: is|'s|’s) (?:my|the) (?:answer|response|reply|output)|\bthe user\b",

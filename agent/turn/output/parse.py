@@ -2,6 +2,7 @@
 as plain text."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
@@ -34,8 +35,11 @@ PLACEHOLDERS = frozenset("str string text … ...".split())
 
 _ENCODED = re.compile(r'"(?:[^"\\]|\\.)*+"\Z|[^{]*+\{\s{0,99}\\+["\']\w{1,40}\\+["\']\s{0,9}:', re.DOTALL)
 """One JSON string, or an object whose quotes are escaped."""
+_MAY_BE_ENVELOPE = ("{", '"message"')
+_SPILLED = re.compile(r"""\A([^{]*?)[\"',\s]*["']+memories\b["']*\s*:*\s*[\[{].*\Z""", re.DOTALL)
+"""The memories of a message whose end was not recognised."""
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
-_OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"'`]|\w{1,40}\s*:|\Z)")
+_OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
 _QUOTED_KEY = re.compile(r"\{\s*[\"']")
 _FENCE_OPENS = re.compile(r"```[\w+-]{0,20}\s{0,9}\Z")
 _FENCED = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)\n?[ \t]*(?:```)?", re.DOTALL)
@@ -66,7 +70,7 @@ def well_formed(raw: str) -> Answer | None:
         case {"message": str(message), "memories": list(memories), **rest} if rest.keys() <= {"forget"}:
             shown = trimmed(readable(message))
             # A key that appears twice contributes both lists, and a message may itself be an envelope.
-            if shown and not shown.startswith("{") and raw.count('"memories"') == 1:
+            if shown and not shown.startswith(_MAY_BE_ENVELOPE) and raw.count('"memories"') == 1:
                 forget = [draft.content for draft in drafts_in(rest.get("forget"))]
                 return Answer(shown, drafts_in(memories), tuple(forget[:MOST_FORGET]))
     return None
@@ -80,13 +84,15 @@ def _repaired(text: str, depth: int) -> Answer:
     text, found = _without_cut_object(text, list(objects_in(text)))
     envelope, around = _chosen(text, found)
     memories = drafts_in(envelope.memories)
-    message = envelope.message or ""
-    if isinstance(message, CutText):
-        message = _repaired(message, depth + 1).message if message.startswith("{") else first_turn(message)
-    if not envelope.sure and envelope.message is None:
-        around = _without_object(around, found)
-    elif len(around) < NEARBY // 2 and ABOUT_FORM.search(around):
+    message = _SPILLED.sub(r"\1", envelope.message or "")
+    if isinstance(envelope.message, CutText):
+        message = first_turn(message)
+    if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and not _is_json(message):
+        message = _repaired(message, depth + 1).message
+    announced = envelope.sure or envelope.message is not None
+    if announced and len(around) < NEARBY // 2 and ABOUT_FORM.search(around):
         around = ""
+    around = _without_object(around, found)
     shown = without_begun(readable(message)) or without_begun(unlabelled(around))
     shown = shown or (FALLBACK_NOTED if memories else FALLBACK)
     return Answer(shown, memories, tuple(dict.fromkeys(envelope.forget))[:MOST_FORGET])
@@ -135,6 +141,13 @@ def _without_cut_object(text: str, found: list[Found]) -> tuple[str, list[Found]
         return text, found
     last = envelope_in(found[-1].value)
     return (text, found) if last.sure or last.message is not None else (text[:start], found[:-1])
+
+
+def _is_json(text: str) -> bool:
+    with suppress(ValueError):
+        from_json(text)
+        return True
+    return False
 
 
 def _inside_fence(text: str) -> str:

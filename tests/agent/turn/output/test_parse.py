@@ -144,6 +144,19 @@ def test_no_cut_of_a_recorded_output_shows_our_json(case):
             assert OUR_JSON.search(text) is None, raw[:end]
 
 
+ENVELOPES = [case["raw"] for case in RECORDED if case["raw"].lstrip().startswith('{"message"')]
+
+
+@settings(deadline=None)
+@given(raw=st.sampled_from(ENVELOPES), data=st.data())
+def test_one_mark_too_few_or_too_many_shows_no_json(raw, data):
+    at = data.draw(st.sampled_from([at for at, mark in enumerate(raw) if mark in '",:{}[]']))
+    for damaged in (raw[:at] + raw[at + 1 :], raw[:at] + raw[at] + raw[at:]):
+        message = parse_answer(damaged).message
+        assert not message.startswith("{"), damaged
+        assert '"memories"' not in message, damaged
+
+
 @pytest.mark.parametrize(
     "raw",
     [
