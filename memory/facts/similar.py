@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import Verdict, compare
+from memory.facts.compare import DIFFERENT, SAME, Verdict, alike, same_words
 from memory.facts.rulings import RULINGS, allowed
 from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
@@ -111,7 +111,7 @@ class SimilarFacts:
         memories = await self.store.candidates(connection, searched.ids, owners, candidate.now, searched.mark)
         # Only names that the people present know, since they see the reason.
         aliases = await self.store.aliases(connection, candidate.origin.audience.keys, candidate.now)
-        weighed = [(m, self._weigh(candidate, m, searched.cosine.get(m.id, 0.0), aliases)) for m in memories]
+        weighed = [(memory, _weighed(candidate, memory, aliases)) for memory in memories]
         order = {m.id: -searched.cosine.get(m.id, 0.0) for m in memories}
         return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), order[pair[0].id]))
 
@@ -163,14 +163,18 @@ class SimilarFacts:
         searched = await self.search(candidate, owners)
         async with self.database.read() as connection:
             near = await self.near(connection, candidate, owners, searched)
-        tags = set(candidate.draft.subjects)
+        text, tags = candidate.draft.content, set(candidate.draft.subjects)
+        thresholds, cosine = self.embedder.thresholds, searched.cosine
         return [
             memory
             for memory, verdict in near
             if verdict.relation == "different"
-            and (verdict.alike or len(tags.intersection(memory.subjects)) > 1)
             and candidate.sees(memory)
             and candidate.decides_for(memory)
+            and (
+                len(tags.intersection(memory.subjects)) > 1
+                or alike(memory.content, text, cosine.get(memory.id, 0.0), thresholds)
+            )
         ][:OFFERED]
 
     async def _search(
@@ -193,16 +197,17 @@ class SimilarFacts:
         )
         return await self.search_index(question)
 
-    def _weigh(self, candidate: CandidateFact, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
-        if candidate.corrects(old):
-            return Verdict("contradiction", CORRECTED)
-        texts = aliases.canonical(old.content), aliases.canonical(candidate.draft.content)
-        verdict = compare(*texts, cosine, self.embedder.thresholds)
-        if verdict.relation == "different" and candidate.sees(old):
-            verdict = candidate.rulings.get(old.id, verdict)
-            if old.id == candidate.draft.replaces and _said_before(candidate, old):
-                verdict = Verdict("outdated", CORRECTED_BEFORE)
-        return allowed(candidate, old, verdict)
+
+def _weighed(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict:
+    if candidate.corrects(old):
+        return Verdict("contradiction", CORRECTED)
+    if same_words(aliases.canonical(old.content), aliases.canonical(candidate.draft.content)):
+        return SAME
+    if not candidate.sees(old):
+        return DIFFERENT
+    if old.id == candidate.draft.replaces and _said_before(candidate, old):
+        return Verdict("outdated", CORRECTED_BEFORE)
+    return allowed(candidate, old, candidate.rulings.get(old.id, DIFFERENT))
 
 
 def _said_before(candidate: CandidateFact, memory: Memory) -> bool:

@@ -6,7 +6,7 @@ synonym. Both are kept then, unless a model rules otherwise.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from rapidfuzz.distance import Levenshtein
@@ -37,24 +37,24 @@ class Thresholds(Protocol):
 class Verdict:
     """How the new statement relates to the old one.
 
-    same: it says the same. different: both are kept. `compare` returns no other. A model's ruling or a
-    person's correction yields further ones. contradiction: it ends the old one. subsumed: the old one says
-    all of it already. outdated: it was stated before the statement that ended it.
+    same: it says the same. different: both are kept. Words prove no other. A model's ruling or a person's
+    correction yields further ones. contradiction: it ends the old one. subsumed: the old one says all of it
+    already. outdated: it was stated before the statement that ended it.
     """
 
     relation: Relation
     reason: str
-    alike: bool = field(default=False, compare=False)
-    """Whether the two share a topic, as far as vectors and spelling tell."""
 
 
-def compare(old: str, new: str, similarity: float, thresholds: Thresholds) -> Verdict:
-    """The verdict on a pair. `similarity` is the cosine of their embeddings, calibrated by `thresholds`."""
-    if same_words(old, new):
-        return Verdict("same", "the same words")
+DIFFERENT, SAME = Verdict("different", "other words"), Verdict("same", "the same words")
+
+
+def alike(one: str, other: str, similarity: float, thresholds: Thresholds) -> bool:
+    """Whether two statements share a topic, as far as vectors and spelling tell. `similarity` is the cosine
+    of their embeddings, calibrated by `thresholds`."""
     near = similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
-    spelling = Levenshtein.normalized_similarity(normalise(old), normalise(new))
-    return Verdict("different", _difference(old, new), near or spelling > NEARLY_THE_SAME_SPELLING)
+    spelling = Levenshtein.normalized_similarity(normalise(one), normalise(other))
+    return near or spelling > NEARLY_THE_SAME_SPELLING
 
 
 def same_words(one: str, other: str) -> bool:
@@ -88,17 +88,5 @@ def _asks(text: str) -> bool:
     return any(mark in text for mark in "?？؟")
 
 
-def _difference(old: str, new: str) -> str:
-    one, other = words_of(old), words_of(new)
-    gone = [word.text for word in one if word.key not in _keys(other)]
-    come = [word.text for word in other if word.key not in _keys(one)]
-    return f"differs: {_listed(gone)} / {_listed(come)}"
-
-
 def _keys(words: Sequence[Word]) -> list[str]:
     return [word.key for word in words]
-
-
-def _listed(words: Sequence[str]) -> str:
-    text = ", ".join(words) or "nothing"
-    return text if len(text) <= 60 else text[:57] + "..."
