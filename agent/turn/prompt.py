@@ -120,6 +120,8 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
         "person": _person(context),
         "summary": context.summary and render("summary", summary=_quoted(context.summary)),
         "documents": context.knowledge and render("knowledge", documents=context.knowledge),
+        "replies to": context.client.replies_to
+        and render("replies_to", message=_quoted(storable(context.client.replies_to))),
         "setting": _setting(context),
         "form": _form(context),
     }

@@ -92,3 +92,5 @@ class ClientTurn:
     parallel_tool_calls: bool | None = None
     sampling: Sampling = field(default_factory=Sampling)
     form: AnswerForm | None = None
+    replies_to: str = ""
+    """The message that it replies to, as `name: text`: data, and not the speaker's words."""

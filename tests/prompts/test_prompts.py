@@ -51,6 +51,7 @@ PLACES: dict[str, set[str]] = {
     "person": {"known"},
     "persona": set(),
     "rerank": {"limit", "passages", "question"},
+    "replies_to": {"message"},
     "setting": {"here", "now", "reminders", "speaker", "where"},
     "summary": {"summary"},
 }

@@ -263,8 +263,10 @@ class Conversations:
         message = burst[-1]
         begins = message.in_thread and not await self._is_known(message)
         contents = [await self.platform.read(part, begins=begins) for part in burst]
-        texts = [_joined(one.text, await read_attachments(one.attachments)) for one in contents]
-        shown = [_joined(one.replies_to, text) for one, text in zip(contents, texts, strict=True)]
+        texts = [
+            "\n\n".join(filter(None, (one.text, await read_attachments(one.attachments)))) for one in contents
+        ]
+        replies_to = "\n".join(filter(None, (one.replies_to for one in contents)))
         if contents[-1].zone:
             await self.pet.people.note_zone(contents[-1].zone, user=message.user)
         async with self.pet.stream(
@@ -274,7 +276,7 @@ class Conversations:
             conversation=message.conversation,
             author=contents[-1].author,
             origins=[part.origin for part in burst if part.origin],
-            client=None if shown == texts else ClientTurn(shown="\n".join(filter(None, shown))),
+            client=ClientTurn(replies_to=replies_to) if replies_to else None,
             settle=True,
         ) as stream:
             async for piece in stream:
@@ -292,7 +294,3 @@ class Conversations:
             idle = not known.turns or known.turns[-1] <= now - 60
             if idle and not known.waiting and known.worker not in busy:
                 del self._conversations[name]
-
-
-def _joined(*texts: str) -> str:
-    return "\n\n".join(filter(None, texts))

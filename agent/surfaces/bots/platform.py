@@ -56,8 +56,8 @@ class Content:
     zone: str | None = None
     """The author's time zone, if the platform tells it: an IANA name."""
     replies_to: str = ""
-    """The message that it replies to, by `quoted`. The model is shown it in this turn; it is not kept as the
-    author's words."""
+    """The message that it replies to, as `name: text`. The model is shown it in this turn; it is not kept as
+    the author's words."""
 
 
 class Line(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 import discord
 
 from agent.surfaces.bots.attachments import Attachment, display_name
-from agent.surfaces.bots.platform import Content, IncomingMessage, Label, quoted, without_call
+from agent.surfaces.bots.platform import MAX_QUOTED, Content, IncomingMessage, Label, quoted, without_call
 from memory.audience import PRIVATE, Place
 
 log = logging.getLogger("hachi.discord")
@@ -114,7 +114,7 @@ async def content_of(message: discord.Message, place: Place, me: Any, label: Lab
         author,
         text or ("" if message.attachments else f"@{me.name}"),
         attachments,
-        replies_to=quoted("in reply to", names[replied.author.id], answered) if replied else "",
+        replies_to=f"{names[replied.author.id]}: {answered[:MAX_QUOTED]}" if replied else "",
     )
 
 

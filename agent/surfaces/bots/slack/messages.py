@@ -21,7 +21,15 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.settings import Settings
 from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Unreadable, display_name
-from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line, quoted, without_call
+from agent.surfaces.bots.platform import (
+    MAX_QUOTED,
+    Content,
+    IncomingMessage,
+    Label,
+    Line,
+    quoted,
+    without_call,
+)
 from agent.surfaces.bots.slack.rendering import mentioned_users, plain_text
 from memory.audience import PRIVATE, Place
 
@@ -196,7 +204,7 @@ class Reader:
             text,
             [attachment_of(self.client, file) for file in source.files],
             author.zone,
-            quoted("in reply to", names[str(first["user"])], answered) if answered else "",
+            f"{names[str(first['user'])]}: {answered[:MAX_QUOTED]}" if answered else "",
         )
 
     async def _names(self, people: Sequence[str], source: Source, place: Place) -> dict[str, str]:

@@ -85,17 +85,16 @@ async def test_the_model_reads_names_instead_of_ids(bot, platform, server) -> No
 
 
 async def test_the_message_that_one_replies_to_is_shown_to_the_model_and_not_kept_as_the_senders(
-    bot, platform, server, rows
+    bot, platform, server
 ) -> None:
     server.script(answer("I think so too."))
     said = {"referenced_message": platform.written(f"<@{ANA}> and I like *tea*", by=BEN, channel=GENERAL)}
     reference = {"message_id": said["referenced_message"]["id"], "channel_id": str(GENERAL)}
     replied = said | {"type": 19, "message_reference": reference}
     await bot.hears(f"{AT} what do you think?", channel=GENERAL, **replied)
-    quote = "(in reply to Ben, not written by the sender: “@Ana and I like *tea*”)"
-    assert server.asked[0].conversation[-1] == ("user", f"Ana: {quote}\n  \n  what do you think?")
-    stored = rows("SELECT text FROM messages WHERE role = 'user'")
-    assert [row["text"] for row in stored] == ["what do you think?"]
+    assert "## What the message replies to\n" in server.asked[0].system
+    assert "\n> Ben: @Ana and I like *tea*\n" in server.asked[0].system
+    assert server.asked[0].conversation[-1] == ("user", "Ana: what do you think?")
 
 
 async def test_two_people_of_one_name_are_told_apart_also_where_they_are_mentioned(

@@ -119,15 +119,13 @@ async def test_the_model_reads_names_and_not_the_mention_that_calls_the_bot(bot,
 
 
 async def test_the_message_of_others_that_a_thread_begins_with_and_a_forwarded_one_are_data(
-    bot, slack, server, rows
+    bot, slack, server
 ) -> None:
     server.script(answer("Me too."), answer("Good."))
     slack.says("UBEN", "<@UANA> I like *tea*", channel=GENERAL, ts="1.5")
     await bot.hears(*slack.mentions("UANA", "and you?", channel=GENERAL, thread_ts="1.5"))
-    quote = "(in reply to Ben, not written by the sender: “@Ana I like *tea*”)"
-    assert server.asked[0].conversation == [("user", f"Ana: {quote}\n  \n  and you?")]
-    stored = rows("SELECT text FROM messages WHERE role = 'user'")
-    assert [row["text"] for row in stored] == ["and you?"]
+    assert "\n> Ben: @Ana I like *tea*\n" in server.asked[0].system
+    assert server.asked[0].conversation == [("user", "Ana: and you?")]
     shared = [{"is_share": True, "author_name": "Ben", "text": "lunch at noon"}, {"text": "an unfurled link"}]
     await bot.hears(slack.says("UANA", "remember this", channel=DM, attachments=shared))
     said = server.asked[1].conversation[-1][1]
