@@ -83,6 +83,10 @@ class ForgetCandidate:
     if none did."""
     sure: bool = False
     """Whether it contains all words that were given. Others are chosen one by one."""
+    messages: tuple[str, ...] = ()
+    """The texts of the person's messages that go with it, whole."""
+    replies: int = 0
+    """How many of Hachi's replies go with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +99,13 @@ class Message:
     author: str
     """The author's name, as others in the place see it."""
     text: str
-    """Empty once the message is forgotten."""
     sent_at: datetime
-    forgotten_at: datetime | None = None
-    """When its author had it forgotten. It keeps its position, its author and its time."""
-    replaced_at: datetime | None = None
-    """When another message took its place, in a conversation whose history the client keeps."""
     follows: str | None = None
     """The message that it follows, where a client went back to an earlier one; empty if it began the
     conversation anew, None if it follows the one before it."""
-
-    @property
-    def gone(self) -> bool:
-        """Whether it counts as not said: searches and prompts leave it out."""
-        return self.forgotten_at is not None or self.replaced_at is not None
+    gone: bool = False
+    """Whether another message took its place, in a conversation whose history the client keeps; False in
+    every read but that of its branches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +115,17 @@ class Forgotten:
     memory: Memory | None
     """The memory that was named; None if a message was."""
     memories: tuple[Memory, ...] = ()
-    """All memories that were taken: the named one, those that state the same or less, and what they had
-    replaced."""
+    """All memories that went: the named one and what it had replaced, or those that the named message alone
+    states."""
     messages: int = 0
-    """The person's messages that lost their text."""
+    """How many of the person's messages went."""
     replies: int = 0
-    """Hachi's replies that lost their text."""
+    """How many of Hachi's replies went."""
     kept: tuple[str, ...] = ()
     """The ids of Hachi's replies that stay although they were written with it in view: they do not contain
     it, but may tell it in other words."""
     tasks: int = 0
-    """The person's tasks that were deleted, since they repeat it."""
+    """How many tasks went, which only the named message states."""
     summaries: int = 0
     """Summaries and profile entries that were withheld, until they are rebuilt from what is left."""
     traces: int = 0
@@ -138,8 +135,8 @@ class Forgotten:
     undo_until: datetime | None = None
     text: str = ""
     """The text of the message that was named."""
-    near: tuple[Memory, ...] = ()
-    """At most three memories that the person still has and that share a telling word with what was taken."""
+    offered: tuple[ForgetCandidate, ...] = ()
+    """What the person told that stays and still looks related: a search for it found it."""
 
     @property
     def id(self) -> str:

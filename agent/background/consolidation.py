@@ -10,7 +10,7 @@ refuses, the summary quotes people, and nothing else is noted.
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -32,12 +32,7 @@ from agent.turn.jobs import ConsolidationDue
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
-from memory.facts.derived.sources import (
-    MEMORY_SUMMARY,
-    entry_id,
-    memory_summary_id,
-    still_hold,
-)
+from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, still_hold
 from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
 from memory.people.memory_updates import NewPreference, entries_of
@@ -192,12 +187,9 @@ class Consolidation:
     async def _merge(
         self, connection: AsyncConnection, reading: Reading, user: str, lines: Sequence[Line], entry: Entry
     ) -> None:
-        """Merge an entry into a profile. One that rests on several messages is recorded with all of them."""
+        """Merge an entry into a profile, as said in these messages."""
+        entry = replace(entry, messages=frozenset(line.message.id for line in lines))
         await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
-        if entry.message_id is None and entry.value:
-            id = entry_id(user, reading.place.stored, entry.field, entry.item)
-            await let_go(connection, [id])
-            await record(connection, id, [line.message.id for line in lines], "stated")
 
     async def _record_memory_summary(
         self, connection: AsyncConnection, reading: Reading, text: str, summary: str | None
@@ -367,6 +359,4 @@ def _entries(reading: Reading, found: Extraction) -> list[tuple[str, Sequence[Li
 
 
 def _stated_in(lines: Sequence[Line], preference: NewPreference) -> list[Entry]:
-    message = lines[0].message.id if len(lines) == 1 else None
-    entries = entries_of([preference], lines[-1].message.sent_at)
-    return [Entry(e.field, e.item, e.value, e.said_at, message) for e in entries]
+    return entries_of([preference], lines[-1].message.sent_at)

@@ -14,7 +14,7 @@ from agent.turn.budget import newest_that_fit
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
-from memory.facts.derived.sources import MEMORY_SUMMARY, no_longer, remaining
+from memory.facts.derived import MEMORY_SUMMARY, no_longer, remaining
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import UserContext
 from memory.people.profile_entries import context_of, messages_of

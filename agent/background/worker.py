@@ -13,7 +13,6 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from agent.background.consolidation import Consolidation
-from agent.background.forget_outside import ForgettingOutside
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
 from memory.audience import Place
@@ -25,7 +24,7 @@ from memory.process.breaker import request_of, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
-from memory.sql.jobs import FORGET_OUTSIDE, DueJob, Job, JobQueue
+from memory.sql.jobs import DueJob, Job, JobQueue
 from memory.sql.summaries import LOOK_BACK
 
 log = logging.getLogger("hachi.worker")
@@ -56,10 +55,8 @@ class Worker:
         recall: Recall,
         clock: Callable[[], datetime],
         recorder: Recorder,
-        forgetting: ForgettingOutside,
     ) -> None:
         self._recorder = recorder
-        self._forgetting = forgetting
         self._queue = queue
         self._writer = writer
         self._consolidation = consolidation
@@ -237,9 +234,6 @@ class Worker:
             return await self._writer.remember(*found) if found else []
         if job.kind == APPLY_UPDATES:
             await self._store_task(job)
-            return []
-        if job.kind == FORGET_OUTSIDE:
-            await self._forgetting.handle(job)
             return []
         raise ValueError(f"no handler for work of the kind {job.kind!r}")
 

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agent.services.forgetting import ForgetService
 from agent.services.statistics import StatisticsService
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
-from memory.erasure.cleanup import CleanUp, CleanupItem
-from memory.erasure.expiry import Forgetting
-from memory.erasure.statements import StatementForgetting
+from memory.forgetting.cleanup import CleanUp, CleanupItem
+from memory.forgetting.purge import Purge
 from memory.index import Index
 from memory.index.embedders import Embedder, know_dimension
 from memory.index.sync import IndexSync, Progress
@@ -96,9 +96,8 @@ class AdminService:
     upkeep_waiting: Callable[[], Awaitable[WaitingForCalls]]
     """How many consolidations wait for model calls."""
     database: Database
-    forgetting: Forgetting
-    statements: StatementForgetting
-    forget_outside: Callable[[str], Awaitable[int]]
+    forgetting: ForgetService
+    expiry: Purge
     cleanup: CleanUp
     sync: IndexSync
     traces: Traces
@@ -116,16 +115,13 @@ class AdminService:
     async def purge(self) -> list[Memory]:
         """Delete memories that have expired, and return them."""
         await self.purge_undo()
-        purged = await self.forgetting.purge()
+        purged = await self.expiry.expire()
         await self.sync.purge()
         return purged
 
     async def purge_undo(self) -> None:
         """Delete for good what was forgotten and can no longer be brought back, in traces too."""
-        if jobs := await self.statements.purge_undo():
-            for job in jobs:
-                await self.forget_outside(job)
-            await self.database.empty_log()
+        await self.forgetting.purge_due()
 
     async def prune_traces(self, before: datetime | None = None) -> int:
         """Delete traces from before that time, by default those older than the setting `trace_days`. Returns

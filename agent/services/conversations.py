@@ -90,7 +90,7 @@ class ConversationService:
         self, *, user: str, place: Where = None, limit: Limit = 20, before: str | None = None
     ) -> list[Message]:
         """Messages that may be read there, newest first; with `before`, those older than the message with
-        this id. A forgotten one has no text and `forgotten_at`."""
+        this id."""
         return await self.transcript.page(audience_of(user, place), limit_of(limit), before)
 
     async def message(self, id: str, *, user: str) -> Message:
@@ -271,7 +271,6 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
         author, text, sent_at = str(given["author"]), str(given["text"]), given["sent_at"]
     except KeyError as error:
         raise BadInput(f"message {at + 1} has no {error.args[0]!r}") from error
-    replaced_at = given.get("replaced_at")
     incoming = _within(incoming, given, at)
     message = Message(
         id=_uuid(given.get("id"), incoming),
@@ -280,9 +279,6 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
         author=storable(author),
         text=storable(text),
         sent_at=checked(f"message {at + 1}: sent_at", moment_of, sent_at),
-        replaced_at=checked(f"message {at + 1}: replaced_at", moment_of, replaced_at)
-        if replaced_at
-        else None,
     )
     return message, str(incoming.user)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -35,7 +35,7 @@ from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.turn.forget_requests import ForgetRequests
 from memory.audience import PRIVATE, Place, user_key
-from memory.errors import NotFound
+from memory.errors import MemoryFault, NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
@@ -223,7 +223,7 @@ class MemoryService:
         NotFound for what the user did not tell."""
         memory = await self.get(id, user=user, place=place)
         receipt = await self.forgetting.forget(memory, user_named(user))
-        return await self._with_near(receipt, user, place)
+        return await self._with_offered(receipt, user, place)
 
     async def find_to_forget(
         self, words: str, *, user: str, place: Where = None
@@ -250,18 +250,20 @@ class MemoryService:
                 else:
                     receipt = await self.forgetting.forget_message(candidate.id, named, asked_in)
                 receipts.append(receipt)
-        return [await self._with_near(receipt, user, place) for receipt in receipts]
+        return [await self._with_offered(receipt, user, place) for receipt in receipts]
 
     async def undo_forget(self, id: MemoryId, *, user: str) -> Forgotten:
         """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters.
         Returns what came back. Raises NotFound once it is gone for good."""
         return await self.forgetting.undo(id, user_named(user))
 
-    async def _with_near(self, receipt: Forgotten, user: str, place: Where) -> Forgotten:
-        """The receipt with the memories that stay and are near what was taken, as far as they may be read in
-        the place."""
-        known = await self.list(user=user, place=place) if receipt.memories else []
-        return await self.forgetting.with_near(receipt, known, user_named(user))
+    async def _with_offered(self, receipt: Forgotten, user: str, place: Where) -> Forgotten:
+        """The receipt with what stays and looks related, as far as it may be read in the place."""
+        named, audience = user_named(user), audience_of(user, place)
+        with suppress(MemoryFault):
+            found = await self.forget_requests.related(receipt.content, named, audience)
+            return replace(receipt, offered=found)
+        return receipt
 
     async def make_private(self, id: MemoryId, *, user: str, place: Where = None) -> Memory:
         """What the user told in a place becomes theirs alone: the memory, the messages that told it and the

@@ -11,9 +11,9 @@ from agent.services.erasure import ErasureService
 from agent.services.memories import MemoryService
 from agent.types import TurnRequest
 from memory.audience import PRIVATE, Audience, Place
-from memory.erasure.person.receipt import Erased
 from memory.errors import NotFound
 from memory.facts.aliases import also_called, linked
+from memory.forgetting.receipt import Erased
 from memory.people.places import Places
 from memory.people.profile import UserContext
 from memory.people.profile_entries import entry_for

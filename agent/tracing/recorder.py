@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from agent.errors import ModelError
-from agent.tracing.serialization import Serializer, Stored, texts_of
+from agent.tracing.serialization import Serializer, Stored
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import CALL, TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
@@ -41,10 +41,6 @@ BATCH = 50
 WRITE_TIMEOUT, FLUSH_TIMEOUT = 10.0, 2.0
 
 
-ShowsForgotten = Callable[[str], bool]
-"""Whether a text shows data that was forgotten."""
-
-
 class Listener(Protocol):
     """Receives each finished trace, in a thread. Its exceptions are logged. `close` takes a moment."""
 
@@ -67,8 +63,6 @@ class TraceRecording:
     changes: int = -1
     """`Recording.changes` at the last write."""
     stored: bool = False
-    lost: list[ShowsForgotten] = field(default_factory=list)
-    """Tests for data that was forgotten while this was recorded; a trace that shows it is dropped."""
     forgotten: set[str] = field(default_factory=set)
     """Ids of rows that were forgotten while this was recorded."""
 
@@ -222,8 +216,6 @@ class Recorder:
             except Exception as error:
                 log.warning("the trace %s could not be written: %r", recorded.id, error)
                 continue
-            if any(_shows(stored, test) for test in source.lost):
-                continue
             found.append((source, stored))
             for listener in () if recorded.open or not stored.body else self._listeners:
                 try:
@@ -268,17 +260,6 @@ class Recorder:
             self._ended = deque(one for one in self._ended if not one.belongs_to(user, places))
             self._waiting = deque(one for one in self._waiting if not one[0].belongs_to(user, places))
 
-    async def forget_data(self, shows: ShowsForgotten) -> None:
-        """Write the finished traces, so that the database can be cleaned of forgotten data, and drop those
-        that show it and cannot be written now or are still running."""
-        for one in self._running.values():
-            one.lost.append(shows)
-        await self.flush()
-        async with self._lock:
-            for one in self._ended:
-                one.lost.append(shows)
-            self._waiting = deque(one for one in self._waiting if not _shows(one[1], shows))
-
     async def forget_rows(self, ids: Collection[str]) -> None:
         """Write the finished traces, so that `Traces.forget` finds them, and empty those that show one of
         these rows and cannot be written now or are still running."""
@@ -314,9 +295,3 @@ _AWAY = StoreUnavailable, TimeoutError
 
 def _blame(error: Exception) -> str | None:
     return (str(error) or f"no answer within {WRITE_TIMEOUT:g} s") if isinstance(error, _AWAY) else None
-
-
-def _shows(stored: Stored, shows: ShowsForgotten) -> bool:
-    summary, body, _ = stored
-    texts = texts_of(body) if body is not None else []
-    return any(map(shows, [summary.said, summary.reply, summary.error or "", *texts]))

@@ -9,10 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import ITEMS, Called
-from memory.facts.derived.replies import ReplySources
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.messages import Transcript
+from memory.sql.reply_sources import ReplySources
 
 
 def message_of(request: TurnRequest, follows: str | None) -> Message:
@@ -39,8 +39,8 @@ class AnswerStore:
     """What the answer was written from."""
 
     async def store_reply(self, text: str, now: datetime) -> Message | None:
-        """Store the reply, instead of the calls that led to it. Returns None if the message that it answers
-        is gone."""
+        """Store the reply, instead of the calls that led to it. Returns None if the message that it answers,
+        or something that it was written from, is gone."""
         request, question = self.received.request, str(self.received.id)
         reply = Message(
             id=new_id(),

@@ -5,25 +5,27 @@ is found, and only what may be read where they ask.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from agent.types import ReceivedMessage
 from memory.audience import Audience, user_key
-from memory.erasure.repetition import Words, asks, asks_to_forget, words
 from memory.errors import MemoryFault
+from memory.forgetting.repeats import Words, words
 from memory.index import Kind
 from memory.records import Draft, ForgetCandidate, Hit
 from memory.search.recall import Recall
 from memory.sql.memories import tellers
 from memory.sql.messages import Transcript
-from memory.text import sentences
 
 log = logging.getLogger("hachi.turn")
 
 MOST = 5
 """The most candidates that a person is asked about."""
 SEARCHED = 20
+MOST_RELATED = 3
+"""The most that a receipt offers."""
 TOLD: frozenset[Kind] = frozenset({"memory", "message"})
 
 
@@ -31,6 +33,8 @@ TOLD: frozenset[Kind] = frozenset({"memory", "message"})
 class ForgetRequests:
     recall: Recall
     transcript: Transcript
+    preview: Callable[[ForgetCandidate, str], Awaitable[ForgetCandidate]]
+    """Adds to a candidate of this person what would go with it."""
 
     async def candidates(
         self, texts: Sequence[str], received: ReceivedMessage
@@ -52,26 +56,34 @@ class ForgetRequests:
     ) -> tuple[ForgetCandidate, ...]:
         """Return the facts and messages of this person that match one of the texts, best first.
 
-        A candidate contains all words of a text or, where none does, at least half of them; a message does so
-        without its questions and requests to forget. It is left out where a listed fact came from it, since
-        it is forgotten with it.
+        A candidate contains all words of a text or, where none does, at least half of them. A message is left
+        out where a listed fact came from it, since it is forgotten with it.
         """
         found: dict[str, tuple[Hit, bool]] = {}
         person = words(f"{user} {author}")
         for text in texts:
-            hits = await self.recall.search(text, audience, limit=SEARCHED, kinds=TOLD, exclude={asked_in})
-            own = await self.transcript.written_by(user, [hit.id for hit in hits if not hit.memory])
-            told = [hit for hit in hits if hit.id in own or _told_by(user, hit)]
-            shares = [(hit, _share(text, _stated(text, hit), person)) for hit in told]
+            told = await self._told(text, user, audience, asked_in)
+            shares = [(hit, _share(text, hit.content, person)) for hit in told]
             least = 1.0 if any(share == 1.0 for _, share in shares) else 0.5
             found |= {hit.id: (hit, share == 1.0) for hit, share in shares if share >= least}
         best = sorted(found.values(), key=lambda one: (one[0].memory is None, -one[0].score))
-        return tuple(
-            ForgetCandidate(
-                hit.id, "memory" if hit.memory else "message", hit.content, hit.created_at, asked_in, sure
-            )
-            for hit, sure in _without_sources(best)
-        )[:MOST]
+        chosen = [_candidate(hit, asked_in, sure) for hit, sure in _without_sources(best)][:MOST]
+        return tuple([await self.preview(candidate, user) for candidate in chosen])
+
+    async def related(self, text: str, user: str, audience: Audience) -> tuple[ForgetCandidate, ...]:
+        """Return the facts and messages of this person that a search for the text finds, best first, without
+        those far below the best."""
+        found = await self._told(text, user, audience)
+        best_score = max((hit.score for hit in found), default=0.0)
+        told = [hit for hit in found if hit.score > best_score / 2]
+        best = _without_sources([(hit, False) for hit in told])
+        return tuple(_candidate(hit, "", False) for hit, _ in best[:MOST_RELATED])
+
+    async def _told(self, text: str, user: str, audience: Audience, asked_in: str = "") -> list[Hit]:
+        """Return what a search for the text finds of what this person told."""
+        hits = await self.recall.search(text, audience, limit=SEARCHED, kinds=TOLD, exclude={asked_in})
+        own = await self.transcript.written_by(user, [hit.id for hit in hits if not hit.memory])
+        return [hit for hit in hits if hit.id in own or _told_by(user, hit)]
 
 
 def without_forgotten(drafts: Sequence[Draft], texts: Sequence[str]) -> tuple[Draft, ...]:
@@ -88,12 +100,9 @@ def _share(text: str, content: str, person: Words) -> float:
     return len(asked & said) / len(asked) if asked else 0.0
 
 
-def _stated(text: str, hit: Hit) -> str:
-    """What the hit states: of a message, neither questions nor requests to forget."""
-    if hit.memory:
-        return hit.content
-    told = (sentence for sentence in sentences(hit.content) if not asks(sentence))
-    return " ".join(s for s in told if asks_to_forget(text) or not asks_to_forget(s))
+def _candidate(hit: Hit, asked_in: str, sure: bool) -> ForgetCandidate:
+    kind: Literal["memory", "message"] = "memory" if hit.memory else "message"
+    return ForgetCandidate(hit.id, kind, hit.content, hit.created_at, asked_in, sure)
 
 
 def _told_by(user: str, hit: Hit) -> bool:

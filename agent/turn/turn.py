@@ -30,14 +30,15 @@ from agent.turn.loop import AgentResult, run_agent
 from agent.turn.prompt import build_messages_for_model
 from agent.turn.streaming import OnText
 from agent.types import ReceivedMessage, Reply, TurnRequest
-from memory.facts.derived.replies import ReplySources
 from memory.facts.writer import FactWriter
 from memory.process.breaker import request_of
 from memory.records import Decision, ForgetCandidate
 from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
+from memory.sql.message_rows import missing
 from memory.sql.messages import Transcript
+from memory.sql.reply_sources import ReplySources
 from tools.context import TurnContext
 from tools.registry import Tool
 
@@ -161,8 +162,7 @@ async def commit_answer(
 
     While the client's tools run there is no answer yet: their calls are stored with the message. If the
     message was erased or forgotten while the model was thinking, nothing is stored. If something else that
-    the model was shown was, no calls are, the reply is stored as a forgotten message, and nothing that the
-    model wrote is remembered.
+    the model was shown was, neither calls nor the reply are, and nothing that the model wrote is remembered.
     """
     received, built, request = turn.received, turn.built, turn.received.request
     if request.user is None:
@@ -178,10 +178,12 @@ async def commit_answer(
             return None, None
         reply = await answers.store_reply(result.answer.message, deps.clock())
         if reply is None:
+            if deps.consolidation and not await missing(connection, [str(received.id)]):
+                await deps.consolidation.expect(connection, request, deps.clock())  # of what the person said
             return None, None
         job, trace = None, {"trace": turn.trace}
         memories = without_forgotten(result.answer.memories, result.answer.forget)
-        if memories and reply.forgotten_at is None:
+        if memories:
             payload = store_memories_payload(memories, request, received.id, turn.tools.found, built.sources)
             job = await deps.queue.add(
                 connection, STORE_MEMORIES, request.user, payload | trace, reply.sent_at, ours=settle

@@ -5,7 +5,7 @@ records are (`memory.records`), with all fields.
 """
 
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
 
@@ -13,6 +13,7 @@ from memory.people.profile import Preferences, Profile
 from memory.records import (
     Action,
     Decision,
+    ForgetCandidate,
     Forgotten,
     Hit,
     HitKind,
@@ -74,21 +75,21 @@ class DecisionJson(TypedDict):
 
 
 class MessageJson(TypedDict):
-    """A forgotten message has no text, and `forgotten_at`."""
-
     id: str
     conversation_id: str
     role: Role
     author: str
     text: str
     sent_at: datetime
-    forgotten_at: datetime | None
-    replaced_at: datetime | None
 
 
 class NearJson(TypedDict):
     id: str
     content: str
+
+
+class OfferedJson(NearJson):
+    kind: Literal["memory", "message"]
 
 
 class ForgottenJson(TypedDict):
@@ -106,7 +107,7 @@ class ForgottenJson(TypedDict):
     traces: int
     undo_id: str | None
     undo_until: datetime | None
-    near: list[NearJson]
+    near: list[OfferedJson]
 
 
 class FactJson(TypedDict):
@@ -169,13 +170,20 @@ def forgotten_json(receipt: Forgotten) -> ForgottenJson:
         "memories": [memory.id for memory in receipt.memories],
         "unverified": len(receipt.kept),
         "kept": [*receipt.kept],
-        "near": [near_json(memory) for memory in receipt.near],
+        "near": [OfferedJson(id=one.id, content=one.content, kind=one.kind) for one in receipt.offered],
     }
     return cast(ForgottenJson, taken | counted)
 
 
 def near_json(memory: Memory) -> NearJson:
     return NearJson(id=memory.id, content=memory.content)
+
+
+def goes_with(candidate: ForgetCandidate) -> str:
+    """Say in words what would go with it: "2 messages and 1 reply go with it"; empty if nothing does."""
+    counts = (("message", "messages", len(candidate.messages)), ("reply", "replies", candidate.replies))
+    told = [f"{count} {one if count == 1 else many}" for one, many, count in counts if count]
+    return f"{' and '.join(told)} go with it" if told else ""
 
 
 _COUNTS = ("messages", "replies", "tasks", "summaries", "traces", "undo_id", "undo_until")

@@ -8,11 +8,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent.background.forget_outside import ForgettingOutside
 from agent.background.upkeep_budget import UpkeepBudget
 from agent.models.providers import base_url_of
 from agent.models.registry import Models
-from agent.services.erasure.waiting_jobs import WaitingJobs
 from agent.services.statistics import Figures
 from agent.services.transfer.home import lost_database, make_private, remove_obsolete
 from agent.settings import Settings
@@ -20,11 +18,11 @@ from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from memory.documents.library import DocumentLibrary
-from memory.erasure.expiry import Forgetting
-from memory.erasure.statements import StatementForgetting
 from memory.errors import StoreUnavailable
 from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
+from memory.forgetting.forget import Forgetting
+from memory.forgetting.purge import Purge
 from memory.index import Index
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
@@ -36,6 +34,7 @@ from memory.people.tasks import Tasks
 from memory.process.breaker import Breaker
 from memory.search.recall import Recall
 from memory.sql.engine import Database
+from memory.sql.hidden import hidden_in
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
@@ -82,10 +81,9 @@ class Components:
     writer: FactWriter
     documents: DocumentLibrary
     forgetting: Forgetting
+    purge: Purge
     figures: Figures
     upkeep_budget: UpkeepBudget
-    statements: StatementForgetting
-    forgetting_outside: ForgettingOutside
 
 
 @asynccontextmanager
@@ -167,7 +165,8 @@ def _components(
     judge = models.judge if models.judges else None
     search = partial(sync.searching.search, patient=False)
     similar = SimilarFacts(database, store, search, embedder, judge, models.consolidates)
-    traces = Traces(traces_database or database, database if traces_database else None)
+    people = database if traces_database else None
+    traces = Traces(traces_database or database, people, partial(hidden_in, database))
     recorder = open_recorder(settings, traces, clock, surface, breakers)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(
@@ -184,13 +183,10 @@ def _components(
         similar=similar,
         writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor, figures.count),
         documents=DocumentLibrary(database, sync, embedder, clock, models.reranker()),
-        forgetting=Forgetting(database, queue, clock),
+        forgetting=Forgetting(database, clock, undo_for),
+        purge=Purge(database, clock),
         figures=figures,
         upkeep_budget=UpkeepBudget(database, clock, settings.upkeep_per_hour, settings.upkeep_per_day),
-        statements=StatementForgetting(
-            database, queue, clock, WaitingJobs(clock).without_forgotten, undo_for
-        ),
-        forgetting_outside=ForgettingOutside(settings.home, traces, recorder, queue, clock),
     )
 
 

@@ -36,9 +36,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
 
     settings, due = c.settings, _consolidation_due(c.settings)
     consolidation = await _consolidation(c, due)
-    worker = Worker(
-        c.queue, c.writer, consolidation, c.sync, c.recall, c.clock, c.recorder, c.forgetting_outside
-    )
+    worker = Worker(c.queue, c.writer, consolidation, c.sync, c.recall, c.clock, c.recorder)
     turn = TurnDependencies(
         settings=settings,
         clock=c.clock,
@@ -47,7 +45,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         transcript=c.transcript,
         context=_context_services(c, reminds),
         recall=c.recall,
-        forget_requests=ForgetRequests(c.recall, c.transcript),
+        forget_requests=ForgetRequests(c.recall, c.transcript, c.forgetting.preview),
         writer=c.writer,
         queue=c.queue,
         worker=worker,

@@ -8,7 +8,6 @@ from agent.services.conversations import ConversationService
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
 from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
-from agent.services.erasure.waiting_jobs import WaitingJobs
 from agent.services.forgetting import ForgetService
 from agent.services.memories import MemoryService
 from agent.services.people import PeopleService
@@ -16,9 +15,9 @@ from agent.services.statistics import StatisticsService
 from agent.services.tasks import TaskService
 from agent.turn.forget_requests import ForgetRequests
 from agent.wiring.components import Components, days
-from memory.erasure.cleanup import CleanUp, Limits
-from memory.erasure.person.erasure import Erasure
 from memory.facts.history import History
+from memory.forgetting.cleanup import CleanUp, Limits
+from memory.forgetting.person import Erasure
 from memory.people.places import Places
 from memory.sql.deliveries import Deliveries
 from memory.sql.keys import Keys
@@ -39,17 +38,14 @@ class Services:
 
 def build_services(c: Components) -> Services:
     erasure = _erasure(c)
-    outside = c.forgetting_outside
-    forgetting = ForgetService(
-        c.forgetting, c.statements, c.store, c.transcript, c.sync, outside.run, outside.bring_back
-    )
+    forgetting = ForgetService(c.forgetting, c.purge, c.store, c.sync, c.settings.home, c.traces, c.recorder)
     memories = MemoryService(
         store=c.store,
         recall=c.recall,
         writer=c.writer,
         transcript=c.transcript,
         forgetting=forgetting,
-        forget_requests=ForgetRequests(c.recall, c.transcript),
+        forget_requests=ForgetRequests(c.recall, c.transcript, c.forgetting.preview),
         past=History(c.database),
         profiles=c.profiles,
         sync=c.sync,
@@ -62,7 +58,7 @@ def build_services(c: Components) -> Services:
         documents=DocumentService(c.documents, erasure),
         people=_people(c, memories, erasure),
         conversations=_conversations(c, forgetting, erasure),
-        admin=_admin(c),
+        admin=_admin(c, forgetting),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
     )
 
@@ -76,13 +72,9 @@ def _erasure(c: Components) -> ErasureService:
         c.store,
         c.embedder,
         c.figures,
-        c.forgetting_outside.finish,
         out_of_reach(c.settings),
     )
-    waiting = WaitingJobs(c.clock).without_recalled
-    return ErasureService(
-        Erasure(c.database, c.queue, c.sync, c.index, c.documents, c.clock, waiting, outside)
-    )
+    return ErasureService(Erasure(c.database, c.purge, c.sync, c.index, c.documents, c.clock, outside))
 
 
 def _people(c: Components, memories: MemoryService, erasure: ErasureService) -> PeopleService:
@@ -115,7 +107,7 @@ def _conversations(c: Components, forgetting: ForgetService, erasure: ErasureSer
     )
 
 
-def _admin(c: Components) -> AdminService:
+def _admin(c: Components, forgetting: ForgetService) -> AdminService:
     limits = Limits(days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
     return AdminService(
         health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
@@ -124,10 +116,9 @@ def _admin(c: Components) -> AdminService:
         jobs=c.queue,
         upkeep_waiting=c.upkeep_budget.waiting,
         database=c.database,
-        forgetting=c.forgetting,
-        statements=c.statements,
-        forget_outside=c.forgetting_outside.run,
-        cleanup=CleanUp(c.database, c.store, c.forgetting, limits, c.clock),
+        forgetting=forgetting,
+        expiry=c.purge,
+        cleanup=CleanUp(c.database, c.store, c.purge, limits, c.clock),
         sync=c.sync,
         traces=c.traces,
         trace_days=c.settings.trace_days,

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
+from memory.sql.hidden import ENTRY_IS_HIDDEN
 from memory.sql.tables import context_entries, memories, messages
 from memory.text.names import fold
 
@@ -45,6 +46,7 @@ async def names_of_others(connection: AsyncConnection, place: Place, user: str) 
         select(context_entries.c.value).where(
             context_entries.c.user_id != user,
             context_entries.c.field == "profile.name",
+            ~ENTRY_IS_HIDDEN,
             _in_reach(context_entries.c.place, place),
         ),
     )

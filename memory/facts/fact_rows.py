@@ -98,7 +98,7 @@ class FactRows:
         await self._supersede(connection, candidate, step.memory, step.owners, stays.id, step.verdict.reason)
         if step.memory is old:
             gone, now = [old.id], candidate.now
-            await withhold(connection, now, memory_ids=gone, owners=step.owners, instead=new.content)
+            await withhold(connection, now, memory_ids=gone, owners=step.owners)
         if stays is old:
             await self._refresh(connection, candidate, old)
             if new.message_id:
@@ -172,7 +172,7 @@ class FactRows:
             )
         for step in resolution.replaced:
             gone, now = [step.memory.id], candidate.now
-            await withhold(connection, now, memory_ids=gone, owners=step.owners, instead=memory.content)
+            await withhold(connection, now, memory_ids=gone, owners=step.owners)
 
     async def _supersede(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, exists, insert, or_, select
+from sqlalchemy import ColumnElement, and_, exists, false, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, user_key
@@ -13,10 +13,11 @@ from memory.facts.derived import withhold
 from memory.process.spans import new_id
 from memory.records import MemoryUpdate
 from memory.sql.engine import Database
-from memory.sql.memories import MADE_PRIVATE, UNDONE, tellers
+from memory.sql.hidden import link_is_hidden
+from memory.sql.memories import UNDONE, tellers
 from memory.sql.memory_rows import begins, is_active
 from memory.sql.owner_links import bring_back, by_what_holds, end, gave_way
-from memory.sql.tables import memories, memory_owners, memory_updates
+from memory.sql.tables import hidden, memories, memory_owners, memory_updates
 
 
 class History:
@@ -80,11 +81,13 @@ class History:
         known = set(await connection.scalars(select(memories.c.id).where(begins(memories.c.id, id))))
         new = set(known)
         steps: dict[str, Any] = {}
-        kept = exists().where(
+        kept: ColumnElement[bool] = exists().where(
             memory_owners.c.memory_id == memory_updates.c.old_id,
             memory_owners.c.owner.in_(audience.keys),
-            memory_owners.c.reason.is_distinct_from(MADE_PRIVATE),
+            ~link_is_hidden(),
         )
+        newer = [hidden.c.row_id == memory_updates.c.new_id + f" {key}" for key in audience.keys]
+        kept = and_(kept, ~exists().where(hidden.c.kind == "link", or_(false(), *newer)))
         while new:
             touching = or_(memory_updates.c.old_id.in_(new), memory_updates.c.new_id.in_(new))
             rows = (await connection.execute(select(memory_updates).where(touching, kept))).all()

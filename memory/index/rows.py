@@ -128,7 +128,7 @@ class Rows:
             talk = [line.message for line in around]
             for at, message in enumerate(talk):
                 for near in touched_windows(talk, at) if neighbours else (at,):
-                    if message.id in ids and talk[near].id not in drafts and not talk[near].gone:
+                    if message.id in ids and talk[near].id not in drafts:
                         drafts[talk[near].id] = _of_message(around[near], window_of(talk, near))
         return list(drafts.values())
 

@@ -37,9 +37,8 @@ class Window(NamedTuple):
 
 
 def window_of(messages: Sequence[Message], i: int) -> Window:
-    """The window of ``messages[i]``: one line for each message that is not forgotten. `messages` are in
-    order."""
-    near = [at for at in touched_windows(messages, i) if not messages[at].gone]
+    """The window of ``messages[i]``: one line for each message. `messages` are in order."""
+    near = touched_windows(messages, i)
     texts = [messages[at].text[: LIMIT if at == i else NEIGHBOUR_LIMIT] for at in near]
     said = (f"{messages[at].author}: {text}" for at, text in zip(near, texts, strict=True))
     return Window("\n".join(texts), "\n".join(said))

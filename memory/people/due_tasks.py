@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
 from memory.audience import Place
 from memory.records import Task
 from memory.sql.engine import Database
+from memory.sql.hidden import TASK_IS_HIDDEN
 from memory.sql.jobs import REMIND, Job, JobQueue, claimable
 from memory.sql.tables import tasks, work
 
@@ -72,7 +73,10 @@ class DueTasks:
     async def announced_by(self, job: Job) -> Reminder | None:
         """The reminder of the job; None if the task has been finished, postponed or deleted since."""
         query: Select[Any] = select(*_COLUMNS, tasks.c.place).where(
-            tasks.c.id == job.payload["task"], tasks.c.user_id == job.user_id, tasks.c.status != "done"
+            tasks.c.id == job.payload["task"],
+            tasks.c.user_id == job.user_id,
+            tasks.c.status != "done",
+            ~TASK_IS_HIDDEN,
         )
         row = next(iter(await self._database.rows(query)), None)
         if row is None or row.due is None or row.due.isoformat() != job.payload["due"]:
@@ -86,7 +90,7 @@ _COLUMNS = [tasks.c[field.name] for field in fields(Task)]
 def _due(now: datetime) -> ColumnElement[bool]:
     """True for tasks that are due, not done, and not yet announced for this due time."""
     unannounced = or_(tasks.c.reminded.is_(None), tasks.c.reminded != tasks.c.due)
-    return and_(tasks.c.due <= now, tasks.c.status != "done", unannounced)
+    return and_(tasks.c.due <= now, tasks.c.status != "done", unannounced, ~TASK_IS_HIDDEN)
 
 
 def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:

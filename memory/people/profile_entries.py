@@ -6,7 +6,7 @@ entry with an empty value deletes the earlier values.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from memory.facts.compare.normalise import normalise
-from memory.facts.derived import SET_BY_HAND
 from memory.people.profile import OtherFields, Part, Preferences, Profile, UserContext
 from memory.records import Memory, Task
 from memory.text import one_line
@@ -42,8 +41,8 @@ class Entry:
     value: str
     """The value. Empty deletes it; without an item, empties the whole list."""
     said_at: datetime
-    message_id: str | None = None
-    """The message in which it was said; `SET_BY_HAND`; None if not known."""
+    messages: frozenset[str] = frozenset()
+    """The ids of the messages in which it was said, as far as they are known; none of one set by hand."""
 
 
 _GROUPS: Mapping[str, type[Part]] = {"profile": Profile, "preferences": Preferences, "": OtherFields}
@@ -93,8 +92,7 @@ def entry_for(field: str, value: str, said_at: datetime) -> Entry:
     """The entry for a value that a person sets. An empty value removes the field; for a list, all of its
     items. Raises ValueError in one line that names the valid fields or values."""
     path = field_named(field)
-    entry = _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
-    return replace(entry, message_id=SET_BY_HAND)
+    return _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
 
 
 def entries_found(key: str, value: Value, said_at: datetime, replaces: str | None = None) -> list[Entry]:
@@ -211,9 +209,10 @@ def context_of(
 def messages_of(entries: Iterable[Entry]) -> frozenset[str]:
     """The messages in which the entries were said, as far as they are known, without `READ_EVERYWHERE`."""
     return frozenset(
-        entry.message_id
+        message
         for entry in entries
-        if entry.value and entry.message_id and entry.field not in READ_EVERYWHERE
+        if entry.value and entry.field not in READ_EVERYWHERE
+        for message in entry.messages
     )
 
 

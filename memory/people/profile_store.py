@@ -5,22 +5,21 @@ places around it count: a private statement may not affect a channel, not even i
 wants to be answered, and their time zone, are no secret: of these the latest counts everywhere.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, delete, exists, func, or_, select
+from sqlalchemy import and_, bindparam, delete, exists, func, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
-from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id
-from memory.facts.derived.lost import repeats
-from memory.facts.derived.sources import entry_id
+from memory.facts.derived import MEMORY_SUMMARY, entry_id
 from memory.people.profile import UserContext
 from memory.people.profile_entries import READ_EVERYWHERE, Entry, context_of, merged
 from memory.sql.engine import Database
-from memory.sql.rests_on import let_go
+from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, MESSAGE_IS_HIDDEN, show
+from memory.sql.rests_on import How, let_go, record_each
 from memory.sql.tables import Utc, context_entries, memories, messages, rests_on
 
 
@@ -33,19 +32,13 @@ class ProfileStore:
         return context_of(await self.readable(user, place, now))
 
     async def readable(self, user: str, place: Place, now: datetime) -> list[Entry]:
-        """The entries that may be read in this place. Leaves out those that rest on an expired fact, and
-        memory summaries of other places."""
-        given = {"user": user, "now": now, "summary": memory_summary_id(user, place)}
+        """The entries that may be read in this place, without memory summaries of other places, and without
+        one that rests on an expired fact."""
+        given = {"user": user, "now": now, "here": place.stored}
         if not place.private:
             given["around"] = [containing.key for containing in place.containing()]
         rows = await self._database.rows(_READABLE[place.private], given)
-        outlived = {_key(row) for row in rows if _outlived(row)}
-        found = {_key(row): _entry(row) for row in rows if _key(row) not in outlived}
-        return [
-            entry
-            for (of, _, _), entry in found.items()
-            if entry.field != MEMORY_SUMMARY or of == place.stored
-        ]
+        return _entries((row, row.shown) for row in rows)
 
     async def entries(self, user: str, place: Place) -> list[Entry]:
         """The stored entries from exactly this place."""
@@ -89,64 +82,54 @@ class ProfileStore:
     ) -> list[Entry]:
         known = {_id(entry): entry for entry in await _held(connection, user, place)}
         after = {_id(entry): entry for entry in merged(list(known.values()), entries)}
-        where = {"user_id": user, "place": place.stored}
         removed = [id for id in known if id not in after]
-        changed = [entry for id, entry in after.items() if known.get(id) != entry]
-        await _forget_sources(connection, user, place, [*removed, *map(_id, changed)])
+        changed = [_with_messages(e, known.get(id)) for id, e in after.items() if known.get(id) != e]
+        ids = {id: entry_id(user, place.stored, *id) for id in (*removed, *map(_id, changed))}
+        said_in = [id for (field, _), id in ids.items() if field != MEMORY_SUMMARY]
+        await let_go(connection, said_in)  # a summary's sources are recorded where it is written
         if removed:
-            given = [
-                {"of_user": user, "of_place": place.stored, "of_field": f, "of_item": i} for f, i in removed
-            ]
-            await connection.execute(_DELETE, given)
+            gone = [ids[id] for id in removed]
+            await connection.execute(delete(context_entries).where(context_entries.c.id.in_(gone)))
         if changed:
-            rows = [where | _row(entry) for entry in changed]
+            await show(connection, "entry", ids.values())
+            await show(connection, "told", ids.values())
+            key = {"user_id": user, "place": place.stored}
+            rows = [key | _row(entry) | {"id": ids[_id(entry)]} for entry in changed]
             put = self._database.insert(context_entries)
-            latest = {name: put.excluded[name] for name in ("value", "said_at", "message_id")}
-            await connection.execute(
-                put.on_conflict_do_update(index_elements=_KEY, set_=latest),
-                rows,
-            )
+            latest = {name: put.excluded[name] for name in ("value", "said_at")}
+            await connection.execute(put.on_conflict_do_update(index_elements=_KEY, set_=latest), rows)
+            said: list[tuple[str, str, How]] = [
+                (ids[_id(entry)], message, "stated") for entry in changed for message in entry.messages
+            ]
+            await record_each(connection, said)
         emptied = {field for field, _ in removed}
         return [entry for entry in changed if _is_new(entry, known.get(_id(entry)), emptied)]
 
 
 _KEY = ("user_id", "place", "field", "item")
 
-_EXPIRED = (
-    select(rests_on.c.source_id.label("message_id"), memories.c.content)
-    .join(memories, memories.c.id == rests_on.c.derived_id)
-    .where(rests_on.c.how == "stated", memories.c.expires_at <= bindparam("now", type_=Utc()))
-    .subquery("expired")
+_ENTRIES = (
+    select(context_entries, messages.c.id.label("shown"), rests_on.c.source_id.label("message"))
+    .outerjoin(rests_on, and_(rests_on.c.derived_id == context_entries.c.id, rests_on.c.how == "stated"))
+    .outerjoin(messages, and_(messages.c.id == rests_on.c.source_id, ~MESSAGE_IS_HIDDEN))
+    .where(context_entries.c.user_id == bindparam("user"), ~ENTRY_IS_HIDDEN)
 )
+"""A row for each entry and each message in which it was said; `shown` is NULL where that is hidden."""
+_IN_SHORT = context_entries.c.field == MEMORY_SUMMARY
 _OUTLIVED = exists().where(
-    rests_on.c.derived_id == bindparam("summary"),
+    rests_on.c.derived_id == context_entries.c.id,
     memories.c.id == rests_on.c.source_id,
     memories.c.expires_at <= bindparam("now", type_=Utc()),
 )
-_WITH_EXPIRED = (
-    select(
-        context_entries, _EXPIRED.c.content.label("expired"), messages.c.author, _OUTLIVED.label("outlived")
-    )
-    .outerjoin(_EXPIRED, _EXPIRED.c.message_id == context_entries.c.message_id)
-    .outerjoin(messages, messages.c.id == context_entries.c.message_id)
-    .where(context_entries.c.user_id == bindparam("user"))
-)
-"""A row for each entry and each expired fact that its message states."""
-
+_UNREAD = and_(_IN_SHORT, or_(context_entries.c.place != bindparam("here"), _OUTLIVED))
 _AROUND = or_(
-    context_entries.c.place.in_(bindparam("around", expanding=True)),
+    and_(context_entries.c.place.in_(bindparam("around", expanding=True)), ~ENTRY_IS_WITHDRAWN),
     context_entries.c.field.in_(READ_EVERYWHERE),
 )
-_READABLE = {True: _WITH_EXPIRED, False: _WITH_EXPIRED.where(_AROUND)}
+_READABLE = {True: _ENTRIES.where(not_(_UNREAD)), False: _ENTRIES.where(not_(_UNREAD), _AROUND)}
 """The rows that may be read in private, where all are, and in a place. Built once: building them takes longer
 than running them."""
-
-_DELETE = delete(context_entries).where(
-    context_entries.c.user_id == bindparam("of_user"),
-    context_entries.c.place == bindparam("of_place"),
-    context_entries.c.field == bindparam("of_field"),
-    context_entries.c.item == bindparam("of_item"),
-)
+_HELD = _ENTRIES.where(context_entries.c.place == bindparam("here"))
 
 
 async def _dated(
@@ -164,20 +147,26 @@ async def _dated(
 
 
 async def _held(connection: AsyncConnection, user: str, place: Place) -> list[Entry]:
-    query = select(context_entries).where(
-        context_entries.c.user_id == user, context_entries.c.place == place.stored
-    )
-    found = [_entry(row) for row in await connection.execute(query)]
-    return sorted(found, key=_id)  # in Python's order, which is that of `merged`
+    rows = await connection.execute(_HELD, {"user": user, "here": place.stored})
+    return sorted(
+        _entries((row, row.message) for row in rows), key=_id
+    )  # in Python's order, which is that of `merged`
 
 
-async def _forget_sources(
-    connection: AsyncConnection, user: str, place: Place, gone: Collection[tuple[str, str]]
-) -> None:
-    """Delete the notes of the messages in which entries may have been said, once they say something else."""
-    ids = [entry_id(user, place.stored, field, item) for field, item in gone]
-    if ids:
-        await let_go(connection, ids)
+def _entries(rows: Iterable[tuple[Any, str | None]]) -> list[Entry]:
+    """The entries, from rows of one entry and one message each."""
+    found: dict[str, Entry] = {}
+    for row, message in rows:
+        entry = found.get(row.id) or Entry(row.field, row.item, row.value, row.said_at)
+        found[row.id] = replace(entry, messages=entry.messages | ({message} if message else set()))
+    return list(found.values())
+
+
+def _with_messages(entry: Entry, before: Entry | None) -> Entry:
+    """The entry with the messages that said the same before."""
+    if before is None or before.value != entry.value:
+        return entry
+    return replace(entry, messages=entry.messages | before.messages)
 
 
 def _lock(user: str) -> str:
@@ -194,19 +183,4 @@ def _is_new(entry: Entry, before: Entry | None, emptied: Collection[str]) -> boo
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    return asdict(entry)
-
-
-def _entry(row: Any) -> Entry:
-    return Entry(row.field, row.item, row.value, row.said_at, row.message_id)
-
-
-def _key(row: Any) -> tuple[str, str, str]:
-    return row.place, row.field, row.item
-
-
-def _outlived(row: Any) -> bool:
-    """Whether the entry rests on a fact that has expired."""
-    if row.field == MEMORY_SUMMARY:
-        return bool(row.outlived)
-    return row.expired is not None and repeats(row.value, row.expired, "", row.author)
+    return {name: getattr(entry, name) for name in ("field", "item", "value", "said_at")}

@@ -24,7 +24,9 @@ from memory.people.task_wording import likeness, may_mean
 from memory.process.spans import new_id
 from memory.records import Task, TaskStatus
 from memory.sql.engine import Database
+from memory.sql.hidden import TASK_IS_HIDDEN
 from memory.sql.message_rows import missing
+from memory.sql.rests_on import record
 from memory.sql.tables import tasks
 from memory.text import storable
 
@@ -134,6 +136,7 @@ class Tasks:
                         return Change(await _finished_before(connection, mine, said, open_), "unchanged")
                     task = Task(new_id(), user, said, status or "open", now, now, _time(due))
                     await connection.execute(insert(tasks).values(**asdict(task), place=place.stored))
+                    await record(connection, task.id, [heard] if heard else [], "stated")
                     return Change(task, "made", tuple(_near(said, open_, CLOSE)))
                 kept = meant.status if status in (None, "open") else status
                 old, new = meant, replace(meant, status=kept)
@@ -183,15 +186,16 @@ class Tasks:
 
 
 def _asked_in(place: Place) -> Sequence[ColumnElement[bool]]:
-    """The condition on the task's place; none in private."""
-    return [] if place.private else [tasks.c.place == place.stored]
+    """The conditions on a task that is not hidden, and in a place on its place."""
+    return [~TASK_IS_HIDDEN] if place.private else [~TASK_IS_HIDDEN, tasks.c.place == place.stored]
 
 
 @cache
 def _relevant(private: bool) -> Select[Any]:
     """Built once, since building it takes as long as running it."""
     falling_due = case((tasks.c.due <= bindparam("soon"), tasks.c.due))
-    query = select(*_COLUMNS).where(tasks.c.user_id == bindparam("user"), tasks.c.status != "done")
+    open_ = (tasks.c.user_id == bindparam("user"), tasks.c.status != "done", ~TASK_IS_HIDDEN)
+    query = select(*_COLUMNS).where(*open_)
     query = query if private else query.where(tasks.c.place == bindparam("place"))
     order = (falling_due.desc().nulls_last(), tasks.c.created_at.desc(), tasks.c.id)
     return query.order_by(*order).limit(MOST_READ)

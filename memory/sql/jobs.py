@@ -37,11 +37,6 @@ MAX_ATTEMPTS = 8
 SUSPECT = 2
 """From this many crashes on, a job runs beside no other such job, and waits longer after each."""
 
-FORGET_OUTSIDE = "forget_outside"
-"""The kind of job that removes forgotten data from traces and files."""
-NEVER_GIVEN_UP = frozenset({FORGET_OUTSIDE})
-"""Kinds that are tried each hour until they succeed, since they remove what was deleted, and the job of a
-forgetting holds it."""
 REMIND = "remind"
 """The kind of job that announces a due task: see `memory.people.due_tasks`."""
 CLAIMED_BY_ID = frozenset({REMIND})
@@ -222,11 +217,6 @@ class JobQueue:
                 log.warning("work %s (%s): %s; it runs again in %g s", crash.id, crash.kind, error, wait)
         return crashes
 
-    async def of_kind(self, kind: str) -> list[Job]:
-        """All jobs of a kind, whoever has claimed them, oldest first."""
-        query = select(work).where(work.c.kind == kind).order_by(work.c.seq)
-        return [_job(row) for row in await self._database.rows(query)]
-
     async def waiting(self, kind: str, user: str) -> bool:
         """Whether a job of this kind and user is not done yet."""
         query = select(work.c.seq).where(
@@ -270,8 +260,7 @@ class JobQueue:
     async def failed(self, job: Job, error: str, now: datetime) -> None:
         """Count a failure and schedule the next attempt: after 1 s, 4 s, 16 s … at most an hour."""
         wait = timedelta(seconds=min(4 ** (job.attempts - 1), 3600))
-        attempts = min(job.attempts, MAX_ATTEMPTS - 1) if job.kind in NEVER_GIVEN_UP else job.attempts
-        failure = {"attempts": attempts, "last_error": error.replace("\x00", "")[:500]}
+        failure = {"attempts": job.attempts, "last_error": error.replace("\x00", "")[:500]}
         async with self._database.write() as connection:
             same = update(work).where(work.c.id == job.id)
             await connection.execute(same.values(**failure, due_at=now + wait, claimed_by=None))

@@ -29,6 +29,7 @@ from memory.process import spans
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
+from memory.sql.hidden import link_is_hidden
 from memory.sql.memory_rows import (
     ALIASES,
     BY_IDS,
@@ -45,6 +46,8 @@ from memory.sql.memory_rows import (
 from memory.sql.message_rows import kept
 from memory.sql.owner_links import end
 from memory.sql.tables import (
+    forgettings,
+    hidden,
     memories,
     memory_aliases,
     memory_owners,
@@ -58,7 +61,7 @@ from memory.text.tags import tags
 CORRECTED = "corrected on purpose"
 """The reason of a step in which a person or the model named the memory to correct."""
 MADE_PRIVATE = "made private"
-"""The reason of a step from a memory to itself that removed it from its places."""
+"""The reason of a step from a memory to itself that hid it from its places."""
 UNDONE = "undone"
 """The reason of a step that undoes a replacement."""
 ALIASES_FRESH = timedelta(seconds=2)
@@ -231,7 +234,7 @@ class MemoryStore:
             select(memory_owners.c.owner, memory_owners.c.memory_id)
             .join(memories, memories.c.id == memory_owners.c.superseded_by)
             .where(memory_owners.c.content_key == content_key, memory_owners.c.owner.in_(owners))
-            .where(memories.c.id != memory_owners.c.memory_id)
+            .where(memories.c.id != memory_owners.c.memory_id, ~link_is_hidden())
             .where(memories.c.created_at > said_at, memories.c.created_at <= now)
         )
         return {row.owner: row.memory_id for row in await connection.execute(query)}
@@ -286,7 +289,7 @@ class MemoryStore:
         old: Memory,
         owners: Collection[str],
         *,
-        new_id: str | None,
+        new_id: str,
         user: str,
         reason: str,
         now: datetime,
@@ -318,12 +321,12 @@ class MemoryStore:
             raise Overtaken(f"memory {memory.id} has just been deleted")
 
     async def made_private(self, connection: AsyncConnection, user: str) -> list[tuple[Memory, datetime]]:
-        """The memories that a person removed from places, superseded ones too, and when they last did so."""
-        made = (memories.c.user_id == user, memory_owners.c.reason == MADE_PRIVATE)
-        links = select(memory_owners.c.memory_id, func.max(memory_owners.c.superseded_at).label("at"))
-        links = links.join(memories, memories.c.id == memory_owners.c.memory_id).where(*made)
-        rows = await connection.execute(links.group_by(memory_owners.c.memory_id))
-        taken_back: dict[str, datetime] = {row.memory_id: row.at for row in rows}
+        """The memories that a person made private, superseded ones too, and when they last did so."""
+        made = (forgettings.c.person == user, forgettings.c.why == "private", hidden.c.kind == "link")
+        entries = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
+        links = select(hidden.c.row_id, forgettings.c.at).select_from(entries).where(*made)
+        rows = await connection.execute(links.order_by(forgettings.c.at))
+        taken_back: dict[str, datetime] = {row.row_id.partition(" ")[0]: row.at for row in rows}
         found = await fetch(connection, memories.c.id.in_(taken_back)) if taken_back else []
         return [(memory, taken_back[memory.id]) for memory in found]
 

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, owners_of
 from memory.records import Message
 from memory.sql.changes import changed
+from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
 from memory.sql.tables import messages
 
 REACH = 2
@@ -41,17 +42,16 @@ class Condition:
     values: Mapping[str, Any]
 
 
-MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
+MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__ if name in messages.c)
+LINES = select(messages, WITHDRAWN.label("withdrawn"))
+"""What `to_line` reads."""
+READ_BY_SOMEBODY = or_(messages.c.role == "user", ~WITHDRAWN)
+"""False for replies that their place has no longer."""
 
 
 def kept() -> ColumnElement[bool]:
-    """True for messages that count as said: neither forgotten nor replaced."""
-    return and_(has_text(), messages.c.replaced_at.is_(None))
-
-
-def has_text() -> ColumnElement[bool]:
-    """True for messages that are not forgotten."""
-    return messages.c.forgotten_at.is_(None)
+    """True for messages that are not hidden."""
+    return ~MESSAGE_IS_HIDDEN
 
 
 def readable(audience: Audience) -> ColumnElement[bool]:
@@ -60,7 +60,7 @@ def readable(audience: Audience) -> ColumnElement[bool]:
     people, places = people_and_places(audience)
     own = and_(messages.c.user_id.in_(people), _OWN)
     said = [own] if people else []  # an empty IN would prevent the use of an index
-    heard = [messages.c.place.in_(places)] if places else []
+    heard = [and_(messages.c.place.in_(places), ~WITHDRAWN)] if places else []
     return or_(false(), *said, *heard)
 
 
@@ -78,11 +78,9 @@ _OWN = or_(messages.c.place == "", messages.c.role == "user")
 _USER, _PLACE = func.coalesce(messages.c.user_id, ""), func.coalesce(messages.c.place, "")
 BY_AUDIENCE = or_(
     and_(_USER.in_(bindparam("people", expanding=True)), _OWN),
-    and_(_PLACE != "", _PLACE.in_(bindparam("places", expanding=True))),
+    and_(_PLACE != "", _PLACE.in_(bindparam("places", expanding=True)), ~WITHDRAWN),
 )
-SAID = tuple(messages.c[name] for name in ("id", "conversation_id", "role", "author", "text", "sent_at"))
-"""The first fields of a `Message`. One that is kept has no others."""
-BY_IDS = select(*SAID).where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), BY_AUDIENCE)
+BY_IDS = select(*MESSAGE).where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), BY_AUDIENCE)
 LAST = (
     select(*MESSAGE)
     .where(messages.c.conversation_id == bindparam("conversation"), kept(), BY_AUDIENCE)
@@ -97,7 +95,7 @@ _beside = select(_edge.c.seq).where(
 _first = _beside.where(_edge.c.seq < _hit.c.seq).order_by(_edge.c.seq.desc()).offset(REACH - 1).limit(1)
 _last = _beside.where(_edge.c.seq > _hit.c.seq).order_by(_edge.c.seq).offset(REACH - 1).limit(1)
 AROUND = (
-    select(_hit.c.id.label("hit"), messages)
+    select(_hit.c.id.label("hit"), messages, WITHDRAWN.label("withdrawn"))
     .where(
         _hit.c.id.in_(bindparam("hits", expanding=True)),
         messages.c.conversation_id == _hit.c.conversation_id,
@@ -113,7 +111,7 @@ AROUND = (
 
 
 async def missing(connection: AsyncConnection, ids: Collection[str], owner: str | None = None) -> set[str]:
-    """Which of these messages have been deleted or forgotten or, with the key of an `owner`, taken from them;
+    """Which of these messages have been deleted or hidden or, with the key of an `owner`, are not theirs;
     the others cannot be until the caller's transaction ends. A job about a message asks this before it
     writes, so that nothing of an erased person and nothing that was forgotten is written again."""
     there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
@@ -130,10 +128,9 @@ async def index_neighbours_again(
     connection: AsyncConnection, conversation: str, place: str, seqs: Sequence[int]
 ) -> None:
     """Tell every index that each message whose window contains one of these has changed. Before a message is
-    deleted or moved: of one that stays, the neighbours are found by its row."""
-    heard = select(messages.c.id, messages.c.seq).where(
-        messages.c.conversation_id == conversation, messages.c.place == place
-    )
+    deleted, and when it is hidden or shown again."""
+    talk = (messages.c.conversation_id == conversation, messages.c.place == place)
+    heard = select(messages.c.id, messages.c.seq).where(*talk, or_(kept(), messages.c.seq.in_(seqs)))
     before = heard.where(messages.c.seq < min(seqs)).order_by(messages.c.seq.desc()).limit(REACH)
     within = heard.where(messages.c.seq.between(min(seqs), max(seqs)))
     after = heard.where(messages.c.seq > max(seqs)).order_by(messages.c.seq).limit(REACH)
@@ -157,15 +154,16 @@ def name_in(user: ColumnElement[str], places: Any) -> Any:
 
 def heard_by(owner: str) -> ColumnElement[bool]:
     if owner.startswith("place:"):
-        return messages.c.place == owner
-    return and_(messages.c.place == "", messages.c.user_id == owner.removeprefix("user:"))
+        return and_(messages.c.place == owner, ~WITHDRAWN)
+    own = or_(messages.c.place == "", and_(WITHDRAWN, messages.c.role == "user"))
+    return and_(own, messages.c.user_id == owner.removeprefix("user:"))
 
 
 def to_message(row: Any) -> Message:
-    return Message(*(getattr(row, name) for name in Message.__dataclass_fields__))
+    return Message(*(getattr(row, column.name) for column in MESSAGE))
 
 
 def to_line(row: Any) -> Line:
-    place_owner = {row.place} if row.place else set()
+    place_owner = {row.place} if row.place and not row.withdrawn else set()
     people = set() if row.place and row.role == "assistant" else owners_of(row.user_id)
     return Line(to_message(row), frozenset({*people, *place_owner}), row.seq, row.user_id)

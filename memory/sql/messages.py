@@ -1,8 +1,7 @@
 """The transcript: every message, in order of arrival. The audience of a message's place may read it.
 
-A forgotten message keeps its row without a text, and one that was replaced in the client's history keeps its
-text. Only `page`, which lists a transcript, `branches`, and the index, which must remove them, read such
-rows.
+A hidden message is in no read, but for those that were replaced in the client's history, which `branches`
+reads.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -18,13 +17,10 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
-    case,
-    false,
+    exists,
     func,
-    literal,
     or_,
     select,
-    true,
     union_all,
     update,
 )
@@ -41,11 +37,12 @@ from memory.sql.message_rows import (
     AROUND,
     BY_IDS,
     LAST,
+    LINES,
     MESSAGE,
     REACH,
+    READ_BY_SOMEBODY,
     Condition,
     Line,
-    has_text,
     heard_by,
     kept,
     name_in,
@@ -55,12 +52,16 @@ from memory.sql.message_rows import (
     to_message,
 )
 from memory.sql.rests_on import record
-from memory.sql.tables import Utc, conversations, message_origins, messages, speakers, users
+from memory.sql.tables import conversations, forgettings, hidden, message_origins, messages, speakers, users
 from memory.text.names import labels, spelled
 
 HACHI = "hachi"
 """Signs the replies."""
-_WRITTEN = (messages.c.text, messages.c.forgotten_at)
+_hides = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
+_this = (hidden.c.row_id == messages.c.id, hidden.c.kind == "message")
+_REPLACED = (~kept()).label("replaced")
+_ON_A_BRANCH = ~exists().select_from(_hides).where(*_this, forgettings.c.why != "edited")
+"""True for messages that nothing hides but a client's edit of its history."""
 
 
 class Transcript:
@@ -85,9 +86,8 @@ class Transcript:
     ) -> Message | None:
         """Write a message in the caller's transaction, and its conversation, user and speaker if they are
         new. Returns None and writes nothing more if a message with this id exists, or if the message that it
-        is `answering` has been deleted or forgotten; that one then stays until the transaction ends. Where
-        `lost` is true, an answer is written as a forgotten message, without a text. Returns the message as
-        it is written."""
+        is `answering` has been deleted or hidden, or if `lost` is true; the message that is answered then
+        stays until the transaction ends."""
         key = "" if place.private else place.key
         conversation = {
             "id": message.conversation_id,
@@ -95,15 +95,15 @@ class Transcript:
             "place": key,
             "created_at": now,
         }
-        values = {name: getattr(message, name) for name in Message.__dataclass_fields__}
+        values = {column.name: getattr(message, column.name) for column in MESSAGE}
         values |= {"user_id": user, "place": key}
         insert: Executable
         if answering is None:
-            insert = self._insert(messages).returning(*_WRITTEN)
+            insert = self._insert(messages).returning(messages.c.id)
         else:
             insert = _answer(self._database.sqlite, lost and lost.holds)
             values = {f"new_{name}": value for name, value in values.items()}
-            values |= {"answering": answering, "forgotten_now": now, **(lost.values if lost else {})}
+            values |= {"answering": answering, **(lost.values if lost else {})}
         row = (await connection.execute(insert, values)).first()
         if row is None:
             return None
@@ -122,7 +122,7 @@ class Transcript:
                 new.append(known)
         if new:
             self._database.after_commit(connection, partial(self._remember, new))
-        return replace(message, text=row.text, forgotten_at=row.forgotten_at)
+        return message
 
     async def note_answer(self, connection: AsyncConnection, reply: Message, user: str, place: Place) -> None:
         """Store that a reply, which was written without the question that it answers, answers the messages
@@ -219,31 +219,31 @@ class Transcript:
     async def branches(self, conversation: str, user: str, limit: int) -> list[Message]:
         """The newest messages of a private conversation of the user, also replaced ones, oldest first."""
         query = (
-            select(*MESSAGE)
+            select(*MESSAGE, _REPLACED)
             .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
-            .where(messages.c.place == "", has_text())
+            .where(messages.c.place == "", _ON_A_BRANCH)
             .order_by(messages.c.seq.desc())
             .limit(limit)
         )
-        return [to_message(row) for row in reversed(await self._database.rows(query))]
+        return [_on_branch(row) for row in reversed(await self._database.rows(query))]
 
     async def talks_with(self, user: str, prefix: str, text: str, limit: int) -> list[list[Message]]:
         """The private conversations of the user that hold a message with this text, also a replaced one, and
         whose ids begin with `prefix`. The newest is first, each is as `branches` has it; `limit` messages in
         all."""
         begins = messages.c.conversation_id.startswith(prefix, autoescape=True)
-        mine = and_(messages.c.user_id == user, messages.c.place == "", begins, has_text())
+        mine = and_(messages.c.user_id == user, messages.c.place == "", begins, _ON_A_BRANCH)
         holding = select(messages.c.conversation_id).where(mine, messages.c.text == text)
-        query = select(*MESSAGE).where(mine, messages.c.conversation_id.in_(holding))
+        query = select(*MESSAGE, _REPLACED).where(mine, messages.c.conversation_id.in_(holding))
         talks: dict[str, list[Message]] = {}
         for row in await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit)):
-            talks.setdefault(row.conversation_id, []).append(to_message(row))
+            talks.setdefault(row.conversation_id, []).append(_on_branch(row))
         return [talk[::-1] for talk in talks.values()]
 
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
-        """The messages this audience may read, newest first, including forgotten ones, which have no text.
-        With `before`, those older than the message with this id."""
-        query = select(*MESSAGE).where(readable(audience))
+        """The messages this audience may read, newest first. With `before`, those older than the message with
+        this id."""
+        query = select(*MESSAGE).where(readable(audience), kept())
         if before is not None:
             query = query.where(
                 messages.c.seq < select(messages.c.seq).where(messages.c.id == before).scalar_subquery()
@@ -253,11 +253,11 @@ class Transcript:
 
     async def own(self, id: str, user: str) -> Message:
         """The person's message with this id, or with this prefix of eight or more characters. Raises
-        NotFound, for a forgotten one too."""
+        NotFound."""
         mine = select(*MESSAGE).where(
             begins(messages.c.id, id), messages.c.user_id == user, messages.c.role == "user"
         )
-        rows = await self._database.rows(mine.where(has_text()).limit(2))
+        rows = await self._database.rows(mine.where(kept()).limit(2))
         if len(rows) != 1:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return to_message(rows[0])
@@ -313,8 +313,7 @@ class Transcript:
         """The oldest `limit` lines of a conversation after `seq` that `owner` (``place:P``, or ``user:U`` in
         private) may read, in order. If more than `most` follow, the newest `limit` lines instead."""
         query = (
-            select(messages)
-            .where(messages.c.conversation_id == conversation, heard_by(owner), messages.c.seq > seq)
+            LINES.where(messages.c.conversation_id == conversation, heard_by(owner), messages.c.seq > seq)
             .where(kept())
             .order_by(messages.c.seq.desc())
             .limit(most + 1)
@@ -393,17 +392,17 @@ class Transcript:
 
     async def lines(self, ids: Collection[str]) -> list[Line]:
         """These messages with their owners. For the index alone: no audience is checked."""
-        rows = await self._database.rows(select(messages).where(messages.c.id.in_(ids)))
+        rows = await self._database.rows(LINES.where(messages.c.id.in_(ids), kept(), READ_BY_SOMEBODY))
         return [to_line(row) for row in rows]
 
     async def newest_lines(self, audience: Audience, limit: int) -> list[Line]:
         """Messages and replies with their owners, newest first."""
-        query = select(messages).where(readable(audience), kept()).order_by(messages.c.seq.desc())
+        query = LINES.where(readable(audience), kept()).order_by(messages.c.seq.desc())
         return [to_line(row) for row in await self._database.rows(query.limit(limit))]
 
     async def lines_before(self, seq: int | None, limit: int) -> list[Line]:
         """The newest messages of all people before that one, newest first. For the index alone."""
-        query = select(messages).where(kept()).order_by(messages.c.seq.desc()).limit(limit)
+        query = LINES.where(kept(), READ_BY_SOMEBODY).order_by(messages.c.seq.desc()).limit(limit)
         query = query if seq is None else query.where(messages.c.seq < seq)
         return [to_line(row) for row in await self._database.rows(query)]
 
@@ -418,7 +417,7 @@ class Transcript:
         async with self._database.read() as connection:
             for (conversation, owner), seqs in conversations.items():
                 first, last = min(seqs), max(seqs)
-                inside = select(messages).where(messages.c.conversation_id == conversation, heard_by(owner))
+                inside = LINES.where(messages.c.conversation_id == conversation, heard_by(owner), kept())
                 seq = messages.c.seq
                 before = _part(inside.where(seq < first).order_by(seq.desc()), 2 * REACH)
                 after = _part(inside.where(seq > last).order_by(seq), 2 * REACH)
@@ -435,18 +434,19 @@ def _inside(outermost: str, column: ColumnElement[str]) -> ColumnElement[bool]:
 def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
     """An INSERT that does nothing if the row exists, or if the message `answering` does not. Built once:
     building it takes longer than running it."""
-    names = (*Message.__dataclass_fields__, "user_id", "place")
+    names = (*(column.name for column in MESSAGE), "user_id", "place")
     row: dict[str, ColumnElement[Any]] = {
         name: bindparam(f"new_{name}", type_=messages.c[name].type) for name in names
     }
-    given = select((false() if lost is None else lost).label("lost")).subquery()
-    row["text"] = case((given.c.lost, literal("")), else_=row["text"])
-    row["forgotten_at"] = case((given.c.lost, bindparam("forgotten_now", type_=Utc())))
-    there = select(*row.values()).select_from(messages.join(given, true()))
-    there = there.where(messages.c.id == bindparam("answering"), kept())
+    there = select(*row.values()).where(messages.c.id == bindparam("answering"), kept())
+    there = there if lost is None else there.where(~lost)
     there = there.with_for_update(read=True, key_share=True, of=messages)
     insert: sqlite.Insert | postgresql.Insert = (sqlite if on_sqlite else postgresql).insert(messages)
-    return insert.from_select(list(row), there).on_conflict_do_nothing().returning(*_WRITTEN)
+    return insert.from_select(list(row), there).on_conflict_do_nothing().returning(messages.c.id)
+
+
+def _on_branch(row: Any) -> Message:
+    return replace(to_message(row), gone=bool(row.replaced))
 
 
 def _part(query: Select[Any], limit: int) -> Select[Any]:

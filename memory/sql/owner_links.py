@@ -2,7 +2,7 @@
 
 A fact holds for an owner while their link has no `superseded_by`. Replacing, undoing and reviving are updates
 of links. A link that was superseded without a time never held, or was taken back: nothing brings it back. One
-that is superseded by its own memory gave way to nothing.
+that is superseded by its own memory is hidden (`memory.sql.hidden`).
 """
 
 from collections.abc import Collection, Iterable
@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, exists, func, insert, literal, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.sql.hidden import link_id, link_is_hidden, show
 from memory.sql.memory_rows import index_again, told_again
 from memory.sql.tables import memory_aliases, memory_owners
 
@@ -19,7 +20,10 @@ HOLDS = {"superseded_by": None, "superseded_at": None, "reason": None}
 
 
 async def link(connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str) -> None:
-    """Add owners to a memory, with its aliases. If it was superseded for an owner, it holds again."""
+    """Add owners to a memory, with its aliases. If it was superseded or hidden for an owner, it holds
+    again."""
+    owners = list(owners)
+    await show(connection, "link", [link_id(id, owner) for owner in owners])
     for owner in owners:
         here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
         back = await connection.execute(update(memory_owners).where(here).values(HOLDS))
@@ -42,15 +46,13 @@ async def end(
     connection: AsyncConnection,
     ids: Collection[str],
     owners: Collection[str],
-    by: str | None,
+    by: str,
     reason: str,
     at: datetime | None,
 ) -> None:
-    """Let these memories give way to `by` for these owners; None: to nothing. Without a time `at` nothing
-    brings them back."""
+    """Let these memories give way to `by` for these owners. Without a time `at` nothing brings them back."""
     links = update(memory_owners).where(memory_owners.c.memory_id.in_(ids), memory_owners.c.owner.in_(owners))
-    taking = memory_owners.c.memory_id if by is None else by
-    await connection.execute(links.values(superseded_by=taking, superseded_at=at, reason=reason))
+    await connection.execute(links.values(superseded_by=by, superseded_at=at, reason=reason))
     await index_again(connection, ids)
 
 
@@ -73,7 +75,7 @@ async def bring_back(connection: AsyncConnection, ended: ColumnElement[bool]) ->
     same_words = (memory_owners.c.owner, memory_owners.c.content_key)
     newest = func.row_number().over(partition_by=same_words, order_by=memory_owners.c.superseded_at.desc())
     found = select(memory_owners.c.memory_id, memory_owners.c.owner, newest.label("rank"))
-    ranked = found.where(ended, ~told_again()).subquery()
+    ranked = found.where(ended, ~told_again(), ~link_is_hidden()).subquery()
     back = select(ranked.c.memory_id, ranked.c.owner).where(ranked.c.rank == 1)
     key = (memory_owners.c.memory_id, memory_owners.c.owner)
     again = update(memory_owners).where(tuple_(*key).in_(back)).values(HOLDS).returning(*key)

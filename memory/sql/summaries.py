@@ -201,7 +201,8 @@ def outlived(now: Any) -> ColumnElement[bool]:
 
 
 def heard_by() -> ColumnElement[str]:
-    """The owner key of a message's place, or in private of its user."""
+    """The owner key of a message's place, or in private of its user. Of a message that its place has no
+    longer it is the place's too: what was written from it there is found by this."""
     return func.coalesce(func.nullif(messages.c.place, ""), literal("user:") + messages.c.user_id)
 
 

@@ -87,8 +87,6 @@ messages = Table(
     Column("author", Text, nullable=False),
     Column("text", Text, nullable=False),
     Column("sent_at", Utc, nullable=False),
-    Column("forgotten_at", Utc, comment="its text was emptied then"),
-    Column("replaced_at", Utc, comment="another message took its place then, in the client's history"),
     Column(
         "client_items",
         JSON(none_as_null=True),
@@ -153,14 +151,14 @@ context_entries = Table(
     Column("field", Text, primary_key=True, comment="of the user context: profile.name, preferences.tone …"),
     Column("item", Text, primary_key=True, comment="of a list: which one; empty where there is one value"),
     Column("value", Text, nullable=False),
+    Column("id", _id, nullable=False, unique=True, comment="made of the key; it rests on messages by it"),
     Column("said_at", Utc, nullable=False, comment="only what was said later takes its place"),
-    Column("message_id", _id, comment="in which it was said; empty: set by hand; NULL: not known"),
 )
 
 rests_on = Table(
     "rests_on",
     metadata,
-    Column("derived_id", _id, primary_key=True, comment="a fact, reply, summary or entry of a profile"),
+    Column("derived_id", _id, primary_key=True, comment="a fact, reply, summary, task or entry of a profile"),
     Column("source_id", _id, primary_key=True, index=True, comment="a message, memory, summary or task"),
     Column("how", Text, primary_key=True, comment="stated, answered, found or covered"),
 )
@@ -191,7 +189,12 @@ memory_owners = Table(
     Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("owner", Text, primary_key=True, comment="user:U, place:P or global"),
     Column("content_key", String(64), nullable=False, index=True, comment="of the normalised content"),
-    Column("superseded_by", _id, index=True, comment="NULL: it holds for this owner; itself: nothing did"),
+    Column(
+        "superseded_by",
+        _id,
+        index=True,
+        comment="NULL: it holds for this owner; itself: it would, and is hidden",
+    ),
     Column("superseded_at", Utc, comment="NULL: it never held, or was taken back, and is not brought back"),
     Column("reason", Text),
     # One active memory with the same words per owner, so that parallel turns store a fact once.
@@ -240,14 +243,32 @@ session_memories = Table(
     ),
 )
 
-forgotten = Table(
-    "forgotten",
+forgettings = Table(
+    "forgettings",
     metadata,
     Column("id", _id, primary_key=True),
-    Column("user_id", Text, nullable=False, index=True, comment="who had it forgotten"),
-    Column("forgotten_at", Utc, nullable=False),
-    Column("until", Utc, nullable=False, index=True, comment="when the undo ends and this row is deleted"),
-    Column("payload", JSON, nullable=False, comment="the rows that were taken, for the undo alone"),
+    Column("person", Text, nullable=False, index=True, comment="whose act hides the rows"),
+    Column("at", Utc, nullable=False),
+    Column("until", Utc, index=True, comment="when the rows are deleted for good; NULL: never"),
+    Column("why", Text, nullable=False, comment="forgotten, edited, private or erased"),
+    Column("named", _id, comment="the memory that was named"),
+)
+
+hidden = Table(
+    "hidden",
+    metadata,
+    Column(
+        "row_id", Text, primary_key=True, comment="of a link: memory and owner; of a replacement: both too"
+    ),
+    Column("kind", Text, primary_key=True, comment="link, replaced, message, told, task or entry"),
+    Column(
+        "forgetting_id",
+        _id,
+        ForeignKey("forgettings.id", ondelete="CASCADE"),
+        primary_key=True,
+        index=True,
+        comment="a row that any forgetting names is in no read",
+    ),
 )
 
 memory_updates = Table(
@@ -418,16 +439,7 @@ erasures = Table(
     Column("user_id", Text, primary_key=True, comment="who is being erased; deleted at the end"),
     Column("begun_at", Utc, nullable=False),
     Column("places", JSON, nullable=False, comment="the keys of the places where they spoke"),
-    Column("sought", JSON, nullable=False, comment="texts that the verification searches for"),
     Column("removed", JSON, nullable=False, comment="how many items were deleted, by kind"),
-)
-
-erasure_items = Table(
-    "erasure_items",
-    metadata,
-    Column("user_id", Text, ForeignKey("erasures.user_id", ondelete="CASCADE"), primary_key=True),
-    Column("kind", Text, primary_key=True, comment="message, memory, summary, chunk or trace"),
-    Column("id", Text, primary_key=True),
 )
 
 figures = Table(

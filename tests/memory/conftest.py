@@ -22,13 +22,13 @@ import numpy as np
 import pytest
 
 from memory.audience import Audience, Place
-from memory.erasure.expiry import Forgetting
-from memory.erasure.statements import StatementForgetting
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
+from memory.forgetting.forget import Forgetting
+from memory.forgetting.purge import Purge
 from memory.index import Point
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Thresholds
@@ -194,14 +194,8 @@ class Stack:
             self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
         )
         self.history = History(self.database)
-        self.forgetting = Forgetting(self.database, self.queue, self.clock)
-        self.statements = StatementForgetting(
-            self.database,
-            self.queue,
-            self.clock,
-            lambda kind, user, payload, data: payload,
-            timedelta(minutes=10),
-        )
+        self.forgetting = Forgetting(self.database, self.clock, timedelta(minutes=10))
+        self.purge = Purge(self.database, self.clock)
 
     def rule(self, ruling: bool | Exception) -> Ruling:
         """From now on a judge rules so on every doubt."""

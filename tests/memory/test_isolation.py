@@ -124,13 +124,13 @@ class World:
     async def delete(self, name: str, place: str, which: int) -> None:
         mine = await self.stack.store.newest(self.audience(name, place), self.stack.clock.now)
         if mine and (memory := mine[which % len(mine)]).user_id == self.user(name):
-            await self.stack.forgetting.delete(memory, self.user(name))
+            await self.stack.purge.delete_for(memory, self.user(name))
 
     async def move(self, days: int) -> None:
         self.stack.clock.move(days=days)
 
     async def upkeep(self) -> None:
-        await self.stack.forgetting.purge()
+        await self.stack.purge.expire()
         await self.stack.indexing.catch_up()
 
     async def check(self, readers: Iterable[tuple[str, str]]) -> None:

@@ -62,7 +62,7 @@ async def pet(settings: Settings, clock: Any, expected: dict[str, Any]) -> Async
 
 
 async def facts(pet: Companion, user: str, place: str | None = None) -> list[str]:
-    return sorted(memory.content for memory in await pet.memories(user=user, place=place))
+    return sorted(memory.content for memory in await pet.memories.list(user=user, place=place))
 
 
 async def test_each_person_reads_the_facts_that_they_had(pet: Companion, expected: dict[str, Any]) -> None:
@@ -78,15 +78,15 @@ async def test_a_search_finds_facts_messages_and_documents(pet: Companion) -> No
     assert "The offsite is on December 14 in Nice" in [hit.content for hit in offsite]
     climbed = [hit.content for hit in await pet.search_memories("Mont Blanc", user="ana")]
     assert any("climbed Mont Blanc" in text for text in climbed)
-    holidays = await pet.search_knowledge("how many days of holiday?", user="ben")
+    holidays = await pet.documents.search("how many days of holiday?", user="ben")
     assert any("27 days" in chunk.text for chunk in holidays)
 
 
 async def test_profiles_and_tasks_are_there(pet: Companion, expected: dict[str, Any]) -> None:
     for user in ("ana", "ben"):
-        context = await pet.context(user=user)
+        context = await pet.people.context(user=user)
         assert [task.description for task in context.open_tasks] == expected["tasks"][user]
-    ana = await pet.context(user="ana")
+    ana = await pet.people.context(user="ana")
     assert (ana.profile.name, ana.profile.location, ana.profile.role) == ("Ana", "Lyon", "nurse")
 
 
@@ -94,23 +94,23 @@ async def test_the_forgetting_can_be_undone(
     pet: Companion, on_database: str, expected: dict[str, Any]
 ) -> None:
     assert not any("4711" in text for text in await facts(pet, "ana"))
-    await pet.undo_forget(expected["undo_id"][on_database], user="ana")
+    await pet.memories.undo_forget(expected["undo_id"][on_database], user="ana")
     assert "Ana's door code is 4711" in await facts(pet, "ana")
 
 
 async def test_a_replacement_can_be_undone(pet: Companion) -> None:
-    lyon = next(m for m in await pet.memories(user="ana") if "Lyon" in m.content)
-    reasons = [update.reason for update in await pet.history(lyon.id, user="ana")]
+    lyon = next(m for m in await pet.memories.list(user="ana") if "Lyon" in m.content)
+    reasons = [update.reason for update in await pet.memories.history(lyon.id, user="ana")]
     assert len(reasons) == 2
-    await pet.undo(lyon.id, user="ana")
+    await pet.memories.undo(lyon.id, user="ana")
     assert "Ana lives in Lyon" in await facts(pet, "ana")
 
 
 async def test_with_a_fact_goes_the_message_that_told_it_and_the_reply_to_that(pet: Companion) -> None:
-    cat = next(m for m in await pet.memories(user="ana") if "Minou" in m.content)
-    receipt = await pet.delete_memory(cat.id, user="ana")
+    cat = next(m for m in await pet.memories.list(user="ana") if "Minou" in m.content)
+    receipt = await pet.memories.forget(cat.id, user="ana")
     assert (receipt.messages, receipt.replies) == (1, 1)
-    said = [message.text for message in await pet.messages(user="ana", limit=50)]
+    said = [message.text for message in await pet.conversations.messages(user="ana", limit=50)]
     assert not {"My cat is called Minou.", "Sweet!"} & {*said}
     assert "Nice to meet you, Ana!" in said
 
@@ -133,12 +133,12 @@ async def test_of_an_erased_person_no_byte_is_left(pet: Companion, tmp_path: Pat
     assert set(ANAS[:-2]) - await found(pet, tmp_path, ANAS) == set()
     theirs = await facts(pet, "ben")
 
-    receipt = await pet.erase(user="ana")
+    receipt = await pet.people.erase(user="ana")
 
     assert receipt.verified, receipt.left
     assert await found(pet, tmp_path, [*ANAS, *texts]) == set()
     assert await facts(pet, "ben") == theirs
-    assert (await pet.erase(user="ana")).removed == {}
+    assert (await pet.people.erase(user="ana")).removed == {}
 
 
 async def said_by(pet: Companion, user: str) -> list[bytes]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from weakref import WeakValueDictionary
 
 from agent.services.arguments import user_named
-from memory.erasure.person.erasure import Erasure
-from memory.erasure.person.receipt import Erased
+from memory.forgetting.person import Erasure
+from memory.forgetting.receipt import Erased
 
 log = logging.getLogger("hachi.erasure")
 

@@ -9,38 +9,31 @@ import re
 from collections.abc import Callable, Collection, Iterator, Set
 from pathlib import Path
 
-from memory.erasure.forgotten_data import ForgottenData
 from memory.text.short_ids import names_any
 
 LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
 
 
-def blank_lines_of(
-    home: Path, user: str | None, ids: Set[str], forgotten: ForgottenData | None = None
-) -> int:
-    """Blank the lines of the log that name the person or one of these ids, or show what was `forgotten`. From
-    the file of decisions take the person's lines, and the decisions that name one of these ids or, in lines
-    of the person who had it forgotten, show it. With None as the person no line is theirs. Returns how many
-    lines changed."""
+def blank_lines_of(home: Path, user: str | None, ids: Set[str]) -> int:
+    """Blank the lines of the log that name the person or one of these ids. From the file of decisions take
+    the person's lines, and the decisions that name one of these ids. With None as the person no line is
+    theirs. Returns how many lines changed."""
     named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)" if user else r"(?!)")
 
     def log_line(line: bytes) -> bytes | None:
         text = line.decode("utf-8", "replace")
-        shown = forgotten is not None and forgotten.shown_by(text)
-        return b"" if shown or named.search(text) or names_any(text, ids) else None
+        return b"" if named.search(text) or names_any(text, ids) else None
 
     def decisions(line: bytes) -> bytes | None:
-        return _without_decisions(line, user, ids, forgotten)
+        return _without_decisions(line, user, ids)
 
     changed = sum(_replace_lines(path, log_line) for path in home.glob(LOG))
     return changed + sum(_replace_lines(path, decisions) for path in home.glob(DECISIONS))
 
 
-def _without_decisions(
-    line: bytes, user: str | None, ids: Set[str], forgotten: ForgottenData | None
-) -> bytes | None:
+def _without_decisions(line: bytes, user: str | None, ids: Set[str]) -> bytes | None:
     """Return a line of decisions without the person: empty if it is theirs, else without the decisions that
-    name one of these memories or messages or show what was forgotten. None if nothing changes."""
+    name one of these memories or messages. None if nothing changes."""
     try:
         event = json.loads(line)
         decisions = event["decisions"]
@@ -48,13 +41,7 @@ def _without_decisions(
         return b"" if line.strip() else None
     if user and event.get("user_id") == user:
         return b""
-    own = forgotten if forgotten and event.get("user_id") == forgotten.user else None
-    kept = [
-        one
-        for one in decisions
-        if ids.isdisjoint(map(one.get, ("id", "target_id", "message_id")))
-        and not (own and own.shown_by(f"{one.get('fact')} {one.get('reason')}"))
-    ]
+    kept = [one for one in decisions if ids.isdisjoint(map(one.get, ("id", "target_id", "message_id")))]
     if len(kept) == len(decisions):
         return None
     return json.dumps(event | {"decisions": kept}, ensure_ascii=False).encode()

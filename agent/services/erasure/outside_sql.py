@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import sys
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +14,11 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
-from memory.erasure.person.progress import ErasureProgress
 from memory.errors import StoreUnavailable
+from memory.forgetting.person_rows import ErasureProgress
 from memory.index.embedders import Embedder
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
-from memory.text.short_ids import names_any
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,6 @@ class ErasureOutsideSql:
     store: MemoryStore
     embedder: Embedder
     figures: Figures
-    finish_forgettings: Callable[[str, Collection[str]], Awaitable[None]]
     beyond: Sequence[str]
     """What else may hold the person's data, for the receipt."""
 
@@ -40,16 +38,16 @@ class ErasureOutsideSql:
 
     async def clean(self, found: ErasureProgress) -> None:
         """Blank the lines of the log, of the decisions and of the prompt history; delete the person's traces,
-        those of the places where they spoke, and all others in which an id of theirs stands; clear caches.
+        those of the places where they spoke; empty all others that show a row of theirs; clear caches.
         Raises StoreUnavailable if the trace database cannot be reached, or if traces are written faster than
         they are deleted; the erasure must then be run again."""
         user, ids = found.user, frozenset(found.ids)
-        await self.finish_forgettings(user, found.places)  # while their jobs tell what they withhold
         logged = await asyncio.to_thread(blank_lines_of, self.home, user, ids)
         typed = await asyncio.to_thread(blank_typed, self.home, frozenset(found.said))
         await self.recorder.forget(user, found.places)
-        await self.recorder.forget_data(lambda text: names_any(text, ids))
-        traces = await removal.erase(self.traces.database, user, found.places, ids)
+        await self.recorder.forget_rows(ids)
+        traces = await removal.erase(self.traces.database, user, found.places)
+        traces += await self.traces.forget(ids)
         found.counts.update({"log lines": logged, "typed lines": typed, "traces": traces})
         if await self.traces.count(TraceFilter(user=user, kinds=frozenset())):
             raise StoreUnavailable(f"traces of {user} came in while it ran; run it again")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, select
+from sqlalchemy import ColumnElement, Table, select
 
 from agent.services.arguments import audience_of, place_of, user_named
 from agent.types import TurnRequest
@@ -16,6 +16,7 @@ from memory.documents.library import DocumentLibrary
 from memory.records import Memory
 from memory.sql import tables
 from memory.sql.engine import Database
+from memory.sql.hidden import ENTRY_IS_HIDDEN, TASK_IS_HIDDEN, link_is_hidden
 from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import kept, readable
 from memory.sql.summaries import outlived
@@ -99,11 +100,10 @@ _TASK = ("id", "description", "status", "due", "created_at", "last_updated", "pl
 async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
     """Return what the person said and was answered, by conversation, in order, without what is forgotten."""
     told = tables.messages.c
-    query = select(tables.messages).where(told.user_id == user, told.forgotten_at.is_(None))
+    query = select(tables.messages).where(told.user_id == user, kept())
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in await database.rows(query.order_by(told.seq)):
         line = {field: row._mapping[field] for field in _MESSAGE_FIELDS}
-        line |= {"replaced_at": row.replaced_at} if row.replaced_at else {}
         found.setdefault((row.place, row.conversation_id), []).append(line)
     return [
         {"place": _shown(place), "conversation": conversation, "messages": lines}
@@ -112,7 +112,7 @@ async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
 
 
 async def _messages_of(database: Database, place: Place, audience: Audience) -> list[dict[str, Any]]:
-    """Return all messages of the place that are not forgotten, in order."""
+    """Return all messages of the place, in order."""
     said = (tables.messages.c.place == place.key, readable(audience), kept())
     rows = await database.rows(select(tables.messages).where(*said).order_by(tables.messages.c.seq))
     return [
@@ -126,7 +126,7 @@ async def _sources(database: Database, audience: Audience) -> dict[str, list[str
     """Return the ids of the messages that stated each memory, by the memory's id."""
     found: dict[str, list[str]] = defaultdict(list)
     source = tables.rests_on
-    said = select(tables.messages.c.id).where(readable(audience))
+    said = select(tables.messages.c.id).where(readable(audience), kept())
     stated = select(source).where(source.c.source_id.in_(said), source.c.how == "stated")
     for row in await database.rows(stated):
         found[row.derived_id].append(row.source_id)
@@ -140,7 +140,7 @@ def _owners(memory: Memory, place: Place) -> list[str]:
 
 async def _context(database: Database, user: str) -> list[dict[str, Any]]:
     fields = ("place", "field", "item", "value", "said_at")
-    return await _rows(database, tables.context_entries, "user_id", user, fields)
+    return await _rows(database, tables.context_entries, "user_id", user, fields, ~ENTRY_IS_HIDDEN)
 
 
 async def _summaries(database: Database, user: str, now: datetime) -> list[dict[str, Any]]:
@@ -152,18 +152,19 @@ async def _summaries(database: Database, user: str, now: datetime) -> list[dict[
 
 
 async def _tasks(database: Database, user: str) -> list[dict[str, Any]]:
-    found = await _rows(database, tables.tasks, "user_id", user, _TASK)
+    found = await _rows(database, tables.tasks, "user_id", user, _TASK, ~TASK_IS_HIDDEN)
     return [task | {"place": _shown(task["place"])} for task in found]
 
 
 async def _history(database: Database, user: str) -> list[dict[str, Any]]:
     """Return the person's replacements of memories, with the replaced texts."""
     steps, held = tables.memory_updates, tables.memory_owners
-    mine = select(held.c.memory_id).where(held.c.owner == user_key(user))
+    mine = select(held.c.memory_id).where(held.c.owner == user_key(user), ~link_is_hidden())
     touching = select(steps).where(steps.c.old_id.in_(mine)).order_by(steps.c.created_at, steps.c.id)
     contents = select(tables.memories.c.id, tables.memories.c.content).where(tables.memories.c.id.in_(mine))
     texts = {row.id: row.content for row in await database.rows(contents)}
     rows = [row for row in await database.rows(touching) if user_key(user) in row.owners]
+    rows = [row for row in rows if row.new_id is None or row.new_id in texts]
     return [
         {
             "at": row.created_at,
@@ -178,9 +179,14 @@ async def _history(database: Database, user: str) -> list[dict[str, Any]]:
 
 
 async def _rows(
-    database: Database, table: Table, column: str, value: str, fields: Sequence[str]
+    database: Database,
+    table: Table,
+    column: str,
+    value: str,
+    fields: Sequence[str],
+    *shown: ColumnElement[bool],
 ) -> list[dict[str, Any]]:
-    query = select(*(table.c[field] for field in fields)).where(table.c[column] == value)
+    query = select(*(table.c[field] for field in fields)).where(table.c[column] == value, *shown)
     rows = [dict(row._mapping) for row in await database.rows(query)]
     return sorted(rows, key=lambda row: json.dumps(row, default=str))
 

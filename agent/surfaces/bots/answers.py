@@ -11,9 +11,9 @@ from agent.settings import Settings
 from agent.tracing.render.trace import overview, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
-from agent.types.records_json import taken_with
+from agent.types.records_json import goes_with, taken_with
 from memory.audience import PRIVATE, Place, user_key
-from memory.erasure.person.receipt import Erased
+from memory.forgetting.receipt import Erased
 from memory.people.profile import UserContext
 from memory.records import Decision, ForgetCandidate, Forgotten, Memory, Task
 from memory.sql.memories import tellers
@@ -160,12 +160,16 @@ def forget_question(candidates: Iterable[ForgetCandidate]) -> Answer:
     items = tuple(
         Item(
             shorten(candidate.content),
-            (candidate.created_at,),
-            (Button("Forget", candidate.kind, f"{candidate.id}.{candidate.asked_in[:ID_PREFIX]}"),),
+            (candidate.created_at, *((f"; {goes}",) if (goes := goes_with(candidate)) else ())),
+            (_forget_button(candidate),),
         )
         for candidate in candidates
     )
     return Answer(QUESTION if items else NOTHING, items)
+
+
+def _forget_button(candidate: ForgetCandidate) -> Button:
+    return Button("Forget", candidate.kind, f"{candidate.id}.{candidate.asked_in[:ID_PREFIX]}")
 
 
 def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
@@ -178,11 +182,8 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
         else ()
     )
     return Answer(
-        f"{text}: {content}" + ("\nAlso remembered. Forget this too?" if receipt.near else ""),
-        tuple(
-            Item(shorten(memory.content), buttons=(Button("Forget", "delete", memory.id),))
-            for memory in receipt.near
-        ),
+        f"{text}: {content}" + ("\nYou also told this. Forget it too?" if receipt.offered else ""),
+        tuple(Item(shorten(one.content), buttons=(_forget_button(one),)) for one in receipt.offered),
         note=(f"Taken: {taken_with(receipt)}. ", *undo, "What stands in the chat you delete there."),
         buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
         outcome="forgotten",

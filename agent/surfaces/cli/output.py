@@ -136,9 +136,9 @@ def forgotten_text(receipt: Forgotten, what: str) -> str:
     if receipt.undo_id:
         until = f"until {when(receipt.undo_until)}"
         lines.append(f"`hachi memories restore {short(receipt.undo_id)}` brings it back, {until}")
-    if receipt.near:
-        lines.append("also remembered; `hachi memories delete ID` forgets one of these too:")
-        lines += [f"  {short(memory.id)}: {memory.content}" for memory in receipt.near]
+    if receipt.offered:
+        lines.append("also told; `hachi memories delete ID` or `hachi messages delete ID` forgets it too:")
+        lines += [f"  {one.kind} {short(one.id)}: {one.content}" for one in receipt.offered]
     return "\n".join(lines)
 
 

@@ -287,9 +287,7 @@ async def list_messages(
 
 
 def _message_row(message: Message) -> list[str]:
-    text = "[forgotten]" if message.forgotten_at else message.text
-    text = f"[replaced] {text}" if message.replaced_at else text
-    return [short(message.id), message.author, text, when(message.sent_at)]
+    return [short(message.id), message.author, message.text, when(message.sent_at)]
 
 
 @messages.command("delete")

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 
 from agent.surfaces.web.visits import COOKIE, ZONE
 from agent.tracing.render.text import duration, harmless
-from agent.types.records_json import taken_with
+from agent.types.records_json import goes_with, taken_with
 from memory.audience import Place
 
 _PLAIN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("strikethrough").disable("image")
@@ -58,7 +58,7 @@ def environment() -> Environment:
         "markdown": markdown,
     }
     made.filters |= filters | {name: partial(shown_time, name) for name in TIMES}
-    made.globals |= {"status_names": STATUS_NAMES, "taken": taken_with}
+    made.globals |= {"status_names": STATUS_NAMES, "taken": taken_with, "goes_with": goes_with}
     return made
 
 

@@ -97,6 +97,14 @@ class Traces:
             rows = [{"trace": trace.seq, "row_id": id} for trace in found for id in shown[trace.id]]
             await connection.execute(self.database.insert(trace_rows).on_conflict_do_nothing(), rows)
 
+    async def showing(self, ids: Collection[str]) -> int:
+        """Return how many traces show one of these rows."""
+        rows, found = sorted(filter(None, map(as_bytes, ids))), set[int]()
+        for at in range(0, len(rows), BATCH):
+            query = select(trace_rows.c.trace).where(trace_rows.c.row_id.in_(rows[at : at + BATCH]))
+            found |= {row.trace for row in await self.database.rows(query)}
+        return len(found)
+
     async def forget(self, ids: Collection[str]) -> int:
         """Empty the traces that show one of these rows. Their times, tokens and outcomes stay. Returns how
         many were emptied."""

@@ -71,6 +71,9 @@ class Story:
             shown += [export["summaries"], export["context"]]
         return " ".join(map(str, shown))
 
+    async def summaries(self) -> str:
+        return str((await self.pet.conversations.export(user="ana"))["summaries"])
+
     async def id_of(self, word: str, place: str | None = None) -> str:
         return next(m.id for m in await self.pet.memories.list(user="ana", place=place) if word in m.content)
 
@@ -115,14 +118,14 @@ async def test_a_correction_by_hand_ends_them_too_and_an_undo_turns_them_round(s
     await story.say("I live in Lisbon now.", "Ana lives in Lisbon")
     changed = await story.pet.memories.update(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
 
-    assert "Lisbon" not in await story.derived()
+    assert "Lisbon" not in await story.summaries()
     await story.pet.settle()
-    assert "Lisbon" not in await story.derived()
+    assert "Lisbon" not in await story.summaries()
 
     await story.pet.memories.undo(changed.id or "", user="ana")
-    assert "Porto" not in await story.derived()
+    assert "Porto" not in await story.summaries()
     await story.pet.settle()
-    assert "Lisbon" in await story.derived()
+    assert "Lisbon" in await story.summaries()
 
 
 async def test_what_rests_on_an_illness_ends_with_it_before_any_purge(story: Story, clock: Any) -> None:
@@ -213,7 +216,7 @@ async def test_what_was_said_beside_what_has_ended_before_the_consolidation_is_n
     assert "cello" in summaries
 
 
-async def test_a_value_in_words_of_its_own_ends_with_each_message_that_it_may_come_from(
+async def test_a_value_in_words_of_its_own_ends_with_the_message_that_it_comes_from(
     open_pet: OpenPet,
 ) -> None:
     def name_themes(asked: str) -> dict[str, Any]:
@@ -230,6 +233,10 @@ async def test_a_value_in_words_of_its_own_ends_with_each_message_that_it_may_co
 
     [funeral] = [one for one in await pet.memories.list(user="ana") if "funeral" in one.content]
     await pet.memories.forget(funeral.id, user="ana")
+    assert (await pet.people.context(user="ana")).conversation_themes == ("grief",), "an item of its own"
+    for message in await pet.conversations.messages(user="ana"):
+        if message.role == "user":
+            await pet.conversations.forget(message.id, user="ana")
     await pet.settle()
 
     assert (await pet.people.context(user="ana")).conversation_themes == ()

@@ -99,7 +99,12 @@ async def test_what_was_forgotten_of_an_imported_transcript_stays_forgotten(
 
     await pet.conversations.import_messages(told, user="ana")
 
-    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["", "line 1"]
+    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == [
+        "My PIN is 4711",
+        "line 1",
+    ]
+    said = [message.text for message in await pet.conversations.messages(user="ana")]
+    assert said == ["line 1"], "until it is deleted for good"
     await pet.people.erase(user="ana")
     assert not rows("SELECT import_key FROM users")
     await pet.conversations.import_messages(told, user="ana")

@@ -48,14 +48,14 @@ async def main():
 asyncio.run(main())
 """
 
-ERASURE = "memory.erasure.person.erasure:Erasure"
+ERASURE = "memory.forgetting.person:Erasure"
 OUTSIDE = "agent.services.erasure.outside_sql:ErasureOutsideSql"
 STAGES = (
     f"{OUTSIDE}.clean",
-    f"{ERASURE}._forget_replies",
-    f"{ERASURE}._message_batch",
-    f"{ERASURE}._memory_batch",
-    f"{ERASURE}._rest",
+    f"{ERASURE}._hide",
+    "memory.forgetting.purge:Purge.delete",
+    f"{ERASURE}._purge",
+    f"{ERASURE}._pass",
     f"{ERASURE}._delete_documents",
     "memory.index.embedded.index:EmbeddedIndex.remove",
     "memory.index.embedded.index:files.settle",  # the copy is complete, and not in its place yet

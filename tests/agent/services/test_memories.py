@@ -67,7 +67,7 @@ async def test_a_receipt_names_what_stays_near_it_as_far_as_it_may_be_read_there
     for place, near in ((GENERAL, []), (None, ["Citalopram makes Ana tired"])):
         told = await pet.remember("Ana takes citalopram for her depression", user="chat:1", place=place)
         gone = await pet.memories.forget(told.id, user="chat:1", place=place)
-        assert [memory.content for memory in gone.near] == near
+        assert [one.content for one in gone.offered] == near
 
 
 async def test_what_two_have_told_is_not_one_persons_to_change(pet: Any) -> None:

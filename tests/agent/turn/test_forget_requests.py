@@ -63,24 +63,6 @@ async def test_a_message_is_offered_where_no_fact_was_made_of_it(
     assert "4711" not in str(await pet.search_memories("my PIN", user="ben"))
 
 
-async def test_neither_questions_nor_earlier_requests_are_offered_and_the_requests_go_too(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(first_way)
-    request, question = "please forget that I plan to quit", "do I plan to quit my job?"
-    server.script(asks(PLAN), answer("Yes."), answer("Oh!"), asks(PLAN))
-    for text in (request, question, "I do plan to quit my job."):
-        await pet.respond(text, user="ben")
-    await pet.settle()
-
-    reply = await pet.respond(request, user="ben")
-
-    assert contents(reply.forget) == [("message", "I do plan to quit my job.")]
-    [receipt] = await pet.memories.forget_confirmed(reply.forget or (), user="ben")
-    assert (receipt.content, receipt.messages) == ("I do plan to quit my job.", 4)
-    assert "quit" not in str(await pet.conversations.messages(user="ben"))
-
-
 async def test_the_name_of_the_person_alone_makes_no_candidate(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:

@@ -51,7 +51,7 @@ async def ask_meanwhile(pet: Companion, model: AnsweringModel, act: Forget, **wh
 
 
 @pytest.mark.parametrize("act", [forget_the_fact, forget_the_message, erase])
-async def test_a_reply_that_saw_what_was_forgotten_is_stored_without_its_text(
+async def test_a_reply_that_saw_what_was_forgotten_is_not_stored(
     open_pet: OpenPet, rows: Rows, act: Forget
 ) -> None:
     model = AnsweringModel(NOTED, TOLD, hold="Which PIN")
@@ -60,23 +60,23 @@ async def test_a_reply_that_saw_what_was_forgotten_is_stored_without_its_text(
     reply = await ask_meanwhile(pet, model, act, user="ben", place="acme")
     await pet.settle()
     assert reply.message == "It is 4711."
-    stored = {row["id"]: row for row in rows("SELECT id, text, forgotten_at FROM messages")}
-    assert (stored[reply.message_id]["text"], bool(stored[reply.message_id]["forgotten_at"])) == ("", True)
-    assert {row["text"] for row in stored.values()} == {"", "Which PIN is it?"}
-    assert rows("SELECT content FROM memories") == []
+    assert reply.message_id is None
+    said = await pet.conversations.messages(user="ben", place="acme")
+    assert [message.text for message in said] == ["Which PIN is it?"]
+    assert await pet.memories.list(user="ben", place="acme") == []
     assert rows("SELECT * FROM work WHERE kind = 'store_memories'") == []
 
 
-async def test_a_reply_that_only_found_it_is_stored_without_its_text(open_pet: OpenPet, rows: Rows) -> None:
+async def test_a_reply_that_only_found_it_is_not_stored(open_pet: OpenPet, rows: Rows) -> None:
     search = [function_call("search_memories", {"query": "PIN"}, call_id="one")]
     model = AnsweringModel(search, TOLD, hold="function_call_output")
     pet = await open_pet(given=model)
     await pet.remember("Ana's bank PIN is 4711", user="ana", place="acme")
     await ask_meanwhile(pet, model, forget_the_fact, user="ben", place="acme")
-    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["Which PIN is it?", ""]
+    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["Which PIN is it?"]
 
 
-async def test_a_reply_that_saw_only_a_summary_of_it_is_stored_without_its_text(
+async def test_a_reply_that_saw_only_a_summary_of_it_is_not_stored(
     open_pet: OpenPet, clock: Any, rows: Rows
 ) -> None:
     model = AnsweringModel(NOTED, hold="Which PIN")
@@ -95,7 +95,7 @@ async def test_a_reply_that_saw_only_a_summary_of_it_is_stored_without_its_text(
 
     reply = await ask_meanwhile(pet, model, forget_later, user="ben", place="acme")
     assert "4711" in model.systems[-1]
-    assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": ""}]
+    assert reply.message_id is None
 
 
 async def test_calls_of_a_clients_tool_that_may_repeat_it_are_not_stored(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,7 @@ from sqlalchemy import select
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
-from memory.facts.derived import withhold
-from memory.facts.derived.lost import repeats
-from memory.facts.derived.sources import no_longer, remaining
-from memory.people.profile_entries import Entry
-from memory.people.profile_store import ProfileStore
+from memory.facts.derived import no_longer, remaining, withhold
 from memory.sql.rests_on import let_go, record
 from memory.sql.summaries import LOOK_BACK
 from memory.sql.tables import memories
@@ -79,7 +74,7 @@ class World:
         elif kind == "day":
             self.stack.clock.move(days=1)
         elif kind == "purge":
-            await self.stack.forgetting.purge()
+            await self.stack.purge.expire()
         else:
             await self.change(kind, *given)
         self.stack.clock.move(minutes=1)
@@ -90,8 +85,6 @@ class World:
         await self.stack.remember(
             f"{self.user} keeps {word}", self.user, place, ttl=ttl, replaces=replaces, message_id=heard
         )
-        entry = Entry("preferences.other_notes", word, word, self.stack.clock.now, heard)
-        await ProfileStore(self.stack.database).merge(self.user, Place.parse(place), [entry])
 
     async def change(self, kind: str, number: int, in_channel: bool) -> None:
         place = self.channel if in_channel else None
@@ -102,7 +95,7 @@ class World:
         if kind == "correct":
             await self.tell(place, replaces=memory.id)
         elif kind == "delete":
-            await self.stack.forgetting.delete(memory, self.user)
+            await self.stack.purge.delete_for(memory, self.user)
         else:
             audience = Audience.of(self.user, Place.parse(place))
             with suppress(NotFound):
@@ -149,8 +142,7 @@ class World:
             audience = Audience.of(self.user, where)
             known = {memory.content.split()[-1] for memory in await self.stack.memories(self.user, place)}
             summaries = await self.stack.conversations.newest(audience, self.stack.clock.now, 9)
-            profile = await ProfileStore(self.stack.database).view(self.user, where, self.stack.clock.now)
-            shown = " ".join([*(one.summary for one in summaries), *profile.preferences.other_notes])
+            shown = " ".join(one.summary for one in summaries)
             assert words_in(shown) & stored <= known
 
 
@@ -206,46 +198,7 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
         assert over == ("Anna has the flu", "Anna lives in Paris (since then: Anna lives in Lyon)")
         given = {"after": 1, "revision": kept.revision, "covered": 1, "now": now, "rebuilt": True}
         assert await stack.conversations.update_in(connection, *here, "She had the flu.", **given)
-    await stack.forgetting.purge()
+    await stack.purge.expire()
     kept = await stack.conversations.of(*here, now)
     assert kept is not None
     assert kept.summary == "She had the flu."
-
-
-@pytest.mark.parametrize(
-    ("value", "ended"),
-    [
-        ("Lisbon", True),
-        ("Lisbon, Portugal", True),
-        ("Anna", False),
-        ("engineer", False),
-        ("Europe/Rome", False),
-    ],
-)
-def test_a_value_of_the_profile_repeats_a_fact_where_their_own_words_are_the_same(
-    value: str, ended: bool
-) -> None:
-    assert repeats(value, "Anna moved to Lisbon", "Anna moved to Porto", "anna") is ended
-
-
-def test_a_value_that_the_new_statement_repeats_stays() -> None:
-    assert not repeats("Lisbon", "Anna works at Google in Lisbon", "Anna works at Meta in Lisbon", "anna")
-    assert repeats("リスボン", "アンナはリスボンに住んでいる", "アンナはポルトに住んでいる", "anna")
-
-
-@on_both
-async def test_a_value_said_in_a_forgotten_message_ends_and_the_one_before_does_not_return(
-    stack: Stack,
-) -> None:
-    profiles, now = ProfileStore(stack.database), stack.clock.now
-    first = await stack.receive("I am a baker")
-    await profiles.merge("anna", Place(), [Entry("profile.role", "", "baker", now, first)])
-    later = await stack.receive("I am a nurse", place="acme")
-    entry = Entry("profile.role", "", "nurse", now + timedelta(minutes=1), later)
-    await profiles.merge("anna", Place.parse("acme"), [entry])
-
-    async with stack.database.write() as connection:
-        withheld = await withhold(connection, now, message_ids=[later])
-
-    assert [row["value"] for row in withheld.entries] == ["nurse"]
-    assert (await profiles.view("anna", Place(), now)).profile.role is None

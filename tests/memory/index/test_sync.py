@@ -121,8 +121,8 @@ async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) 
     stack.clock.move(days=1)
     new = await stack.remember("Mickael broke his shoulder on 10 January 2026", replaces=old.id)
     [cat] = [memory for memory in await stack.memories() if memory.id == gone.id]
-    await stack.forgetting.delete(cat, "anna")
-    await stack.forgetting.purge()
+    await stack.purge.delete_for(cat, "anna")
+    await stack.purge.expire()
     await stack.indexing.catch_up()
     assert await in_index(stack, old.id, expired.id, gone.id, new.id) == {new.id}
 
@@ -191,7 +191,7 @@ async def test_what_is_deleted_while_it_is_put_leaves_no_point(
     decision = await stack.remember("Anna has a cat")
 
     async def delete_it() -> None:
-        await stack.forgetting.delete(await stack.the_memory(), "anna")
+        await stack.purge.delete_for(await stack.the_memory(), "anna")
 
     around_the_next_put(stack, monkeypatch, before=delete_it)
     await stack.indexing.catch_up()
@@ -349,7 +349,7 @@ async def test_the_vectors_of_what_is_forgotten_go_with_it(
 ) -> None:
     stack = await build_stack(database, Counting(words_embedder, "one"))
     await stack.remember("Anna has a cat")
-    await stack.forgetting.delete(await stack.the_memory(), "anna")
+    await stack.purge.delete_for(await stack.the_memory(), "anna")
     assert await embedders_stored(database) == {}
 
 
@@ -378,7 +378,7 @@ async def each_finds_what_another_wrote(processes: Sequence[Stack]) -> None:
             assert reader.recall.without_index is None
     for number, forgetter in enumerate(processes):
         [boat] = [m for m in await forgetter.memories() if m.content.endswith(str(number))]
-        await forgetter.forgetting.delete(boat, "anna")
+        await forgetter.purge.delete_for(boat, "anna")
         for reader in processes:
             assert boat.content not in await reader.found(f"boat {number}")
     for process in processes:

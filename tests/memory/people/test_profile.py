@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from memory.facts.derived import SET_BY_HAND
 from memory.people.memory_updates import MOST_UPDATES, MemoryUpdates, NewPreference, entries_of
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_entries import FIELDS, MOST, Entry, context_of, entry_for, field_named, merged
@@ -229,7 +228,7 @@ def test_a_value_that_a_field_cannot_take_is_told_in_one_line(field: str, value:
 
 def test_an_item_of_a_list_is_known_by_its_folded_text() -> None:
     assert entry_for("goal", "Learn Piano.", NOW) == Entry(
-        "profile.goals", "learn piano", "Learn Piano.", NOW, SET_BY_HAND
+        "profile.goals", "learn piano", "Learn Piano.", NOW
     )
     assert entry_for("goal", "...", NOW).item != ""
     assert entry_for("goal", "\u200b", NOW).item != ""
@@ -239,7 +238,7 @@ def test_an_item_of_a_list_is_known_by_its_folded_text() -> None:
 
 @pytest.mark.parametrize("field", ["name", "goals"])
 def test_an_empty_value_forgets(field: str) -> None:
-    assert entry_for(field, " \n", NOW) == Entry(field_named(field), "", "", NOW, SET_BY_HAND)
+    assert entry_for(field, " \n", NOW) == Entry(field_named(field), "", "", NOW)
 
 
 # What the extractor answers.

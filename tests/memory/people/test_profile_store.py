@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -14,12 +15,12 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from memory.audience import PRIVATE, Place
-from memory.facts.derived.sources import entry_id
+from memory.facts.derived import entry_id
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_entries import Entry, context_of, entry_for
 from memory.people.profile_store import ProfileStore
+from memory.sql import hidden as entries
 from memory.sql.engine import Database
-from memory.sql.rests_on import record
 from memory.sql.tables import rests_on
 
 if TYPE_CHECKING:
@@ -158,17 +159,39 @@ async def test_what_is_forgotten_leaves_no_text_behind(contexts: ProfileStore) -
     assert await contexts.merge("anna", PRIVATE, [said("goals", "", 2)]) == []
 
 
-async def test_a_value_that_is_told_anew_loses_its_possible_sources(
+async def test_a_value_rests_on_the_messages_in_which_it_was_told(
     contexts: ProfileStore, database: Database
 ) -> None:
-    await contexts.merge("anna", PRIVATE, [said("role", "nurse"), said("goals", "ski")])
-    ids = [entry_id("anna", "", "profile.role", ""), entry_id("anna", "", "profile.goals", "ski")]
-    async with database.write() as connection:
-        for id in ids:
-            await record(connection, id, {"a message"}, "stated")
-    await contexts.merge("anna", PRIVATE, [said("role", "baker", 1), said("goals", "", 1)])
-    async with database.read() as connection:
-        assert (await connection.execute(select(rests_on))).all() == []
+    async def sources() -> set[str]:
+        async with database.read() as connection:
+            return set(await connection.scalars(select(rests_on.c.source_id)))
+
+    def told(value: str, minute: int) -> list[Entry]:
+        return [replace(said("role", value, minute), messages=frozenset({f"message {minute}"}))]
+
+    await contexts.merge("anna", PRIVATE, told("nurse", 0))
+    await contexts.merge("anna", PRIVATE, told("nurse", 1))
+    assert await sources() == {"message 0", "message 1"}
+    await contexts.merge("anna", PRIVATE, told("baker", 2))
+    assert await sources() == {"message 2"}
+    await contexts.merge("anna", PRIVATE, [said("role", "", 3)])
+    assert await sources() == set()
+
+
+async def test_a_hidden_value_is_not_read_until_it_is_told_again(
+    contexts: ProfileStore, database: Database
+) -> None:
+    await contexts.merge("anna", GENERAL, [said("role", "nurse")])
+    id = entry_id("anna", GENERAL.stored, "profile.role", "")
+    for kind, read in (("told", {PRIVATE}), ("entry", set())):
+        async with database.write() as connection:
+            forgetting = await entries.begin(connection, "anna", "forgotten", NOW, None)
+            await entries.hide(connection, forgetting, {kind: [id]})
+        for place in (PRIVATE, GENERAL):
+            role = (await contexts.view("anna", place, NOW)).profile.role
+            assert role == ("nurse" if place in read else None)
+    assert await contexts.merge("anna", GENERAL, [said("role", "nurse", 1)])
+    assert (await contexts.view("anna", GENERAL, NOW)).profile.role == "nurse"
 
 
 async def test_a_list_in_the_record_keeps_its_newest(contexts: ProfileStore) -> None:

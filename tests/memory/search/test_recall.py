@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.audience import GLOBAL, Audience
-from memory.erasure import memory_removal
 from memory.errors import NotFound, StoreUnavailable
 from memory.facts.compare import content_key
 from memory.index import Point
@@ -342,8 +341,7 @@ async def test_a_stale_point_of_what_was_unlinked_is_held_back(stack: Stack) -> 
         await stack.remember("The office has moved to Lyon", user, "acme")
     await stack.indexing.catch_up()
     memory = await stack.the_memory("ben")
-    async with stack.database.write() as connection:
-        await memory_removal.unlink(connection, memory, "ben")
+    assert await stack.purge.delete_for(memory, "ben")
     assert await stack.search("where is the office?", "ben") == []
 
 
@@ -361,8 +359,7 @@ async def test_a_stale_point_of_what_was_replaced_is_held_back(stack: Stack) -> 
 async def test_points_without_a_row_are_passed_over(stack: Stack) -> None:
     await stack.remember("Anna has a cat")
     memory = await stack.the_memory()
-    async with stack.database.write() as connection:
-        await memory_removal.delete_for_everybody(connection, [memory.id])
+    await stack.purge.delete_for_all([memory])
     assert await stack.search("cat") == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from memory.sql.engine import Database
-from memory.sql.jobs import CLAIM, FORGET_OUTSIDE, MAX_ATTEMPTS, REMIND, Job, JobQueue
+from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, REMIND, Job, JobQueue
 from memory.sql.tables import work
 
 if TYPE_CHECKING:
@@ -169,16 +169,6 @@ async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack)
 
     assert await stack.queue.retry([stuck, running.id], stack.clock.now) == 1, "not one that runs"
     assert (await claim(stack, stuck)).attempts == 1
-
-
-@pytest.mark.parametrize("kind", [FORGET_OUTSIDE])
-async def test_what_was_forgotten_is_never_given_up(stack: Stack, kind: str) -> None:
-    async with stack.database.write() as connection:
-        id = await stack.queue.add(connection, kind, "anna", {}, stack.clock.now)
-    for _ in range(2 * MAX_ATTEMPTS):
-        await stack.queue.failed(await claim(stack, id), "it broke", stack.clock.now)
-        stack.clock.move(hours=1)
-    assert await stack.queue.counts() == (1, 0)
 
 
 async def test_no_two_workers_ever_get_the_same_piece(

@@ -13,9 +13,10 @@ import sqlalchemy as sa
 
 from memory.audience import Audience, Place
 from memory.records import Message
+from memory.sql import hidden as entries
 from memory.sql import message_rows
 from memory.sql.message_rows import index_neighbours_again
-from memory.sql.tables import conversations, messages, speakers, users
+from memory.sql.tables import conversations, speakers, users
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -275,10 +276,9 @@ async def test_an_answer_to_a_message_that_is_gone_is_not_stored(stack):
     told = {"user": "anna", "place": Place(), "now": stack.clock.now}
     async with stack.database.write() as connection:
         assert not await stack.transcript.append(connection, reply, answering=str(uuid4()), **told)
-        await connection.execute(
-            sa.update(messages).where(messages.c.id == asked).values(forgotten_at=stack.clock.now)
-        )
+        forgetting = await entries.begin(connection, "anna", "forgotten", stack.clock.now, None)
+        await entries.hide(connection, forgetting, {"message": [asked]})
         assert not await stack.transcript.append(connection, reply, answering=asked, **told)
-        await connection.execute(sa.update(messages).values(forgotten_at=None))
+        await entries.show(connection, "message", [asked])
         assert await stack.transcript.append(connection, reply, answering=asked, **told)
     assert await texts(stack, "dm:anna", ANNA) == ["my PIN is 4711", "Noted."]

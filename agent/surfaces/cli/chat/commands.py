@@ -18,6 +18,7 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.people import TASK_COLUMNS, print_context, task_row, zone_of
+from agent.types.records_json import goes_with
 from memory.records import ForgetCandidate
 
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
 
 def forget_lines(candidates: "Sequence[ForgetCandidate]") -> list[str]:
     """A numbered line for each candidate, or one that says that there is none."""
-    lines = [f"{at}. {plain(c.content)} ({when(c.created_at)})" for at, c in enumerate(candidates, 1)]
+    lines = []
+    for at, one in enumerate(candidates, 1):
+        about = "; ".join(filter(None, (when(one.created_at), goes_with(one))))
+        lines.append(f"{at}. {plain(one.content)} ({about})")
+        lines += [f"     “{plain(text)}”" for text in one.messages if text != one.content]
     return lines or [NOTHING]
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from agent.companion import Companion
-    from memory.erasure.cleanup import CleanupItem
+    from memory.forgetting.cleanup import CleanupItem
     from memory.sql.jobs import ListedJob
     from memory.sql.keys import Key
 
@@ -78,7 +78,7 @@ def _count_rows(counts: dict[str, Any]) -> list[list[str]]:
 @with_companion
 async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
     """Delete what has expired, and what clean-up does not keep."""
-    from memory.erasure.cleanup import CleanupItem
+    from memory.forgetting.cleanup import CleanupItem
 
     if dry_run:
         items = await pet.admin.preview_purge()
@@ -223,11 +223,7 @@ async def retry(
 @with_companion
 async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
     """Delete a job. What it was to do is lost."""
-    from memory.sql.jobs import FORGET_OUTSIDE
-
     job = await pet.admin.jobs.named(id, pet.clock())
-    if job.kind == FORGET_OUTSIDE:
-        raise BadInput(f"{short(job.id)} finishes a deletion; run `hachi jobs retry {short(job.id)}` instead")
     if job.state == "running":
         raise BadInput(f"{short(job.id)} is running; drop it when it has ended")
     if must_ask(yes, "dropped"):

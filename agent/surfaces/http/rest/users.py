@@ -33,7 +33,7 @@ from agent.types.records_json import (
     message_json,
 )
 from memory.audience import Audience
-from memory.erasure.person.receipt import Erased
+from memory.forgetting.receipt import Erased
 from memory.people.profile import UserContext
 from memory.records import Hit, Memory, MemoryUpdate, Task
 from memory.search.excerpts import Excerpt, excerpts

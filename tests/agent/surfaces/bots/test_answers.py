@@ -6,7 +6,7 @@ import pytest
 from odd_people import fact, task
 
 from agent.surfaces.bots.answers import context_items, erasure_answer, new_memories, shorten
-from memory.erasure.person.receipt import Erased, Remainder
+from memory.forgetting.receipt import Erased, Remainder
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Decision
 

@@ -36,8 +36,9 @@ async def say(pet: Companion, text: str, *history: Item, user: str | None = "ana
 
 
 def kept(rows: Rows, *, replaced: bool = False) -> list[str]:
-    told = "IS NOT NULL" if replaced else "IS NULL"
-    return [row["text"] for row in rows(f"SELECT text FROM messages WHERE replaced_at {told} ORDER BY seq")]
+    told = "IN" if replaced else "NOT IN"
+    hidden = "SELECT row_id FROM hidden WHERE kind = 'message'"
+    return [row["text"] for row in rows(f"SELECT text FROM messages WHERE id {told} ({hidden}) ORDER BY seq")]
 
 
 def seen(asked: Asked) -> list[str]:
@@ -188,16 +189,11 @@ async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(
     assert seen(server.asked[-1]) == ["hi there", "Hello.", "I row on Mondays"]
     assert kept(rows) == ["hi there", "Hello.", "I row on Mondays", "I see."]
     assert await pet.memories.list(user="ana") == []
-    assert [
-        step.reason
-        for step in await pet.memories.history(rows("SELECT id FROM memories")[0]["id"], user="ana")
-    ] == [REPLACED]
     await pet.settle()
     assert not [
         hit for hit in await pet.search_memories("sail Sundays", user="ana") if "Sunday" in hit.content
     ]
-    [shown] = [one for one in await pet.conversations.messages(user="ana") if one.text == "I sail on Sundays"]
-    assert shown.replaced_at is not None
+    assert "I sail on Sundays" not in {one.text for one in await pet.conversations.messages(user="ana")}
 
     server.script(answer("Welcome back."))
     await say(
@@ -345,33 +341,15 @@ async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(
     assert kept(rows) == ["what time is it?", "Noon."]
 
 
-async def test_what_was_replaced_stays_replaced_in_an_export(
-    pet: Companion, server: ScriptedServer, open_pet: Callable[..., Awaitable[Companion]], tmp_path: Any
-) -> None:
-    server.script(*map(answer, ("Peru", "Chile")))
-    for _ in range(2):
-        await say(pet, "Name a country", conversation="atlas")
-    whole = await pet.conversations.export(user="ana")
-    [talk] = whole["conversations"]
-    assert [(line["text"], "replaced_at" in line) for line in talk["messages"]] == [
-        ("Name a country", False),
-        ("Peru", True),
-        ("Chile", False),
-    ]
-    other = await open_pet(home=tmp_path / "other", openai_base_url=server.url, model="tiny")
-    await other.conversations.import_messages(talk["messages"], user="ana")
-    assert [one.text for one in await other.conversations.messages(user="ana") if one.gone] == ["Peru"]
-
-
 def transcript(*told: str, clock: Any) -> list[Message]:
     """Messages: an answer begins with a capital letter, `x@` is hidden, `x<A1` follows A1, `x<` nothing."""
     found: list[Message] = []
     ids: dict[str, str] = {"": ""}
     for at, one in enumerate(told):
         text, *follows = one.rstrip("@").split("<")
-        hidden = clock() if one.endswith("@") else None
+        hidden = one.endswith("@")
         role, before = role_of(text), ids[follows[0]] if follows else None
-        message = Message(str(at), "c", role, "ana", text, clock(), replaced_at=hidden, follows=before)  # type: ignore[arg-type]
+        message = Message(str(at), "c", role, "ana", text, clock(), gone=hidden, follows=before)  # type: ignore[arg-type]
         found.append(message)
         ids[text] = message.id
     return found
@@ -453,7 +431,7 @@ class Chat:
 
     @staticmethod
     def _with(one: Message, hide: bool, back: bool) -> Message:
-        return replace(one, replaced_at=EVER if hide else None if back else one.replaced_at)
+        return replace(one, gone=hide or (one.gone and not back))
 
     def _store(self, text: str, follows: str | None) -> str:
         id = str(len(self.stored))

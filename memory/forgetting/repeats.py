@@ -1,13 +1,15 @@
 """The one rule on words: whether a reply of Hachi's contains a fact.
 
-It is used on replies and on what is recorded of them. What a person wrote is followed by its id.
+It is used on replies alone. What a person wrote is followed by its id.
 """
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 
-from memory.erasure.repetition import NO_WORDS, FactWords, Words, words
 from memory.facts.compare import normalise
+from memory.index import bm25
+
+Words = frozenset[int]
 
 _IDENTIFIER = re.compile(
     r"[^\s@<>(),;:\"“”]+@[\w-]+(?:\.[\w-]+)+|https?://[^\s<>()\"“”]+|(?<!\d)\d{4,}(?!\d)"
@@ -18,13 +20,16 @@ FEWEST = 2
 every reply about a cat has all words of "I have a cat"."""
 
 
-def repeats(text: str, fact: str, teller: Words = NO_WORDS) -> bool:
+def repeats(text: str, fact: str, names: str = "") -> bool:
     """Whether the text contains all words of the fact, as the index normalises them, or something that
     identifies it: a number of four digits or more that is no year, or an address. Hachi says "you" instead of
-    the names of the `teller`, so these need not be there."""
-    if not identifiers_in(fact).isdisjoint(identifiers_in(text)):
-        return True
-    wanted = words(fact)
+    the `names` of the teller, so these need not be there."""
+    return not identifiers_in(fact).isdisjoint(identifiers_in(text)) or has_words_of(text, fact, names)
+
+
+def has_words_of(text: str, fact: str, names: str = "") -> bool:
+    """The same by words alone."""
+    wanted, teller = words(fact), words(names)
     if len(wanted - teller) >= FEWEST:
         wanted -= teller
     if len(wanted) >= FEWEST:
@@ -38,7 +43,8 @@ def identifiers_in(text: str) -> frozenset[str]:
     return frozenset(one for one in found if not _YEAR.fullmatch(one))
 
 
-def repeated_by_task(description: str, told: Iterable[str], teller: Words) -> bool:
-    """Whether one of these texts states the task, or Hachi noted one of them as the task."""
-    task = FactWords.of(description, teller)
-    return any(task.stated_by(text) or repeats(description, text, teller) for text in told)
+@lru_cache(maxsize=1024)
+def words(text: str) -> Words:
+    """The words of a text as the index normalises them, without function words."""
+    vector = bm25.query(text)
+    return frozenset(vector.indices) if vector is not None else frozenset()

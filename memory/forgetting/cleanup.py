@@ -9,8 +9,7 @@ from typing import Literal
 from sqlalchemy import ColumnElement, and_, func, or_, select
 
 from memory.audience import GLOBAL
-from memory.erasure.expiry import Forgetting
-from memory.errors import NotFound
+from memory.forgetting.purge import Purge
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
@@ -42,7 +41,7 @@ class Limits:
 class CleanUp:
     database: Database
     store: MemoryStore
-    forgetting: Forgetting
+    purge: Purge
     limits: Limits
     clock: Callable[[], datetime]
 
@@ -56,12 +55,9 @@ class CleanUp:
         """Delete the memories over the limits, and return them."""
         deleted = []
         for found in await self._over_limits(self.clock()):
-            try:
-                if found.reason == "unused":
-                    await self.forgetting.delete_for_all([found.memory])
-                else:
-                    await self.forgetting.delete(found.memory, found.memory.user_id)
-            except NotFound:
+            if found.reason == "unused":
+                await self.purge.delete_for_all([found.memory])
+            elif not await self.purge.delete_for(found.memory, found.memory.user_id):
                 continue  # deleted meanwhile, or owned only by others now
             deleted.append(found)
         return deleted

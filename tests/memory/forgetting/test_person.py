@@ -18,12 +18,13 @@ from sqlalchemy import insert, select
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
 from memory.documents.rerank.fused import FusedReranker
-from memory.erasure.person.erasure import BATCH, Erasure, _retried
-from memory.erasure.person.memories import NOBODY
-from memory.erasure.person.progress import SHARED, SHOWN, ErasureProgress
-from memory.erasure.person.receipt import Erased
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
+from memory.facts.derived import remaining
+from memory.forgetting.person import Erasure, _retried
+from memory.forgetting.person_rows import SHARED, SHOWN, ErasureProgress
+from memory.forgetting.purge import BATCH, NOBODY
+from memory.forgetting.receipt import Erased
 from memory.index import Question
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
@@ -32,7 +33,7 @@ from memory.sql import tables
 from memory.sql.engine.errors import Overtaken
 from memory.sql.keys import Keys, digest
 from memory.sql.memories import CORRECTED
-from memory.sql.summaries import owner_of
+from memory.sql.summaries import LOOK_BACK, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,8 +52,8 @@ def erasure_of(stack: Stack, knowledge: Any = None, outside: Any = None) -> Eras
     library = knowledge or DocumentLibrary(
         stack.database, stack.indexing, stack.embedder, stack.clock, FusedReranker()
     )
-    parts = (stack.database, stack.queue, stack.indexing, stack.index, library, stack.clock)
-    return Erasure(*parts, lambda kind, user, payload, ids: payload, outside or Nothing())
+    parts = (stack.database, stack.purge, stack.indexing, stack.index, library, stack.clock)
+    return Erasure(*parts, outside or Nothing())
 
 
 async def erase(stack: Stack, user: str = "anna") -> Erased:
@@ -154,7 +155,7 @@ async def test_nothing_of_a_person_is_left_anywhere(stack: Stack, tmp_path: Path
     assert (dict(again.removed), again.left, again.verified) == ({}, (), True)
 
 
-NAMING = {"user_id", "owner", "owners", "author", "changed_by"}
+NAMING = {"user_id", "person", "owner", "owners", "author", "changed_by"}
 """Names of columns that say whose a row is. Those of traces are cleared outside, those of `erasures` last."""
 
 
@@ -173,7 +174,7 @@ async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
             "owner": "user:anna",
             "added_at": now,
         },
-        tables.forgotten: {"user_id": "anna", "forgotten_at": now, "until": now, "payload": {"messages": {}}},
+        tables.forgettings: {"person": "anna", "at": now, "until": now, "why": "forgotten"},
         tables.figures: {"user_id": "anna", "name": "add", "value": 1},
     }
     async with stack.database.write() as connection:
@@ -183,7 +184,7 @@ async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
         (name, column.name)
         for name, table in tables.metadata.tables.items()
         for column in table.c
-        if column.name in NAMING and name not in {"traces", "erasures", "erasure_items"}
+        if column.name in NAMING and name not in {"traces", "erasures"}
     }
     held = [
         (name, column)
@@ -381,7 +382,7 @@ async def test_a_reply_to_somebody_else_goes_that_was_shown_what_they_told_and_c
 
     receipt = await erase(stack)
 
-    assert await replies_left(stack) == ["", "", *rest]
+    assert await replies_left(stack) == rest
     assert (receipt.verified, receipt.removed["replies"]) == (True, 2)
     assert [(left.kind, left.count, left.expected) for left in receipt.left] == [(SHOWN, 1, True)]
     assert await stack.index.present([first]) == set()
@@ -401,7 +402,7 @@ async def test_a_reply_stays_that_contains_what_somebody_else_told_it_too(stack:
 
     receipt = await erase(stack)
 
-    assert await replies_left(stack) == [KIWI, bicycle, "", "", boat]
+    assert await replies_left(stack) == [KIWI, bicycle, boat]
     assert {left.kind: left.count for left in receipt.left} == {SHARED: 1, SHOWN: 1}
 
 
@@ -460,17 +461,19 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
         await stack.receive(f"message {number}", "ben", ACME)
     await stack.receive("I am ill", "anna", ACME)
     await stack.receive("Get well", "ben", ACME)
-    seq = await summarise(stack, "Anna is ill")
+    await summarise(stack, "Anna is ill")
     await stack.indexing.catch_up()
 
     receipt = await erase(stack)
 
     active = await stack.conversations.of(THERE.key, THERE.key, stack.clock.now)
     assert active
-    assert active.summary == ""
-    left, _ = await stack.conversations.uncovered(THERE.key, THERE.key, active.covered)
-    assert [line.message.text for line in left] == [f"message {n}" for n in range(4)] + ["Get well"]
-    assert not await stack.store_summary("Anna is ill, says Ben", seq, seq + 1, THERE.key, THERE.key)
+    assert (active.summary, active.withheld) == ("", True)
+    async with stack.database.read() as connection:
+        left = await remaining(connection, THERE.key, THERE.key, active.covered, 50)
+    assert [message.text for message in left] == [f"message {n}" for n in range(4)] + ["Get well"]
+    [due] = [job for job in await stack.queue.due(stack.clock.now, 9) if job.kind == LOOK_BACK]
+    assert due.payload["conversation"] == THERE.key
     assert await stack.index.present([active.id]) == set()
     assert receipt.removed["summaries of places"] == 1
 
@@ -549,7 +552,7 @@ async def test_an_unavailable_index_is_named_and_cleaned_later(stack: Stack) -> 
     assert (await erase(stack)).verified
 
 
-STEPS = ("_forget_replies", "_message_batch", "_memory_batch", "_rest", "_delete_documents", "_clean_index")
+STEPS = ("_hide", "_purge", "_pass", "_delete_documents", "_clean_index")
 
 
 @pytest.mark.parametrize("last", STEPS)
@@ -631,12 +634,12 @@ async def test_a_point_that_is_still_in_the_index_is_named(
 async def test_a_batch_that_others_are_changing_is_tried_again(stack: Stack, faults: int, done: bool) -> None:
     left = iter([Overtaken("in the way")] * faults)
 
-    async def step(_: ErasureProgress) -> bool:
+    async def step() -> bool:
         if fault := next(left, None):
             raise fault
         return True
 
-    retried = _retried(step, ErasureProgress("anna"))
+    retried = _retried(step)
     if done:
         assert await retried
     else:
@@ -711,7 +714,7 @@ who, where = st.sampled_from(USERS), st.sampled_from(PLACES)
 COMMON = (PARIS, LYON, ROME, OSLO, "Mickael has a dog", "Mickael has a black dog")
 OWN = ("{me} lives in Paris", "{me} moved to Lyon", "{me} has a cat")
 SAY = st.tuples(
-    st.sampled_from(["tell", "tell", "tell", "hear", "hear", "delete"]),
+    st.sampled_from(["tell", "tell", "tell", "hear", "hear", "delete", "forget"]),
     who,
     where,
     st.sampled_from(COMMON) | st.sampled_from(OWN),
@@ -754,7 +757,11 @@ class World:
         else:
             for memory in await stack.store.newest(Audience.of(user, place), now, 1):
                 if memory.user_id == user:
-                    await stack.forgetting.delete(memory, user)
+                    await stack.forgetting.forget(memory, user)
+                    if kind == "delete":
+                        stack.clock.move(hours=1)
+                        for forgetting in await stack.purge.due():
+                            await stack.purge.delete(forgetting)
         stack.clock.move(hours=1)
 
     async def sum_up(self, user: str, place: Place) -> None:
@@ -799,7 +806,7 @@ class World:
         """How many points the index should have: active memories, messages and summaries."""
         active = [m for m in await self.stack.store.where(tables.memories.c.id.is_not(None)) if m.owners]
         summaries = [row for row in await rows(self.stack, tables.active_conversations.c.summary) if row[0]]
-        kept = [row for row in await rows(self.stack, tables.messages.c.forgotten_at) if row[0] is None]
+        kept = await rows(self.stack, tables.messages.c.id)
         return len(active) + len(kept) + len(summaries)
 
     async def replies(self, name: str) -> dict[str, tuple[str, str]]:

@@ -1,1 +1,0 @@
-"""Deleting for good: expiry, clean-up, forgetting one fact, and erasing a person."""

@@ -1,0 +1,167 @@
+"""Derived text does not outlive its source.
+
+Derived texts are the summaries of conversations, and the summary of a person's facts, which is an entry of
+their profile. `withhold` empties those that rest on a message or a memory which no longer holds, and stores
+the jobs that write them again. The rest tells what they may be written from.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+from uuid import NAMESPACE_OID, uuid5
+
+from sqlalchemy import ColumnElement, and_, delete, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Audience, Place, user_key
+from memory.records import Message
+from memory.sql.changes import changed
+from memory.sql.hidden import link_is_hidden
+from memory.sql.jobs import JobQueue
+from memory.sql.memory_rows import BY_IDS
+from memory.sql.message_rows import MESSAGE, kept
+from memory.sql.message_rows import heard_by as heard_by_owner
+from memory.sql.rests_on import let_go, resting_on, stated_in, statements_of
+from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by
+from memory.sql.tables import (
+    active_conversations,
+    context_entries,
+    memories,
+    memory_owners,
+    messages,
+    rests_on,
+)
+
+MEMORY_SUMMARY = "memory_summary"
+"""The field of the profile with a model's summary of the memories in one place. No other place reads it."""
+
+
+def entry_id(user: str, place: str, field: str, item: str) -> str:
+    """The id of an entry of a profile, under which its sources are recorded. `place` is the stored key."""
+    return str(uuid5(NAMESPACE_OID, "\n".join((user, place, field, item))))
+
+
+def memory_summary_id(user: str, place: Place) -> str:
+    """The id of the summary of a person's facts, under which its sources are recorded."""
+    return entry_id(user, place.stored, MEMORY_SUMMARY, "")
+
+
+async def no_longer(
+    connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime
+) -> tuple[str, ...]:
+    """The facts of these messages that no longer hold for this owner, oldest first, each with what has taken
+    its place, if anything has."""
+    newer, held = memories.alias("newer"), memory_owners.alias("held")
+    here = and_(memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner == owner)
+    gone = or_(memories.c.expires_at <= now, memory_owners.c.superseded_by.is_not(None))
+    shown = and_(held.c.memory_id == newer.c.id, held.c.owner == owner, ~link_is_hidden(held))
+    after = newer.join(held, shown)
+    query = select(memories.c.content, newer.c.content.label("instead")).join(memory_owners, here)
+    query = query.outerjoin(after, newer.c.id == memory_owners.c.superseded_by)
+    query = query.where(memories.c.id.in_(stated_in(ids)), gone, ~link_is_hidden())
+    rows = await connection.execute(query.order_by(memories.c.created_at, memories.c.id))
+    return tuple(row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows)
+
+
+async def remaining(
+    connection: AsyncConnection, conversation: str, owner: str, upto: int, limit: int
+) -> list[Message]:
+    """The newest messages of people up to the `seq` `upto`, in order, without replies and hidden ones."""
+    query = (
+        select(*MESSAGE)
+        .where(messages.c.conversation_id == conversation, heard_by_owner(owner), messages.c.seq <= upto)
+        .where(messages.c.role == "user", kept())
+        .order_by(messages.c.seq.desc())
+        .limit(limit)
+    )
+    return [Message(*row) for row in reversed((await connection.execute(query)).all())]
+
+
+async def still_hold(
+    connection: AsyncConnection, memory_ids: Collection[str], audience: Audience, now: datetime
+) -> bool:
+    """Whether this audience may still read all of these memories."""
+    if not memory_ids:
+        return True
+    given = {"ids": list(memory_ids), "owners": list(audience.keys), "now": now}
+    return {row.id for row in await connection.execute(BY_IDS, given)} == set(memory_ids)
+
+
+async def withhold(
+    connection: AsyncConnection,
+    now: datetime,
+    *,
+    message_ids: Collection[str] = (),
+    memory_ids: Collection[str] = (),
+    owners: Collection[str] | None = None,
+    forgotten: bool = False,
+    written_before: datetime | None = None,
+) -> int:
+    """Empty every summary that rests on these messages or memories, in the caller's transaction, and add the
+    jobs that write it again. Returns how many.
+
+    `owners` are the owner keys for which they no longer hold; None means for everybody. With `forgotten`,
+    replies that are being written from such a summary are not stored. With `written_before`, only summaries
+    from before then: later ones know it already. Call it before the rows of a purge are deleted.
+    """
+    ids = {*message_ids, *memory_ids}
+    heard = {*message_ids, *await connection.scalars(statements_of(memory_ids))}
+    rests = _covering(heard) | active_conversations.c.id.in_(resting_on(ids, "covered"))
+    rests = rests if written_before is None else rests & (active_conversations.c.updated_at < written_before)
+    query = select(active_conversations).where(active_conversations.c.summary != "", rests)
+    rows = [row for row in (await connection.execute(query)).all() if _reads(row.owner, owners)]
+    emptied = [row.id for row in rows]
+    in_short = await _memory_summaries(connection, ids.union(emptied), owners)
+    if emptied:
+        values: dict[str, Any] = {"summary": "", "withheld": 1, "updated_at": now}
+        values |= {"forgotten_at": now} if forgotten else {}
+        these = update(active_conversations).where(active_conversations.c.id.in_(emptied))
+        await connection.execute(these.values(**values, revision=active_conversations.c.revision + 1))
+        await let_go(connection, emptied)
+        await changed(connection, "summary", emptied, gone=True)
+    for conversation, owner in {*((row.conversation_id, row.owner) for row in rows), *in_short}:
+        await _rebuild(connection, conversation, owner, now)
+    return len(emptied) + len(in_short)
+
+
+def _covering(heard: Collection[str]) -> ColumnElement[bool]:
+    """True for summaries of conversations that cover one of these messages."""
+    active = active_conversations.c
+    same = and_(messages.c.conversation_id == active.conversation_id, heard_by() == active.owner)
+    covered = select(messages.c.id).where(same, messages.c.seq <= active.covered, messages.c.id.in_(heard))
+    return covered.correlate(active_conversations).exists()
+
+
+async def _memory_summaries(
+    connection: AsyncConnection, ids: Collection[str], owners: Collection[str] | None
+) -> list[tuple[str, str]]:
+    """Delete the summaries of people's facts that rest on one of these, or on nothing that is recorded.
+    Returns the conversation and the owner with which each is written again."""
+    entry, source = context_entries.c, rests_on.c
+    direct = select(source.derived_id).where(source.source_id.in_(ids))
+    recorded = select(source.derived_id).where(source.derived_id == entry.id).exists()
+    query = select(context_entries).where(entry.field == MEMORY_SUMMARY, or_(entry.id.in_(direct), ~recorded))
+    rows = (await connection.execute(query)).all() if ids else []
+    found = {row.id: (row.place or f"dm:{row.user_id}", row.place or user_key(row.user_id)) for row in rows}
+    found = {id: talk for id, talk in found.items() if _reads(talk[1], owners)}
+    await connection.execute(delete(context_entries).where(entry.id.in_(found)))
+    await let_go(connection, found)
+    return list(found.values())
+
+
+def _place_of(owner: str) -> Place:
+    return Place.of_key(owner) if owner.startswith("place:") else Place()
+
+
+def _reads(owner: str, lost: Collection[str] | None) -> bool:
+    """Whether what this owner reads is among what these owners have lost; None: everybody has."""
+    return lost is None or not Audience.of(owner.removeprefix("user:"), _place_of(owner)).keys.isdisjoint(
+        lost
+    )
+
+
+async def _rebuild(connection: AsyncConnection, conversation: str, owner: str, now: datetime) -> None:
+    """Add the job that writes a summary again."""
+    payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
+    about = consolidation_subject(conversation, owner)
+    await JobQueue.expect(connection, LOOK_BACK, owner.removeprefix("user:"), payload, now, about=about)

@@ -1,0 +1,253 @@
+"""Forgets what a person stated, a fact or a message, with everything that shows it; undoes it; makes private.
+
+What goes is hidden in one transaction, and deleted for good when the undo ends (`purge`). The transaction
+adds the job that withholds the traces that show it.
+"""
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import Select, func, insert, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import user_key
+from memory.errors import NotFound
+from memory.facts.derived import withhold
+from memory.forgetting import hiding
+from memory.forgetting.purge import drop_jobs
+from memory.forgetting.reach import Reach, Scanned, of_fact, of_messages
+from memory.process.spans import new_id
+from memory.records import ForgetCandidate, Forgotten, Memory, Message
+from memory.sql import hidden as entries
+from memory.sql.engine import Database
+from memory.sql.engine.errors import Overtaken
+from memory.sql.hidden import Kind, link_id, still_hidden
+from memory.sql.memories import MADE_PRIVATE, tellers
+from memory.sql.memory_rows import begins, fetch, is_active
+from memory.sql.message_rows import MESSAGE, kept, to_message
+from memory.sql.owner_links import link
+from memory.sql.rests_on import stated_in
+from memory.sql.tables import context_entries, memories, memory_owners, memory_updates, messages, rests_on
+
+TRIES = 3
+"""How often a forgetting is tried while other writers change the same rows."""
+
+Result = TypeVar("Result")
+ReachOf = Callable[[AsyncConnection, Scanned], Awaitable[Reach]]
+
+
+@dataclass(frozen=True)
+class Forgetting:
+    database: Database
+    clock: Callable[[], datetime]
+    undo_for: timedelta
+
+    async def forget(
+        self, memory: Memory, user: str, *, asked_in: str | None = None
+    ) -> tuple[Forgotten, frozenset[str]]:
+        """Forget a memory that the person stated. Their message `asked_in` asked for it in words: it goes
+        too, but not what else it tells. Returns the receipt and the id of the job, claimed by the caller,
+        that withholds traces. Raises NotFound if `user` did not state it."""
+        return await _retried(lambda: self._hide(user, _fact(memory, user, asked_in), memory))
+
+    async def forget_message(
+        self, id: str, user: str, *, asked_in: str | None = None
+    ) -> tuple[Forgotten, frozenset[str]]:
+        """Forget one message of the person and what it alone states, or one of Hachi's replies to them.
+        Returns as `forget` does. Raises NotFound if there is no such message, or it is forgotten."""
+        message = await self.message(id, user)
+        receipt, ids = await _retried(lambda: self._hide(user, _message(message, user, asked_in), None))
+        return replace(receipt, text=message.text), ids
+
+    async def preview(self, candidate: ForgetCandidate, user: str) -> ForgetCandidate:
+        """The candidate with the texts of the messages that go with it, and how many replies do."""
+        async with self.database.read() as connection:
+            if candidate.kind == "memory":
+                found = await fetch(connection, memories.c.id == candidate.id)
+                reaches = [_fact(memory, user, candidate.asked_in) for memory in found]
+            else:
+                rows = (await connection.execute(_named(candidate.id, user))).all()
+                reaches = [_message(to_message(row), user, candidate.asked_in) for row in rows]
+            for reach_of in reaches:
+                reach = await reach_of(connection, Scanned())
+                said = select(messages.c.text).where(messages.c.id.in_(reach.messages), kept())
+                texts = await connection.scalars(said.order_by(messages.c.seq))
+                gone = select(func.count()).where(messages.c.id.in_(reach.replies), kept())
+                replies = (await connection.execute(gone)).scalar_one()
+                return replace(candidate, messages=tuple(texts), replies=replies)
+        return candidate
+
+    async def message(self, id: str, user: str) -> Message:
+        """A message that the person wrote, or a reply to them. Raises NotFound."""
+        rows = await self.database.rows(_named(id, user))
+        if len(rows) != 1:
+            raise NotFound(f"no message {id!r} of {user}'s is left to forget")
+        return to_message(rows[0])
+
+    async def _hide(
+        self, user: str, reach_of: ReachOf, named: Memory | None
+    ) -> tuple[Forgotten, frozenset[str]]:
+        """Hide what a forgetting reaches. The replies are compared before the transaction, which compares
+        only those that were stored meanwhile."""
+        async with self.database.read() as connection:
+            reach = await reach_of(connection, Scanned())
+        async with self.database.write(lock=reach.owners | {f"tasks:{user}"}) as connection:
+            now = self.clock()
+            reach = await reach_of(connection, reach.scanned)
+            if named and not reach.links:
+                raise NotFound(f"memory {named.id!r} is not {user}'s to take away: somebody else said it")
+            receipt = await _receipt(connection, reach, named)
+            if not named and not (receipt.messages or receipt.replies):
+                raise NotFound(f"no message of {user}'s is left to forget")
+            until = now + self.undo_for
+            id = await entries.begin(connection, user, "forgotten", now, until, named.id if named else None)
+            await hiding.hide(connection, id, reach, now)
+            await drop_client_items(connection, user)
+            await drop_jobs(connection, reach.ids)
+            summaries = await _withhold(connection, reach, now)
+        if self.undo_for:
+            receipt = replace(receipt, undo_id=id, undo_until=until)
+        return replace(receipt, summaries=summaries), reach.ids
+
+    async def undo(self, id: str, user: str) -> Forgotten:
+        """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.
+        Raises NotFound if it can no longer be undone."""
+        return await _retried(lambda: self._undo(id, user))
+
+    async def _undo(self, id: str, user: str) -> Forgotten:
+        async with self.database.write(lock={user_key(user)}) as connection:
+            now = self.clock()
+            row = await hiding.undoable(connection, id, user, now)
+            back = await hiding.show(connection, row.id)
+            said, facts = back.get("message", set()), {id.partition(" ")[0] for id in back.get("link", ())}
+            await withhold(connection, now, message_ids=said, memory_ids=facts)  # to be told again
+            found = await fetch(connection, memories.c.id.in_(facts)) if facts else []
+            own = select(func.count()).where(messages.c.id.in_(said), messages.c.role == "user")
+            mine = (await connection.execute(own)).scalar_one()
+        named = next((memory for memory in found if memory.id == row.named), None)
+        tasks = len(back.get("task", ()))
+        return Forgotten(named, tuple(found), messages=mine, replies=len(said) - mine, tasks=tasks)
+
+    async def make_private(self, memory: Memory, user: str) -> None:
+        """Hide a person's memory from all places, with what it had replaced, the messages that told it and
+        the replies there that answered those or contain it. The person keeps all that is theirs. Returns the
+        id of the job, claimed by the caller, that withholds the traces of the places that show it. Raises
+        NotFound if the memory is in no place, or if somebody else stated it too."""
+        await _retried(lambda: self._make_private(memory, user))
+
+    async def _make_private(self, memory: Memory, user: str) -> None:
+        async with self.database.read() as connection:
+            scanned = (await of_fact(connection, memory, user)).scanned
+        async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
+            now = self.clock()
+            reach = await of_fact(connection, memory, user, scanned=scanned)
+            places = {owner for id, owner in reach.links if id == memory.id and owner.startswith("place:")}
+            links = {one for one in reach.links if one[1] in places}
+            if not await _told_alone_in_places(connection, memory, user):
+                raise NotFound(
+                    f"memory {memory.id!r} is not {user}'s to make private: somebody else told it too"
+                )
+            await _keep_for(connection, memory, user)
+            id = await entries.begin(connection, user, "private", now, None, memory.id)
+            told = await _told_in(connection, reach.messages | reach.replies, places)
+            rows: dict[Kind, Collection[str]] = {"link": [link_id(*one) for one in links], "told": told}
+            await entries.hide(connection, id, rows)
+            await hiding.hide_links(connection, links)
+            await hiding.tell_messages(connection, told)
+            facts = [fact.id for fact in reach.facts]
+            await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgotten=True)
+            await _note(connection, memory.id, user, now)
+
+
+def _fact(memory: Memory, user: str, asked_in: str | None) -> ReachOf:
+    return lambda connection, scanned: of_fact(connection, memory, user, asked_in, scanned)
+
+
+def _message(message: Message, user: str, asked_in: str | None) -> ReachOf:
+    return lambda connection, scanned: of_messages(connection, [message.id], user, asked_in, scanned)
+
+
+def _named(id: str, user: str) -> Select[Any]:
+    return select(*MESSAGE).where(begins(messages.c.id, id), messages.c.user_id == user, kept())
+
+
+async def drop_client_items(connection: AsyncConnection, user: str) -> None:
+    """Remove the calls of clients' tools, which may repeat any fact, from messages that wait for their
+    results."""
+    waiting = update(messages).where(messages.c.client_items.is_not(None), messages.c.user_id == user)
+    await connection.execute(waiting.values(client_items=None))
+
+
+async def _receipt(connection: AsyncConnection, reach: Reach, named: Memory | None) -> Forgotten:
+    """What is going to be hidden that is not yet."""
+    gone = await still_hidden(connection, "message", reach.messages | reach.replies)
+    links = [link_id(*one) for one in reach.links]
+    already = await still_hidden(connection, "link", links)
+    facts = {id for id, owner in reach.links if link_id(id, owner) not in already}
+    tasks = reach.tasks - await still_hidden(connection, "task", reach.tasks)
+    return Forgotten(
+        named,
+        tuple(fact for fact in reach.facts if fact.id in facts),
+        messages=len(reach.messages - gone),
+        replies=len(reach.replies - gone),
+        kept=reach.shown,
+        tasks=len(tasks),
+    )
+
+
+async def _withhold(connection: AsyncConnection, reach: Reach, now: datetime) -> int:
+    facts = [fact.id for fact in reach.facts]
+    said = reach.messages | reach.replies
+    of_facts = await withhold(connection, now, memory_ids=facts, owners=reach.owners, forgotten=True)
+    return of_facts + await withhold(connection, now, message_ids=said, forgotten=True) + len(reach.entries)
+
+
+async def _told_alone_in_places(connection: AsyncConnection, memory: Memory, user: str) -> bool:
+    links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == memory.id, is_active())
+    owners = set(await connection.scalars(links))
+    alone = tellers(owners, memory.user_id) == {user_key(user)}
+    return alone and any(owner.startswith("place:") for owner in owners)
+
+
+async def _keep_for(connection: AsyncConnection, memory: Memory, user: str) -> None:
+    """Let the person have the memory themselves, unless they have the same words already."""
+    own = user_key(user)
+    key = select(memory_owners.c.content_key).where(memory_owners.c.memory_id == memory.id).limit(1)
+    content_key = (await connection.execute(key)).scalar_one()
+    same = (memory_owners.c.owner == own, memory_owners.c.content_key == content_key, is_active())
+    linked = (memory_owners.c.memory_id == memory.id, memory_owners.c.owner == own)
+    held = select(memory_owners.c.memory_id)
+    if not {*await connection.scalars(held.where(*same)), *await connection.scalars(held.where(*linked))}:
+        await link(connection, memory.id, [own], content_key)
+
+
+async def _told_in(connection: AsyncConnection, ids: Collection[str], places: Collection[str]) -> set[str]:
+    """Those of these messages that were said in the places, or inside them, and the entries of profiles that
+    were told there in these messages alone."""
+    inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
+    here = or_(messages.c.place.in_(places), *inside)
+    told = set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), here)))
+    others = select(rests_on.c.derived_id).where(
+        rests_on.c.source_id.not_in(told), rests_on.c.how == "stated"
+    )
+    entry = context_entries.c.id
+    alone = select(entry).where(entry.in_(stated_in(told)), entry.not_in(others))
+    return told.union(await connection.scalars(alone))
+
+
+async def _note(connection: AsyncConnection, id: str, user: str, now: datetime) -> None:
+    """Write into the history of the fact that it was made private."""
+    step = {"id": new_id(), "user_id": user, "old_id": id, "new_id": id, "owners": [user_key(user)]}
+    await connection.execute(insert(memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))
+
+
+async def _retried(act: Callable[[], Awaitable[Result]]) -> Result:
+    """The result of `act`, which is tried `TRIES` times while others write the same rows."""
+    for _ in range(TRIES - 1):
+        try:
+            return await act()
+        except Overtaken:
+            continue
+    return await act()

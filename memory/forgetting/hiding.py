@@ -1,0 +1,186 @@
+"""Hides rows and shows them again, in the caller's transaction: states of links, and what indexes are told.
+
+A link that holds is superseded by its own memory while it is hidden. What it had replaced may hold again
+meanwhile: that is an entry of its own (`replaced`), so that undoing restores the replacement.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import and_, insert, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import user_key
+from memory.errors import NotFound
+from memory.forgetting.reach import Link, Reach
+from memory.sql import hidden as entries
+from memory.sql.changes import changed
+from memory.sql.hidden import Kind, link_id, parts, replaced_id, still_hidden
+from memory.sql.memories import CORRECTED
+from memory.sql.memory_rows import begins, index_again, unexpired
+from memory.sql.message_rows import index_neighbours_again, talk_of
+from memory.sql.tables import forgettings, hidden, memories, memory_owners, messages
+
+LINKS_AT_ONCE = 200
+
+
+async def hide(connection: AsyncConnection, forgetting: str, reach: Reach, now: datetime) -> None:
+    """Hide what a forgetting reaches. What its facts had replaced holds again as far as it `revives`; what
+    somebody else stated does unless it was corrected on purpose."""
+    rows: dict[Kind, Collection[str]] = {
+        "link": [link_id(*link) for link in reach.links],
+        "message": reach.messages | reach.replies,
+        "task": reach.tasks,
+        "entry": reach.entries,
+    }
+    await entries.hide(connection, forgetting, rows)
+    await hide_links(connection, reach.links)
+    await _revive(connection, forgetting, reach, now)
+    await tell_messages(connection, rows["message"])
+
+
+async def hide_links(connection: AsyncConnection, links: Iterable[Link]) -> None:
+    """Let these links hold no longer, once they are entered."""
+    links = sorted(links)
+    holding = update(memory_owners).where(memory_owners.c.superseded_by.is_(None))
+    for at in range(0, len(links), LINKS_AT_ONCE):
+        key = tuple_(memory_owners.c.memory_id, memory_owners.c.owner)
+        these = key.in_(links[at : at + LINKS_AT_ONCE])
+        await connection.execute(holding.where(these).values(superseded_by=memory_owners.c.memory_id))
+    await index_again(connection, {id for id, _ in links})
+
+
+async def show(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:
+    """Delete a forgetting, and show what nothing else hides. Returns the rows that are shown."""
+    rows = await entries.rows_of(connection, [forgetting])
+    await connection.execute(hidden.delete().where(hidden.c.forgetting_id == forgetting))
+    await connection.execute(forgettings.delete().where(forgettings.c.id == forgetting))
+    return await shown_again(connection, rows)
+
+
+async def shown_again(connection: AsyncConnection, rows: dict[Kind, set[str]]) -> dict[Kind, set[str]]:
+    """Show those of these rows whose entries were deleted and that nothing else hides."""
+    back = {kind: ids - await still_hidden(connection, kind, ids) for kind, ids in rows.items()}
+    links = [_link(id) for id in sorted(back.get("link", ()))]
+    for id, owner in links:
+        await _hold_again(connection, id, owner)
+    await _replace_again(connection, back.get("replaced", set()), {owner for _, owner in links})
+    await index_again(connection, {id for id, _ in links})
+    await tell_messages(connection, {*back.get("message", ()), *back.get("told", ())})
+    return back
+
+
+def _link(id: str) -> Link:
+    memory, _, owner = id.partition(" ")
+    return memory, owner
+
+
+async def _hold_again(connection: AsyncConnection, id: str, owner: str) -> None:
+    """Let a link hold that held before it was hidden, unless the same was told to the owner since."""
+    here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
+    row = (await connection.execute(select(memory_owners).where(here))).first()
+    if row is None or row.superseded_by != id:
+        return
+    same = and_(memory_owners.c.owner == owner, memory_owners.c.content_key == row.content_key)
+    held = select(memory_owners.c.memory_id).where(same, memory_owners.c.superseded_by.is_(None))
+    by = await connection.scalar(held)
+    await connection.execute(update(memory_owners).where(here).values(superseded_by=by))
+
+
+async def _revive(connection: AsyncConnection, forgetting: str, reach: Reach, now: datetime) -> None:
+    """Let hold again what hidden links had replaced, and enter that. What is hidden itself leads on to what
+    it had replaced."""
+    waiting, seen = sorted(reach.links), set[Link]()
+    while waiting:
+        by, owner = waiting.pop()
+        if (by, owner) in seen or not await _hides(connection, by, owner):
+            continue
+        seen.add((by, owner))
+        older = and_(memory_owners.c.superseded_by == by, memory_owners.c.owner == owner)
+        gave_way = and_(older, memory_owners.c.memory_id != by, memory_owners.c.superseded_at.is_not(None))
+        query = select(memory_owners, memories.c.user_id, unexpired(now).label("lasts"))
+        query = query.join(memories, memories.c.id == memory_owners.c.memory_id).where(gave_way)
+        for row in await connection.execute(query.order_by(memory_owners.c.superseded_at.desc())):
+            id = link_id(row.memory_id, owner)
+            is_hidden = bool(await still_hidden(connection, "link", [id]))
+            own = row.user_id == reach.person or owner == user_key(reach.person)
+            holds = row.lasts and (reach.revives if own else row.reason != CORRECTED)
+            if not is_hidden and (not holds or await _told_again(connection, row)):
+                continue
+            state = row.memory_id if is_hidden else None
+            here = and_(memory_owners.c.memory_id == row.memory_id, memory_owners.c.owner == owner)
+            await connection.execute(update(memory_owners).where(here).values(superseded_by=state))
+            entry = {"forgetting_id": forgetting, "kind": "replaced"}
+            await connection.execute(
+                insert(hidden).values(**entry, row_id=replaced_id(row.memory_id, by, owner))
+            )
+            await index_again(connection, [row.memory_id])
+            if is_hidden:
+                waiting.append((row.memory_id, owner))
+
+
+async def _hides(connection: AsyncConnection, id: str, owner: str) -> bool:
+    """Whether a hidden link would hold."""
+    here = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
+    return await connection.scalar(select(memory_owners.c.superseded_by).where(*here)) == id
+
+
+async def _told_again(connection: AsyncConnection, row: Any) -> bool:
+    same = (memory_owners.c.owner == row.owner, memory_owners.c.content_key == row.content_key)
+    held = select(memory_owners.c.memory_id).where(*same, memory_owners.c.superseded_by.is_(None))
+    return await connection.scalar(held) is not None
+
+
+async def _replace_again(connection: AsyncConnection, own: Collection[str], owners: Collection[str]) -> None:
+    """Restore the replacements by links that are not hidden any more: of the entries that were deleted, and
+    of those that other forgettings have. A deleted one whose link is still hidden passes to what hides it."""
+    query = select(hidden.c.row_id).where(hidden.c.kind == "replaced")
+    others = [id for id in await connection.scalars(query) if id.split(" ", 2)[2] in owners]
+    for entry in {*own, *others}:
+        id, by, owner = entry.split(" ", 2)
+        if await _hides(connection, by, owner):
+            if entry in own:
+                await _pass_on(connection, entry, link_id(by, owner))
+            continue
+        here = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
+        newer = select(memory_owners.c.memory_id).where(
+            memory_owners.c.memory_id == by, memory_owners.c.owner == owner
+        )
+        if await connection.scalar(newer) is not None:
+            await connection.execute(update(memory_owners).where(*here).values(superseded_by=by))
+            await index_again(connection, [id])
+
+
+async def _pass_on(connection: AsyncConnection, entry: str, hiding: str) -> None:
+    by = select(hidden.c.forgetting_id).where(hidden.c.kind == "link", hidden.c.row_id == hiding).limit(1)
+    forgetting = await connection.scalar(by)
+    if forgetting is not None:
+        row = {"forgetting_id": forgetting, "kind": "replaced", "row_id": entry}
+        await connection.execute(insert(hidden).values(**row))
+
+
+async def tell_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:
+    """Tell every index that these messages are hidden, or shown again, and that their neighbours' windows
+    have changed."""
+    rows: list[Any] = []
+    for part in parts(ids):
+        found = select(messages.c.id, messages.c.seq, messages.c.conversation_id, messages.c.place)
+        rows += (await connection.execute(found.where(messages.c.id.in_(part)))).all()
+    for (conversation, place), lines in groupby(sorted(rows, key=talk_of), key=talk_of):
+        await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
+    await changed(connection, "message", [row.id for row in rows])
+
+
+async def undoable(connection: AsyncConnection, id: str, user: str, now: datetime) -> Any:
+    """The person's forgetting with this id, or with these first eight characters. Raises NotFound if it can
+    no longer be undone."""
+    mine = (forgettings.c.person == user, forgettings.c.why == "forgotten", forgettings.c.until > now)
+    rows = await connection.execute(
+        select(forgettings).where(begins(forgettings.c.id, id), *mine).with_for_update()
+    )
+    found = rows.all()
+    if len(found) != 1:
+        raise NotFound(f"nothing forgotten as {id!r} can be brought back: it is gone for good")
+    return found[0]

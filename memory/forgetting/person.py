@@ -1,0 +1,213 @@
+"""Erases a person: hides all that is theirs, deletes it for good at once, and counts what went and what
+stays.
+
+The first transaction stores who is being erased, and hides their messages, memories, tasks and profile: from
+then on no read finds them, and a process that still works on one of them stores nothing. The purge then
+deletes the hidden rows in batches. Every step may run again, so a later call completes an interrupted
+erasure.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Protocol, TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import user_key
+from memory.documents.library import DocumentLibrary
+from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.facts.derived import withhold
+from memory.forgetting import hiding
+from memory.forgetting import person_rows as rows
+from memory.forgetting.person_rows import LEFT, SHARED, SHOWN, ErasureProgress
+from memory.forgetting.purge import Purge, drop_jobs, leave_to_others
+from memory.forgetting.reach import left_to_others, of_person
+from memory.forgetting.receipt import Erased, Remainder
+from memory.index import Index
+from memory.index.sync import IndexSync
+from memory.sql import hidden as entries
+from memory.sql.engine import Database
+from memory.sql.engine.errors import Overtaken
+from memory.sql.tables import forgettings, knowledge_chunks, knowledge_documents, memories
+
+PASSES = 5
+"""How often the deletion repeats while the person keeps talking in another process."""
+AGAIN = "something came in while it ran; run it again"
+
+Result = TypeVar("Result")
+
+
+class Outside(Protocol):
+    """Erases the person where SQL and the indexes do not reach. Every step may run again."""
+
+    async def places(self, user: str) -> Collection[str]:
+        """The keys of further places where they spoke."""
+        ...
+
+    async def clean(self, found: ErasureProgress) -> None:
+        """Delete their lines in files and their traces, and those of others by ids, and count them."""
+        ...
+
+    async def rewrite(self) -> None:
+        """Rewrite the files of other databases, in which parts of deleted rows may stand."""
+        ...
+
+    def out_of_reach(self) -> Sequence[str]:
+        """What else may hold their data."""
+        ...
+
+
+@dataclass(eq=False)
+class Erasure:
+    database: Database
+    purge: Purge
+    indexing: IndexSync
+    index: Index
+    knowledge: DocumentLibrary
+    clock: Callable[[], datetime]
+    outside: Outside
+
+    async def preview(self, user: str) -> dict[str, int]:
+        """How many rows `erase` would delete from the database now, by kind. Changes nothing."""
+        async with self.database.read() as connection:
+            return await rows.count(connection, user)
+
+    async def unfinished(self) -> list[tuple[str, bool]]:
+        """The people whose erasure is running or was interrupted, and whether each has spoken since."""
+        async with self.database.read() as connection:
+            return await rows.unfinished(connection)
+
+    async def erase(self, user: str) -> Erased:
+        """Delete all data of the person. A later call completes an interrupted one, and its receipt counts
+        what both removed. The receipt names an unavailable index. Raises StoreUnavailable."""
+        places = await self.outside.places(user)
+        async with self.database.write(lock=[f"erase:{user}"]) as connection:
+            found = await rows.begin(connection, user, places, self.clock())
+        await self.outside.clean(found)
+        for _ in range(PASSES):
+            if not await self._pass(found):
+                break
+        await self._delete_documents(found)
+        left = await self._clean_index(found)
+        await self.outside.clean(found)  # once more, for what came in meanwhile
+        kinds = (await self.preview(user)).items()
+        left += [Remainder(kind, count, AGAIN, False) for kind, count in kinds]
+        await self._finish(found, done=not left)
+        return self._receipt(found, left)
+
+    async def _pass(self, found: ErasureProgress) -> bool:
+        """Delete all rows that exist now. Returns whether any existed; the next pass deletes later ones."""
+        before, user = found.counts.total(), found.user
+        # Jobs first, so that no worker starts them. The locks wait until replies in these places are stored.
+        async with self._stage(found, found.places) as connection:
+            found.counts["work"] += await rows.delete_work(connection, user)
+            await drop_jobs(connection, found.ids)
+        await self._purge(user)  # what an interrupted run has hidden and counted
+        await _retried(lambda: self._hide(found))
+        await self._purge(user)
+        async with self._stage(found, [f"tasks:{user}", f"context:{user}"]) as connection:
+            await rows.delete_conversations(connection, user)
+            found.counts.update(await rows.delete_rows(connection, user, self.clock()))
+            await rows.unname(connection, user)
+            await drop_jobs(connection, found.ids)
+        return found.counts.total() > before
+
+    async def _hide(self, found: ErasureProgress) -> None:
+        """Hide everything of theirs, and count it."""
+        user = found.user
+        async with self.database.read() as connection:
+            reach = await of_person(connection, user, found.places)
+        async with self._stage(found, reach.owners | found.places) as connection:
+            now = self.clock()
+            reach = await of_person(connection, user, found.places, reach.scanned)
+            own = await rows.messages_of(connection, user)
+            facts, said = {fact.id for fact in reach.facts}, reach.messages | reach.replies
+            shared = await left_to_others(connection, reach.links)
+            found.gone(facts - shared | said)
+            found.counts["memories"] += len(facts - shared)
+            found.counts[SHARED] += len(shared)
+            found.counts["messages"] += len(own)
+            found.counts["replies"] += len(said - own)
+            found.counts["tasks"] += len(reach.tasks)
+            found.counts["context"] += len(reach.entries)
+            found.counts["history"] += await rows.steps_of(connection, user, facts)
+            found.counts[SHOWN] = max(found.counts[SHOWN], len(reach.shown))
+            forgetting = await entries.begin(connection, user, "erased", now, now)
+            await hiding.hide(connection, forgetting, reach, now)
+            summaries = await rows.delete_summaries(connection, user)
+            found.counts["summaries"] += len(summaries)
+            found.gone(summaries)
+            emptied = await withhold(connection, now, message_ids=said, memory_ids=facts, forgotten=True)
+            found.counts["summaries of places"] += emptied
+
+    async def _purge(self, user: str) -> None:
+        """Delete what is hidden of theirs, and leave what is everybody's to nobody."""
+        erased = (forgettings.c.person == user, forgettings.c.why == "erased")
+        for row in await self.database.rows(select(forgettings.c.id).where(*erased)):
+            await _retried(partial(self.purge.delete, row.id))
+        async with self.database.write() as connection:
+            everybodys = select(memories.c.id).where(memories.c.user_id == user)
+            for id in list(await connection.scalars(everybodys)):
+                await leave_to_others(connection, id, user)
+
+    async def _delete_documents(self, found: ErasureProgress) -> None:
+        owner, documents = user_key(found.user), knowledge_documents
+        chunks = select(knowledge_chunks.c.id).join(documents).where(documents.c.owner == owner)
+        async with self._stage(found) as connection:
+            found.gone(list(await connection.scalars(chunks)))
+        found.counts["documents"] += len(await self.knowledge.remove_all(owner))
+
+    async def _clean_index(self, found: ErasureProgress) -> list[Remainder]:
+        """Let the index follow what was deleted, and copy what is left in it into new files."""
+        if not found.counts["index"]:
+            return []  # it may never have been made
+        ids = sorted(found.ids)
+        try:
+            await self.indexing.catch_up()
+            await self.index.remove(ids)  # another process may be the one that follows
+            await self.index.compact()
+            left = len(await self.index.present(ids))
+        except (IndexUnavailable, EmbedderUnavailable) as error:
+            why = f"it will be removed once this works again, and the erasure is run again: {error}"
+            return [Remainder("index", found.counts["index"], why, False)]
+        return [Remainder("index", left, AGAIN, False)] if left else []
+
+    async def _finish(self, found: ErasureProgress, *, done: bool) -> None:
+        """Rewrite the files, in whose pages parts of rows that were moved may stand, and delete the erasure's
+        row; or keep it for the next run."""
+        if done:
+            self.database.drop_copy()
+            await self.database.vacuum()
+            await self.outside.rewrite()
+        async with self.database.write() as connection:
+            await (rows.end(connection, found.user) if done else rows.store(connection, found))
+        await self.database.empty_log()
+
+    def _receipt(self, found: ErasureProgress, left: Sequence[Remainder]) -> Erased:
+        counts = {kind: count for kind, count in found.counts.items() if count}
+        stays = [Remainder(kind, counts.pop(kind), why, True) for kind, why in LEFT.items() if kind in counts]
+        named = tuple(self.outside.out_of_reach())
+        return Erased(found.user, self.clock(), counts, (*left, *stays), not left, named)
+
+    @asynccontextmanager
+    async def _stage(
+        self, found: ErasureProgress, lock: Collection[str] = ()
+    ) -> AsyncIterator[AsyncConnection]:
+        """A transaction that also stores what has been removed so far."""
+        async with self.database.write(lock) as connection:
+            yield connection
+            await rows.store(connection, found)
+
+
+async def _retried(step: Callable[[], Awaitable[Result]]) -> Result:
+    """Run the step, and run it again while others write to the same memories."""
+    for _ in range(PASSES - 1):
+        try:
+            return await step()
+        except Overtaken:
+            continue
+    return await step()

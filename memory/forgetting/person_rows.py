@@ -1,0 +1,241 @@
+"""What is a person's: the rows of their running erasure, their rows by kind, and what names them elsewhere.
+
+Each function runs in the caller's transaction.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Select,
+    Table,
+    Update,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import GLOBAL, user_key
+from memory.forgetting.purge import NOBODY
+from memory.sql import tables as t
+from memory.sql.changes import changed
+
+SHARED, SHOWN = "memories shared", "replies shown"
+LEFT = {
+    SHARED: "somebody else stated them too, or they are everybody's",
+    SHOWN: "they were written to others while something of this person was in view, and do not contain it",
+}
+"""What stays on purpose, by kind, and why."""
+
+
+@dataclass(slots=True)
+class ErasureProgress:
+    """What the running erasure has deleted so far."""
+
+    user: str
+    counts: Counter[str] = field(default_factory=Counter)
+    """The number of deleted items, by kind; and of those that stay, by a kind of `LEFT`."""
+    places: set[str] = field(default_factory=set)
+    """The keys of the places where they spoke."""
+    ids: set[str] = field(default_factory=set)
+    """The ids of the messages, memories, summaries and chunks of documents that this run deletes."""
+    said: set[str] = field(default_factory=set)
+    """The texts of these messages."""
+
+    def gone(self, ids: Collection[str]) -> None:
+        """Note that these rows are deleted, and that the index is to lose them."""
+        self.ids.update(ids)
+        self.counts["index"] += len(ids)
+
+
+async def begin(
+    connection: AsyncConnection, user: str, places: Collection[str], now: datetime
+) -> ErasureProgress:
+    """Store that this person is being erased, or go on with an interrupted erasure. `places` are further keys
+    of places where they spoke."""
+    row = (await connection.execute(select(t.erasures).where(t.erasures.c.user_id == user))).first()
+    if row is None:
+        new = {"user_id": user, "begun_at": now, "places": [], "removed": {}}
+        await connection.execute(insert(t.erasures).values(**new))
+    found = ErasureProgress(user)
+    if row is not None:
+        found.counts.update(row.removed)
+        found.places |= {*row.places}
+    found.places |= {*places, *await _places_of(connection, user)}
+    spoken = select(t.messages.c.id, t.messages.c.role, t.messages.c.text).where(t.messages.c.user_id == user)
+    for message in await connection.execute(spoken):
+        found.ids.add(message.id)
+        found.said |= {message.text} if message.role == "user" else set()
+    alone = select(t.memories.c.id).where(stated_alone(user))
+    summaries = select(t.active_conversations.c.id).where(t.active_conversations.c.owner == user_key(user))
+    found.ids |= {*await connection.scalars(alone), *await connection.scalars(summaries)}
+    await store(connection, found)
+    return found
+
+
+async def store(connection: AsyncConnection, found: ErasureProgress) -> None:
+    now = {"places": sorted(found.places), "removed": dict(found.counts)}
+    same = t.erasures.c.user_id == found.user
+    await connection.execute(update(t.erasures).where(same).values(**now))
+
+
+async def end(connection: AsyncConnection, user: str) -> None:
+    await connection.execute(delete(t.erasures).where(t.erasures.c.user_id == user))
+
+
+async def unfinished(connection: AsyncConnection) -> list[tuple[str, bool]]:
+    """The people whose erasure has not ended, and whether each has spoken since it began."""
+    since = select(func.count()).where(
+        t.messages.c.user_id == t.erasures.c.user_id, t.messages.c.sent_at > t.erasures.c.begun_at
+    )
+    query = select(t.erasures.c.user_id, since.scalar_subquery().label("spoken"))
+    return [(row.user_id, row.spoken > 0) for row in await connection.execute(query)]
+
+
+def memory_ids_of(user: str) -> Select[str]:
+    """The ids of the memories that the person owns or stated, oldest first."""
+    link = (t.memory_owners.c.memory_id == t.memories.c.id, t.memory_owners.c.owner == user_key(user))
+    query = select(t.memories.c.id).where(or_(exists().where(*link), t.memories.c.user_id == user))
+    return query.order_by(t.memories.c.created_at, t.memories.c.id)
+
+
+def stated_alone(user: str) -> ColumnElement[bool]:
+    """True for memories that nobody else stated, and that are not everybody's."""
+    link = t.memory_owners.c
+    others = and_(link.owner.startswith("user:"), link.owner != user_key(user))
+    shared = select(link.memory_id).where(or_(others, link.owner == GLOBAL))
+    return and_(t.memories.c.user_id == user, t.memories.c.id.not_in(shared))
+
+
+async def _places_of(connection: AsyncConnection, user: str) -> set[str]:
+    """The keys of the places where the person spoke, or that know a memory of theirs."""
+    link = t.memory_owners.c
+    spoke = select(t.messages.c.place).where(t.messages.c.user_id == user, t.messages.c.place != "")
+    told = link.memory_id.in_(memory_ids_of(user).order_by(None))
+    known = select(link.owner).where(told, link.owner.startswith("place:"))
+    found = [await connection.scalars(query.distinct()) for query in (spoke, known)]
+    return {key for keys in found for key in keys}
+
+
+def _own(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
+    """By kind: the table, and the condition on its rows."""
+    return {
+        "work": (t.work, t.work.c.user_id == user),
+        "tasks": (t.tasks, t.tasks.c.user_id == user),
+        "context": (t.context_entries, t.context_entries.c.user_id == user),
+        "forgettings": (t.forgettings, t.forgettings.c.person == user),
+        "keys": (t.api_keys, t.api_keys.c.user_id == user),
+        "names": (t.speakers, t.speakers.c.owner == user_key(user)),
+        "figures": (t.figures, t.figures.c.user_id == user),
+        "person": (t.users, t.users.c.id == user),
+    }
+
+
+async def count(connection: AsyncConnection, user: str) -> dict[str, int]:
+    """How many rows an erasure would delete now, by kind, those that others may share too."""
+    key = user_key(user)
+    counted: dict[str, ColumnElement[bool]] = {
+        "memories": t.memories.c.id.in_(memory_ids_of(user).order_by(None)),
+        "messages": t.messages.c.user_id == user,
+        "summaries": t.active_conversations.c.owner == key,
+        **{kind: condition for kind, (_, condition) in _own(user).items()},
+        "documents": t.knowledge_documents.c.owner == key,
+    }
+    queries = [select(func.count()).where(condition).scalar_subquery() for condition in counted.values()]
+    found = (await connection.execute(select(*queries))).one()
+    return {kind: number for kind, number in zip(counted, found, strict=True) if number}
+
+
+async def delete_work(connection: AsyncConnection, user: str) -> int:
+    """Delete the person's waiting jobs. Returns how many."""
+    return (await connection.execute(delete(t.work).where(t.work.c.user_id == user))).rowcount
+
+
+async def delete_rows(connection: AsyncConnection, user: str, now: datetime) -> Mapping[str, int]:
+    """Delete all of them, but revoke and anonymise keys. Their rows stay: while no key exists, a server that
+    only this machine can reach admits everybody (`Keys.exist`). Returns how many, by kind."""
+    removed = {}
+    for kind, (table, mine) in _own(user).items():
+        if table is t.context_entries:
+            ids = select(table.c.id).where(mine)
+            await connection.execute(delete(t.rests_on).where(t.rests_on.c.derived_id.in_(ids)))
+        statement: Delete | Update = delete(table).where(mine)
+        if table is t.api_keys:
+            blank = {"name": "erased", "user_id": NOBODY, "digest": table.c.id, "last_used_at": None}
+            statement = update(table).where(mine).values(**blank, revoked_at=now)
+        removed[kind] = (await connection.execute(statement)).rowcount
+    return removed
+
+
+async def delete_summaries(connection: AsyncConnection, user: str) -> list[str]:
+    """Delete the summaries of the person's private conversations. Returns their ids."""
+    mine = t.active_conversations.c.owner == user_key(user)
+    ids = list(await connection.scalars(select(t.active_conversations.c.id).where(mine)))
+    await connection.execute(delete(t.rests_on).where(t.rests_on.c.derived_id.in_(ids)))
+    await connection.execute(delete(t.active_conversations).where(mine))
+    await changed(connection, "summary", ids, gone=True)
+    return ids
+
+
+async def delete_conversations(connection: AsyncConnection, user: str) -> None:
+    """Delete the person's private conversations and their names. If another person uses the same conversation
+    id, the conversation passes to them."""
+    talks, said = t.conversations.c, t.messages.c
+    in_it, by_other = said.conversation_id == talks.id, said.user_id != user
+    heir = select(func.min(said.user_id)).where(in_it, said.place == "", by_other)
+    owned = talks.user_id == user
+    inherited = update(t.conversations).where(owned, heir.scalar_subquery().is_not(None))
+    await connection.execute(inherited.values(user_id=heir.scalar_subquery()))
+    # A conversation of a place may have the id of the private one. It is deleted if nobody else speaks there.
+    named = and_(talks.id == f"dm:{user}", ~exists().where(in_it, by_other))
+    await connection.execute(delete(t.conversations).where(or_(owned, named)))
+    await _delete_names(connection, user)
+
+
+async def _delete_names(connection: AsyncConnection, user: str) -> None:
+    """Delete the person's display names, those of places where no message bears them any more."""
+    speaks = t.speakers.c
+    own = select(speaks.author).where(speaks.owner == user_key(user))
+    names = list((await connection.execute(own)).scalars())
+    used = exists().where(t.messages.c.place == speaks.owner, t.messages.c.author == speaks.author)
+    there = speaks.owner.startswith("place:")
+    await connection.execute(delete(t.speakers).where(there, speaks.author.in_(names), ~used))
+
+
+async def unname(connection: AsyncConnection, user: str) -> None:
+    """Remove the person from rows of others: the history of memories, and settings of places."""
+    key = user_key(user)
+    for step in (await connection.execute(select(t.memory_updates))).all():
+        others = [owner for owner in step.owners if owner != key]
+        same = t.memory_updates.c.id == step.id
+        if not others:
+            await connection.execute(delete(t.memory_updates).where(same))
+        elif others != step.owners or step.user_id == user:
+            by = NOBODY if step.user_id == user else step.user_id
+            await connection.execute(update(t.memory_updates).where(same).values(owners=others, user_id=by))
+    by_them = update(t.places).where(t.places.c.changed_by == user)
+    await connection.execute(by_them.values(changed_by=NOBODY))
+
+
+async def steps_of(connection: AsyncConnection, user: str, facts: Collection[str]) -> int:
+    """How many steps of the history are about these memories, or about nobody else's."""
+    step = t.memory_updates.c
+    rows = await connection.execute(select(step.old_id, step.new_id, step.owners))
+    return sum(
+        not {row.old_id, row.new_id}.isdisjoint(facts) or set(row.owners) <= {user_key(user)} for row in rows
+    )
+
+
+async def messages_of(connection: AsyncConnection, user: str) -> set[str]:
+    """The ids of what they wrote, and of the replies to it."""
+    return set(await connection.scalars(select(t.messages.c.id).where(t.messages.c.user_id == user)))

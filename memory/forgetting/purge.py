@@ -1,0 +1,311 @@
+"""Deletes rows for good: what has been hidden until its time, and memories that have expired.
+
+Each step is a transaction that may run again. A memory's row goes with its last link, a person's part in one
+that somebody else stated too passes to that one.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import PRIVATE, Place, user_key
+from memory.facts.derived import withhold
+from memory.forgetting.reach import Link, lost_links
+from memory.records import Memory
+from memory.sql import hidden as entries
+from memory.sql.changes import changed
+from memory.sql.engine import Database
+from memory.sql.hidden import Kind, parts
+from memory.sql.memories import CORRECTED
+from memory.sql.memory_rows import fetch, index_again, unexpired
+from memory.sql.message_rows import index_neighbours_again, kept, talk_of
+from memory.sql.owner_links import bring_back, by_what_holds, gave_way, with_replaced
+from memory.sql.rests_on import statements_of
+from memory.sql.tables import (
+    context_entries,
+    forgettings,
+    hidden,
+    memories,
+    memory_owners,
+    memory_updates,
+    messages,
+    rests_on,
+    tasks,
+    work,
+)
+
+BATCH = 500
+"""Rows deleted in one transaction."""
+CALLS_WAIT = timedelta(days=1)
+"""How long after its message a call of a client's tool may get its result by `previous_response_id`."""
+NOBODY = ""
+"""Stored as the user where nobody is left who stated it."""
+
+
+@dataclass(frozen=True)
+class Purge:
+    database: Database
+    clock: Callable[[], datetime]
+
+    async def due(self) -> list[str]:
+        """The forgettings whose time is over."""
+        over = select(forgettings.c.id).where(forgettings.c.until <= self.clock())
+        return [row.id for row in await self.database.rows(over)]
+
+    async def shown_by(self, forgetting: str) -> tuple[frozenset[str], frozenset[str]]:
+        """What it hides, to be found elsewhere: the ids of memories that nobody else has and of other rows,
+        and the texts of the messages."""
+        async with self.database.read() as connection:
+            rows = await entries.rows_of(connection, [forgetting])
+            said = rows.get("message", set())
+            facts = {id.partition(" ")[0] for id in rows.get("link", ())}
+            whole = await entries.hidden_among(connection, facts)
+            texts = await connection.scalars(select(messages.c.text).where(messages.c.id.in_(said)))
+            items = rows.get("task", set()) | rows.get("entry", set())
+            return frozenset(whole | said | items), frozenset(texts)
+
+    async def delete(self, forgetting: str) -> set[str]:
+        """Delete the rows that it hides, and at last itself. Returns their ids: of messages, tasks and
+        entries, and of the memories that nobody has any more."""
+        gone: set[str] = set()
+        while True:
+            async with self.database.read() as connection:
+                lock = await _owners_of(connection, forgetting)
+            async with self.database.write(lock=lock) as connection:
+                rows = await _some(connection, forgetting)
+                if not rows:
+                    await connection.execute(delete(forgettings).where(forgettings.c.id == forgetting))
+                    break
+                gone |= await self._delete_rows(connection, forgetting, rows)
+        self.database.drop_copy()  # which a conversion left, and which may hold them
+        await self.database.empty_log()
+        return gone
+
+    async def _delete_rows(
+        self, connection: AsyncConnection, forgetting: str, rows: dict[Kind, set[str]]
+    ) -> set[str]:
+        person = select(forgettings.c.person).where(forgettings.c.id == forgetting)
+        user = (await connection.execute(person)).scalar_one()
+        links = {tuple(id.split(" ", 1)) for id in rows.get("link", ())}
+        gone = await delete_links(connection, {(id, owner) for id, owner in links}, user)
+        said = rows.get("message", set())
+        await delete_messages(connection, said)
+        items = rows.get("task", set()) | rows.get("entry", set())
+        for part in parts(items):
+            for column in (tasks.c.id, context_entries.c.id):
+                await connection.execute(delete(column.table).where(column.in_(part)))
+        gone |= said | items
+        await _delete_sources(connection, gone)
+        await drop_jobs(connection, gone)
+        for kind, ids in rows.items():
+            await entries.show(connection, kind, ids, hidden.c.forgetting_id == forgetting)
+        return gone
+
+    async def expire(self) -> list[Memory]:
+        """Delete all expired memories of all owners, and return them. If an expired memory had replaced an
+        older one, that holds again unless it has expired too. Calls of clients' tools that wait for longer
+        than `CALLS_WAIT` go too. Messages and replies stay."""
+        old = messages.c.client_items.is_not(None) & (messages.c.sent_at < self.clock() - CALLS_WAIT)
+        async with self.database.write() as connection:
+            await connection.execute(update(messages).where(old).values(client_items=None))
+        purged: list[Memory] = []
+        while batch := await self._expire_batch():
+            purged += batch
+        return purged
+
+    async def _expire_batch(self) -> list[Memory]:
+        now = self.clock()
+        async with self.database.read() as connection:
+            due = await _expired(connection, now)
+        async with self.database.write(lock=_owners(due)) as connection:
+            batch = await _expired(connection, now)
+            ids = [memory.id for memory in batch]
+            await _revive(connection, ids, now)
+            ended = max((memory.expires_at or now for memory in batch), default=now)
+            await withhold(connection, now, memory_ids=ids, written_before=ended)
+            await delete_links(connection, await with_older(connection, ids))
+        return batch
+
+    async def delete_for_all(self, given: Sequence[Memory]) -> None:
+        """Delete these memories for all their owners, with what they had replaced."""
+        async with self.database.write(lock=_owners(given)) as connection:
+            ids = [memory.id for memory in given]
+            await withhold(connection, self.clock(), memory_ids=ids)
+            await delete_links(connection, await with_older(connection, ids))
+
+    async def delete_for(self, memory: Memory, user: str) -> bool:
+        """Delete a memory that the person stated for them and its places, with what it had replaced; not for
+        others who stated it. Returns False if they did not."""
+        async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
+            links, _ = await lost_links(connection, await with_replaced(connection, [memory.id]), user)
+            await withhold(
+                connection, self.clock(), memory_ids=[memory.id], owners={owner for _, owner in links}
+            )
+            await delete_links(connection, links, user)
+        return bool(links)
+
+
+def _owners(given: Iterable[Memory]) -> set[str]:
+    """The locks of a deletion: a reply to these owners is stored before it, or finds its sources gone."""
+    return {owner for memory in given for owner in memory.owners}
+
+
+async def _owners_of(connection: AsyncConnection, forgetting: str) -> set[str]:
+    links = (await entries.rows_of(connection, [forgetting])).get("link", set())
+    return {id.split(" ", 1)[1] for id in links}
+
+
+async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:
+    """Rows to delete, at most `BATCH`; without those that show nothing by themselves."""
+    query = select(hidden.c.kind, hidden.c.row_id).where(
+        hidden.c.forgetting_id == forgetting, hidden.c.kind.in_(("link", "message", "task", "entry"))
+    )
+    found: dict[Kind, set[str]] = {}
+    for row in await connection.execute(query.order_by(hidden.c.kind.desc(), hidden.c.row_id).limit(BATCH)):
+        found.setdefault(row.kind, set()).add(row.row_id)
+    return found
+
+
+async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
+    """Up to `BATCH` expired memories of all owners, locked until the transaction ends. The next purge handles
+    those that another transaction has locked."""
+    due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.id).limit(BATCH)
+    ids = (await connection.execute(due.with_for_update(skip_locked=True))).scalars().all()
+    return await fetch(connection, memories.c.id.in_(ids)) if ids else []
+
+
+async def _revive(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
+    """Let what these expired memories had replaced hold again: when a temporary address ends, the old one is
+    valid. Not what has expired itself or was corrected on purpose."""
+    lasts = select(memories.c.id).where(unexpired(now), memories.c.id.not_in(ids))
+    again = gave_way(ids) & by_what_holds() & memory_owners.c.memory_id.in_(lasts)
+    await bring_back(connection, again & memory_owners.c.reason.is_distinct_from(CORRECTED))
+
+
+async def with_older(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
+    """All links of these memories, and those that gave way to one of them, directly or not."""
+    link = memory_owners.c
+    chain = select(link.memory_id, link.owner).where(link.memory_id.in_(ids)).cte(recursive=True)
+    older = select(link.memory_id, link.owner).join(
+        chain, (link.superseded_by == chain.c.memory_id) & (link.owner == chain.c.owner)
+    )
+    rows = await connection.execute(select(chain.union(older)))
+    return {(row.memory_id, row.owner) for row in rows}
+
+
+async def delete_links(
+    connection: AsyncConnection, links: Collection[Link], person: str | None = None
+) -> set[str]:
+    """Delete these links, and the memories that have no other. What gave way to one of them has given way to
+    what that one gave way to. A memory that the `person` stated first and others keep is theirs. Returns the
+    ids of the deleted memories."""
+    ids = {id for id, _ in links}
+    rows: list[Any] = []
+    for part in parts(ids):
+        query = select(memory_owners).where(
+            or_(memory_owners.c.memory_id.in_(part), memory_owners.c.superseded_by.in_(part))
+        )
+        rows += (await connection.execute(query)).all()
+    by = {(row.memory_id, row.owner): row.superseded_by for row in rows}
+    for row in rows:
+        older = (row.memory_id, row.owner)
+        if older not in links and (row.superseded_by, row.owner) in links:
+            await _bridge(connection, older, by, links)
+    for id in sorted(ids):
+        owners = [owner for one, owner in links if one == id]
+        here = (memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
+        await connection.execute(delete(memory_owners).where(*here))
+    left: set[str] = set()
+    for part in parts(ids):
+        linked = select(memory_owners.c.memory_id).where(memory_owners.c.memory_id.in_(part))
+        left |= set(await connection.scalars(linked))
+    for id in sorted(left if person is not None else ()):
+        await leave_to_others(connection, id, str(person))
+    gone = ids - left
+    for part in parts(gone):
+        named = or_(memory_updates.c.old_id.in_(part), memory_updates.c.new_id.in_(part))
+        await connection.execute(delete(memory_updates).where(named))
+        await connection.execute(delete(memories).where(memories.c.id.in_(part)))
+    await _delete_sources(connection, gone)
+    await changed(connection, "memory", gone, gone=True)
+    await index_again(connection, left)
+    return gone
+
+
+async def _bridge(
+    connection: AsyncConnection, older: Link, by: dict[Link, str | None], links: Collection[Link]
+) -> None:
+    """Let a link that stays give way to the next one that does; to nothing that is left, where there is
+    none."""
+    owner, newer = older[1], by[older]
+    seen = set[str]()
+    while newer is not None and (newer, owner) in links and newer not in seen:
+        seen.add(newer)
+        newer = by.get((newer, owner))
+    if newer is not None and newer not in seen:
+        here = (memory_owners.c.memory_id == older[0], memory_owners.c.owner == owner)
+        await connection.execute(update(memory_owners).where(*here).values(superseded_by=newer))
+
+
+async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> None:
+    """Leave a memory to another person who stated it: without the messages of `person` as evidence, and with
+    one of the heir's if `person` was named as the first teller."""
+    own = select(memory_owners.c.owner).where(
+        memory_owners.c.memory_id == id, memory_owners.c.owner == user_key(person)
+    )
+    row = (await connection.execute(select(memories).where(memories.c.id == id))).first()
+    if row is None or await connection.scalar(own) is not None:
+        return
+    spoken = select(messages.c.id).where(messages.c.role == "user")
+    theirs = rests_on.c.source_id.in_(spoken.where(messages.c.user_id == person))
+    await connection.execute(delete(rests_on).where(rests_on.c.derived_id == id, theirs))
+    if row.user_id != person:
+        return
+    links = (await connection.execute(select(memory_owners).where(memory_owners.c.memory_id == id))).all()
+    people = [one for one in links if one.owner.startswith("user:")]
+    people.sort(key=lambda one: (one.superseded_by is not None, one.owner))
+    heir = people[0].owner.removeprefix("user:") if people else NOBODY
+    told = select(messages).where(messages.c.id.in_(statements_of([id])), messages.c.user_id == heir, kept())
+    evidence = (await connection.execute(told.order_by(messages.c.seq).limit(1))).first()
+    places = sorted(one.owner for one in links if one.owner.startswith("place:"))
+    keys = [evidence.place] if evidence and evidence.place in places else places
+    place = Place.of_key(keys[0]) if keys else PRIVATE
+    values = {"user_id": heir, "message_id": evidence.id if evidence else None, "place": str(place)}
+    await connection.execute(update(memories).where(memories.c.id == id).values(**values))
+
+
+async def delete_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:
+    for part in parts(ids):
+        rows = (await connection.execute(select(messages).where(messages.c.id.in_(part)))).all()
+        for (conversation, place), lines in groupby(sorted(rows, key=talk_of), key=talk_of):
+            await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
+        await connection.execute(delete(messages).where(messages.c.id.in_(part)))
+        await changed(connection, "message", part, gone=True)
+
+
+async def _delete_sources(connection: AsyncConnection, ids: Iterable[str]) -> None:
+    """Delete what rests on these rows, and what they rest on, from the record."""
+    for part in parts(ids):
+        named = or_(rests_on.c.derived_id.in_(part), rests_on.c.source_id.in_(part))
+        await connection.execute(delete(rests_on).where(named))
+
+
+async def drop_jobs(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """Delete the waiting jobs that name one of these rows: what a model wrote that was shown it is not
+    remembered."""
+    rows = (await connection.execute(select(work.c.id, work.c.payload))).all() if ids else []
+    naming = [job.id for job in rows if _names(job.payload, ids)]
+    await connection.execute(delete(work).where(work.c.id.in_(naming)))
+
+
+def _names(part: Any, ids: Collection[str]) -> bool:
+    if isinstance(part, dict):
+        return any(_names(value, ids) for value in part.values())
+    if isinstance(part, list):
+        return any(_names(one, ids) for one in part)
+    return isinstance(part, str) and part in ids

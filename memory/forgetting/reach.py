@@ -1,0 +1,417 @@
+"""What goes with a fact or a message that a person has forgotten. Nothing is changed here.
+
+*A fact*: what it replaced, the person's own messages that state it, and Hachi's replies that answered those
+or contain it. A reply that only was shown it goes if nothing else was shown; it is named otherwise. Other
+facts, entries and tasks of the same messages stay.
+
+*A message*: the facts, entries and tasks that no other message of the person states, and the replies to it.
+What these facts had replaced holds again.
+
+What others stated stays, in either case. What is hidden already goes too: another forgetting hides it, and
+may be undone.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, or_, select, true
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import GLOBAL, Place, owners_of, user_key
+from memory.forgetting.repeats import has_words_of, repeats, words
+from memory.records import Memory
+from memory.sql.hidden import parts
+from memory.sql.memories import tellers
+from memory.sql.memory_rows import fetch
+from memory.sql.message_rows import kept
+from memory.sql.owner_links import with_replaced
+from memory.sql.rests_on import resting_on, statements_of
+from memory.sql.tables import (
+    active_conversations,
+    context_entries,
+    memories,
+    memory_owners,
+    messages,
+    rests_on,
+    tasks,
+)
+
+TELLING = 3
+"""A message of so many words is recognised in a reply that contains them all."""
+
+Link = tuple[str, str]
+"""A memory and an owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """The replies that were compared before the transaction, and which of them contain the fact."""
+
+    upto: int = 0
+    """`messages.seq`."""
+    found: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    person: str
+    links: frozenset[Link]
+    facts: tuple[Memory, ...]
+    """The memories that lose a link, as they are."""
+    messages: frozenset[str]
+    """The person's own."""
+    replies: frozenset[str]
+    shown: tuple[str, ...]
+    """The ids of the replies that stay although they were written with it in view."""
+    tasks: frozenset[str]
+    entries: frozenset[str]
+    revives: bool
+    """Whether what the facts had replaced holds again."""
+    scanned: Scanned
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Of the memories, messages and replies."""
+        return frozenset({fact.id for fact in self.facts} | self.messages | self.replies)
+
+    @property
+    def owners(self) -> frozenset[str]:
+        """Who loses something of it: the locks of the transaction that hides it."""
+        return frozenset({owner for _, owner in self.links} | {user_key(self.person)})
+
+
+async def of_fact(
+    connection: AsyncConnection,
+    memory: Memory,
+    user: str,
+    asked_in: str | None = None,
+    scanned: Scanned = Scanned(),
+) -> Reach:
+    """What goes with a memory that the person stated. Their message `asked_in`, which asks for it, goes too.
+    There is nothing to hide in `links` if they did not state it."""
+    chain = await with_replaced(connection, [memory.id])
+    links, shared = await lost_links(connection, chain, user)
+    facts = await _facts(connection, links)
+    own = await _own(connection, statements_of([fact.id for fact in facts]), user)
+    own |= await _own(connection, [asked_in or ""], user)
+    lost = _Lost(user, frozenset(owner for _, owner in links), shared)
+    return await _with_replies(connection, lost, links, facts, own, scanned, asked_in=asked_in)
+
+
+async def of_messages(
+    connection: AsyncConnection,
+    ids: Collection[str],
+    user: str,
+    asked_in: str | None = None,
+    scanned: Scanned = Scanned(),
+) -> Reach:
+    """What goes with these messages of the person, and replies to them."""
+    own = await _own(connection, ids, user)
+    answers = (messages.c.user_id == user, messages.c.role == "assistant")
+    replies = set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers)))
+    asked = await _own(connection, [asked_in or ""], user)
+    links, shared = await lost_links(connection, await _alone(connection, own, user, _FACTS), user)
+    facts = await _facts(connection, links)
+    told = (await connection.execute(select(messages).where(messages.c.id.in_(own)))).all()
+    places = {owner for row in told for owner in owners_of(user, Place.of_key(row.place))}
+    lost = _Lost(user, frozenset({owner for _, owner in links} | places), shared)
+    return await _with_replies(
+        connection, lost, links, facts, own | asked, scanned, own, replies, asked_in=asked_in
+    )
+
+
+async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) -> Reach:
+    """What goes with messages and replies that a client has replaced in a private conversation."""
+    links, _ = await lost_links(connection, await _alone(connection, ids, user, _FACTS), user)
+    links = frozenset(link for link in links if link[1] == user_key(user))
+    own = await _own(connection, ids, user)
+    return Reach(
+        user,
+        links,
+        tuple(await _facts(connection, links)),
+        frozenset(own),
+        frozenset(ids) - own,
+        (),
+        frozenset(await _alone(connection, ids, user, _TASKS)),
+        frozenset(await _alone(connection, ids, user, _ENTRIES)),
+        True,
+        Scanned(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """Who can no longer read what goes."""
+
+    user: str
+    owners: frozenset[str]
+    shared: bool
+    """Whether somebody else stated the same."""
+
+    @property
+    def replies(self) -> ColumnElement[bool]:
+        """True for the replies that may tell it to somebody who has lost it."""
+        places = [owner for owner in self.owners if owner.startswith("place:")]
+        inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
+        own = messages.c.user_id == self.user
+        own = and_(own, messages.c.place == "") if self.shared else own
+        everywhere = [true()] if GLOBAL in self.owners else []
+        readers = or_(own, messages.c.place.in_(places), *inside, *everywhere)
+        return and_(messages.c.role == "assistant", readers)
+
+
+async def _with_replies(
+    connection: AsyncConnection,
+    lost: _Lost,
+    links: frozenset[Link],
+    facts: Iterable[Memory],
+    own: set[str],
+    scanned: Scanned,
+    told: Collection[str] = (),
+    named: Collection[str] = (),
+    *,
+    asked_in: str | None,
+) -> Reach:
+    """`told` are the messages of which the items go too, `named` replies that go in any case."""
+    facts = tuple(facts)
+    said = select(messages.c.text).where(messages.c.id.in_(own - {asked_in}))
+    whole = [text for text in await connection.scalars(said) if len(words(text)) >= TELLING]
+    found, upto = await _containing(connection, lost, [fact.content for fact in facts], whole, scanned)
+    gone = {fact.id for fact in facts} | own
+    replies = found.union(named, await _answers(connection, own))
+    alone, shown = await _shown(connection, lost, gone, replies)
+    return Reach(
+        lost.user,
+        links,
+        facts,
+        frozenset(own),
+        frozenset(replies | alone),
+        tuple(sorted(shown)),
+        frozenset(await _alone(connection, told, lost.user, _TASKS)),
+        frozenset(await _alone(connection, told, lost.user, _ENTRIES)),
+        bool(told),
+        Scanned(upto, frozenset(found)),
+    )
+
+
+async def _own(connection: AsyncConnection, ids: Collection[str] | Select[str], user: str) -> set[str]:
+    """Those of these messages that the person wrote."""
+    mine = (messages.c.user_id == user, messages.c.role == "user")
+    return set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *mine)))
+
+
+_FACTS = select(memories.c.id).where(memories.c.message_id.is_not(None))
+"""A fact that was noted rests on more than its messages."""
+_TASKS = select(tasks.c.id)
+_ENTRIES = select(context_entries.c.id)
+
+
+async def _alone(
+    connection: AsyncConnection, ids: Collection[str], user: str, items: Select[str]
+) -> set[str]:
+    """Those of the items that these messages state, and no other one of the person that is left."""
+    if not ids:
+        return set()
+    source = rests_on.c
+    left = select(messages.c.id).where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
+    stated = select(source.derived_id).where(source.source_id.in_(ids), source.how == "stated")
+    also = select(source.derived_id).where(source.source_id.in_(left), source.how == "stated")
+    id = items.selected_columns[0]
+    return set(await connection.scalars(items.where(id.in_(stated), id.not_in(also))))
+
+
+async def lost_links(
+    connection: AsyncConnection, ids: Collection[str], user: str
+) -> tuple[frozenset[Link], bool]:
+    """The links that go with those of these memories that the person stated: all of them, or, where somebody
+    else stated the memory too, the person's own and those of places where nobody else still says so. And
+    whether somebody else stated one of them."""
+    own, found, shared = user_key(user), set[Link](), False
+    first = select(memories.c.id, memories.c.user_id).where(memories.c.id.in_(ids))
+    teller = {row.id: row.user_id for row in await connection.execute(first)}
+    query = select(memory_owners).where(memory_owners.c.memory_id.in_(ids))
+    links: dict[str, list[Any]] = {}
+    for row in await connection.execute(query):
+        links.setdefault(row.memory_id, []).append(row)
+    for id, rows in links.items():
+        told = tellers({row.owner for row in rows}, teller[id])
+        others = told - {own}
+        if own not in told:
+            continue
+        gone = {row.owner for row in rows}
+        if others:
+            shared = True
+            active = {row.owner for row in rows if row.superseded_by is None}
+            still = others - await _gave_up(connection, id, active)
+            places = {owner for owner in gone if owner.startswith("place:")}
+            gone = {own} | places - (await _told_there(connection, still, places) if still else set())
+        found |= {(id, row.owner) for row in rows if row.owner in gone}
+    return frozenset(found), shared
+
+
+async def _gave_up(connection: AsyncConnection, id: str, active: Collection[str]) -> set[str]:
+    """Those for whom the memory gave way to what holds in one of the places where it is still known."""
+    newer = memory_owners.alias("newer")
+    places = [owner for owner in active if owner.startswith("place:")]
+    query = select(memory_owners.c.owner).join(newer, newer.c.memory_id == memory_owners.c.superseded_by)
+    return set(
+        await connection.scalars(query.where(memory_owners.c.memory_id == id, newer.c.owner.in_(places)))
+    )
+
+
+async def _told_there(connection: AsyncConnection, tellers: Collection[str], places: set[str]) -> set[str]:
+    """The places where one of these tellers can have stated a memory. A single place is certain, because they
+    have it through that one; of several, those where they have spoken."""
+    if len(places) < 2:
+        return places
+    people = [teller.removeprefix("user:") for teller in tellers]
+    spoke = select(messages.c.place).where(messages.c.user_id.in_(people), messages.c.place.in_(places))
+    return set(await connection.scalars(spoke.distinct())) or places
+
+
+async def _facts(connection: AsyncConnection, links: Iterable[Link]) -> list[Memory]:
+    ids = {id for id, _ in links}
+    return await fetch(connection, memories.c.id.in_(ids)) if ids else []
+
+
+async def _answers(connection: AsyncConnection, own: Collection[str]) -> set[str]:
+    answered = select(rests_on.c.derived_id).where(
+        rests_on.c.source_id.in_(own), rests_on.c.how == "answered"
+    )
+    replies = select(messages.c.id).where(messages.c.id.in_(answered), messages.c.role == "assistant")
+    return set(await connection.scalars(replies))
+
+
+async def _containing(
+    connection: AsyncConnection,
+    lost: _Lost,
+    facts: Collection[str],
+    whole: Collection[str],
+    scanned: Scanned,
+) -> tuple[set[str], int]:
+    """The replies that contain one of the facts or all words of one of the `whole` messages, besides those
+    that were `scanned` already."""
+    names = await _names(connection, lost.user)
+    query = select(messages.c.seq, messages.c.id, messages.c.text).where(lost.replies)
+    found, upto = set(scanned.found), scanned.upto
+    for row in await connection.execute(query.where(messages.c.seq > upto).order_by(messages.c.seq)):
+        upto = row.seq
+        if any(repeats(row.text, fact, names) for fact in facts) or any(
+            has_words_of(row.text, text, names) for text in whole
+        ):
+            found.add(row.id)
+    still = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(found)))
+    return set(still), upto
+
+
+async def _names(connection: AsyncConnection, user: str) -> str:
+    """The person's id and the names under which they spoke."""
+    spoke = (messages.c.user_id == user, messages.c.role == "user")
+    names = await connection.scalars(select(messages.c.author).where(*spoke).distinct())
+    return " ".join([user, *names])
+
+
+async def _shown(
+    connection: AsyncConnection, lost: _Lost, gone: Collection[str], replies: Collection[str]
+) -> tuple[set[str], set[str]]:
+    """Of the replies that were shown something of what goes: those that were shown nothing else, and the
+    others."""
+    given: dict[str, set[str]] = {}
+    found = rests_on.alias("found")
+    for part in parts({*gone, *replies}):
+        shown = select(found.c.derived_id).where(found.c.source_id.in_(part), found.c.how == "found")
+        theirs = select(messages.c.id).where(messages.c.id.in_(shown), lost.replies, kept())
+        rests = select(rests_on).where(rests_on.c.derived_id.in_(theirs), rests_on.c.how == "found")
+        for row in await connection.execute(rests):
+            given.setdefault(row.derived_id, set()).add(row.source_id)
+    left = {id: sources.difference(gone, replies) for id, sources in given.items() if id not in replies}
+    return {id for id, other in left.items() if not other}, {id for id, other in left.items() if other}
+
+
+async def of_person(
+    connection: AsyncConnection, user: str, places: Collection[str], scanned: Scanned = Scanned()
+) -> Reach:
+    """All that is a person's, with the replies to others, in these places or inside them, that were shown
+    something of theirs and contain it."""
+    own = user_key(user)
+    linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
+    stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
+    links, _ = await lost_links(connection, list(await connection.scalars(stated)), user)
+    facts = await _facts(connection, links)
+    kept_by_others = {id for id, owner in links if owner == GLOBAL}
+    mine = (await connection.execute(select(messages).where(messages.c.user_id == user))).all()
+    told = {row.id for row in mine if row.role == "user"}
+    shared = await left_to_others(connection, links)
+    texts = [fact.content for fact in facts if fact.id not in shared]
+    texts += [row.text for row in mine if row.id in told and len(words(row.text)) >= TELLING]
+    talks = {row.conversation_id for row in mine}
+    active = active_conversations.c
+    summaries = await connection.scalars(select(active.id).where(active.conversation_id.in_(talks)))
+    theirs = {fact.id for fact in facts} - shared | {row.id for row in mine} | set(summaries)
+    shown = await _shown_to_others(connection, user, theirs, places)
+    containing = await _repeating(connection, shown, texts, user)
+    its_tasks = select(tasks.c.id).where(tasks.c.user_id == user)
+    its_entries = select(context_entries.c.id).where(context_entries.c.user_id == user)
+    return Reach(
+        user,
+        frozenset(link for link in links if link[0] not in kept_by_others or link[1] == own),
+        tuple(facts),
+        frozenset(told),
+        frozenset({row.id for row in mine} - told | containing),
+        tuple(sorted(shown.keys() - containing)),
+        frozenset(await connection.scalars(its_tasks)),
+        frozenset(await connection.scalars(its_entries)),
+        False,
+        scanned,
+    )
+
+
+async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
+    """Those of the memories of these links that have others."""
+    query = select(memory_owners.c.memory_id, memory_owners.c.owner)
+    query = query.where(memory_owners.c.memory_id.in_({id for id, _ in links}))
+    return {row.memory_id for row in await connection.execute(query) if tuple(row) not in links}
+
+
+async def _shown_to_others(
+    connection: AsyncConnection, user: str, theirs: Collection[str], places: Collection[str]
+) -> dict[str, str]:
+    """The replies to others in these places that rest on something of the person's, and their texts."""
+    inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
+    there = or_(messages.c.place.in_(places), *inside)
+    found: dict[str, str] = {}
+    for part in parts(theirs):
+        rests = resting_on(part, "found", "covered")
+        query = select(messages.c.id, messages.c.text).where(messages.c.id.in_(rests), there)
+        rows = await connection.execute(
+            query.where(messages.c.role == "assistant", messages.c.user_id != user)
+        )
+        found |= {row.id: row.text for row in rows}
+    return found
+
+
+async def _repeating(
+    connection: AsyncConnection, shown: Mapping[str, str], texts: Sequence[str], user: str
+) -> set[str]:
+    """Those of the replies that contain one of the texts, and were shown no statement of somebody else that
+    contains it too."""
+    names, found = await _names(connection, user), set[str]()
+    for id, text in shown.items():
+        await asyncio.sleep(0)  # it may take long, and others have work to do
+        told = [one for one in texts if repeats(text, one, names)]
+        if told and not await _said_by_others(connection, id, told, user, names):
+            found.add(id)
+    return found
+
+
+async def _said_by_others(
+    connection: AsyncConnection, reply: str, texts: Sequence[str], user: str, names: str
+) -> bool:
+    given = select(rests_on.c.source_id).where(rests_on.c.derived_id == reply, rests_on.c.how == "found")
+    spoken = (messages.c.role == "user", messages.c.user_id != user, kept())
+    said = list(await connection.scalars(select(messages.c.text).where(messages.c.id.in_(given), *spoken)))
+    known = select(memories.c.content).where(memories.c.id.in_(given), memories.c.user_id != user)
+    said += await connection.scalars(known)
+    return all(any(repeats(one, text, names) for one in said) for text in texts)

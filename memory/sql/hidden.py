@@ -1,0 +1,149 @@
+"""What is hidden: a row that any forgetting names is in no read, until it is shown again or deleted for good.
+
+A forgetting hides rows by their kind and id. Undoing it deletes its entries, so that overlapping forgettings
+can be undone in any order: a row is shown again once no entry names it. A row of `hidden` names:
+
+- `link`: that a memory is an owner's (`link_id`). Of a fact that held, the link is superseded by its own
+  memory while it is hidden, so that the same fact can be told again.
+- `replaced`: that a link had given way to a memory which is hidden, and holds meanwhile (`replaced_id`).
+- `message`, `task`, `entry`: such a row.
+- `told`: that a message, or an entry of a profile, is its place's. Its author still has it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, and_, delete, exists, insert, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.process.spans import new_id
+from memory.sql.engine import Database
+from memory.sql.tables import context_entries, forgettings, hidden, memory_owners, messages, tasks
+
+Kind = Literal["link", "replaced", "message", "told", "task", "entry"]
+Why = Literal["forgotten", "edited", "private", "erased"]
+Rows = Mapping[Kind, Collection[str]]
+IDS_AT_ONCE = 500
+"""Ids in one statement."""
+
+
+def link_id(memory: str, owner: str) -> str:
+    return f"{memory} {owner}"
+
+
+def replaced_id(memory: str, by: str, owner: str) -> str:
+    return f"{memory} {by} {owner}"
+
+
+def is_hidden(kind: Kind, id: ColumnElement[str]) -> ColumnElement[bool]:
+    """True where a forgetting names the row of this kind: one look-up in the primary key."""
+    return exists().where(hidden.c.row_id == id, hidden.c.kind == kind)
+
+
+def _of_link(links: Any) -> ColumnElement[str]:
+    key: ColumnElement[str] = links.c.memory_id + " " + links.c.owner
+    return key
+
+
+def link_is_hidden(links: Any = memory_owners) -> ColumnElement[bool]:
+    """True for hidden links: of `memory_owners`, or an alias of it. A link that holds is not hidden."""
+    return is_hidden("link", _of_link(links))
+
+
+MESSAGE_IS_HIDDEN = is_hidden("message", messages.c.id)
+WITHDRAWN = is_hidden("told", messages.c.id)
+"""True for messages that their place has no longer, only their author."""
+TASK_IS_HIDDEN = is_hidden("task", tasks.c.id)
+ENTRY_IS_HIDDEN = is_hidden("entry", context_entries.c.id)
+ENTRY_IS_WITHDRAWN = is_hidden("told", context_entries.c.id)
+
+
+async def begin(
+    connection: AsyncConnection,
+    person: str,
+    why: Why,
+    now: datetime,
+    until: datetime | None,
+    named: str | None = None,
+) -> str:
+    """Begin a forgetting, whose rows are deleted for good at `until`; None: never. Returns its id."""
+    row = {"id": new_id(), "person": person, "at": now, "until": until, "why": why, "named": named}
+    await connection.execute(insert(forgettings).values(row))
+    return str(row["id"])
+
+
+async def hide(connection: AsyncConnection, forgetting: str, rows: Rows) -> None:
+    """Enter these rows. Whoever calls it tells the indexes."""
+    entries = [
+        {"forgetting_id": forgetting, "kind": kind, "row_id": id}
+        for kind, ids in rows.items()
+        for id in sorted(set(ids))
+    ]
+    if entries:
+        await connection.execute(insert(hidden), entries)
+
+
+async def rows_of(connection: AsyncConnection, forgettings: Collection[str]) -> dict[Kind, set[str]]:
+    """The rows that these forgettings hide."""
+    found: dict[Kind, set[str]] = {}
+    query = select(hidden.c.kind, hidden.c.row_id).where(hidden.c.forgetting_id.in_(forgettings))
+    for row in await connection.execute(query):
+        found.setdefault(row.kind, set()).add(row.row_id)
+    return found
+
+
+async def show(
+    connection: AsyncConnection, kind: Kind, ids: Iterable[str], where: ColumnElement[bool] | None = None
+) -> None:
+    """Delete the entries of these rows, of all forgettings or of those that meet the condition."""
+    for part in parts(ids):
+        entries = delete(hidden).where(hidden.c.kind == kind, hidden.c.row_id.in_(part))
+        await connection.execute(entries if where is None else entries.where(where))
+
+
+async def still_hidden(connection: AsyncConnection, kind: Kind, ids: Iterable[str]) -> set[str]:
+    """Which of these rows are hidden."""
+    found: set[str] = set()
+    for part in parts(ids):
+        query = select(hidden.c.row_id).where(hidden.c.kind == kind, hidden.c.row_id.in_(part))
+        found |= set(await connection.scalars(query))
+    return found
+
+
+async def hidden_among(connection: AsyncConnection, ids: Iterable[str]) -> set[str]:
+    """Which of these ids are of messages, tasks or entries that are hidden or withdrawn from their place, or
+    of memories of which all links are hidden, or one was by making private. What rests on one of them is not
+    to be shown."""
+    found: set[str] = set()
+    left = memory_owners.alias("left")
+    private = select(forgettings.c.id).where(forgettings.c.why == "private")
+    entry = (hidden.c.row_id == _of_link(memory_owners), hidden.c.kind == "link")
+    made_private = exists().where(*entry, hidden.c.forgetting_id.in_(private))
+    for part in parts(ids):
+        rows = select(hidden.c.row_id).where(hidden.c.row_id.in_(part))
+        others = exists().where(left.c.memory_id == memory_owners.c.memory_id, ~link_is_hidden(left))
+        linked = (memory_owners.c.memory_id.in_(part), link_is_hidden(), or_(~others, made_private))
+        found |= {
+            *await connection.scalars(rows),
+            *await connection.scalars(select(memory_owners.c.memory_id).where(*linked)),
+        }
+    return found
+
+
+async def hidden_in(database: Database, ids: Collection[str]) -> set[str]:
+    """The same, in a transaction of its own."""
+    async with database.read() as connection:
+        return await hidden_among(connection, ids)
+
+
+def parts(ids: Iterable[str]) -> Iterable[list[str]]:
+    """The ids in order, so many at a time."""
+    ordered = sorted(set(ids))
+    return (ordered[at : at + IDS_AT_ONCE] for at in range(0, len(ordered), IDS_AT_ONCE))
+
+
+def by_edit() -> ColumnElement[bool]:
+    """True for entries of a client's edit of its history."""
+    edits = select(forgettings.c.id).where(forgettings.c.why == "edited")
+    return and_(hidden.c.forgetting_id.in_(edits))

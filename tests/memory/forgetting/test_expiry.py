@@ -1,0 +1,205 @@
+"""Deleting memories for good, from the database and from the index."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.audience import Audience, Place
+
+if TYPE_CHECKING:
+    from tests.memory.conftest import Stack
+
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+SHOULDER = "Mickael broke his shoulder"
+SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
+PARIS, LYON, ROME = (f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome"))
+OFFICE = "The office has moved to Lyon"
+MICKAEL = Audience.of("mickael")
+
+
+async def indexed(stack: Stack, *ids: str | None) -> set[str]:
+    await stack.indexing.catch_up()
+    return await stack.index.present([id for id in ids if id])
+
+
+# Expiry.
+
+
+@on_both
+async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack) -> None:
+    ill = await stack.remember("Mickael is ill", "mickael", ttl="7d")
+    await stack.remember("Mickael has a cat", "mickael")
+    assert ill.expires_at == stack.clock.now + timedelta(days=7)
+    stack.clock.move(days=7, seconds=-1)
+    assert await stack.purge.expire() == []
+    assert await stack.found("Is Mickael ill?", "mickael") >= {"Mickael is ill"}
+
+    stack.clock.move(seconds=1)
+    assert await stack.index.present([str(ill.id)]) == {ill.id}
+    assert "Mickael is ill" not in await stack.found("Is Mickael ill?", "mickael")
+    assert await stack.known("mickael") == {"Mickael has a cat"}
+
+    assert [memory.id for memory in await stack.purge.expire()] == [ill.id]
+    assert await indexed(stack, ill.id) == set()
+    assert await stack.known("mickael") == {"Mickael has a cat"}
+    assert (await stack.store.totals(stack.clock.now))["expired"] == 0
+    assert await stack.queue.counts() == (0, 0)
+    assert await stack.purge.expire() == []
+
+
+async def test_the_purge_deletes_for_everybody_in_batches(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.forgetting.purge.BATCH", 2)
+    for user in ("anna", "ben", "cleo"):
+        for number in range(2):
+            await stack.remember(f"{user} has a meeting at {number}", user, "acme", ttl="1d")
+    stack.clock.move(days=1)
+    assert len(await stack.purge.expire()) == 6
+    assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
+    await stack.indexing.catch_up()
+    assert await stack.index.count() == 0
+
+
+@on_both
+@pytest.mark.parametrize("how", ["purge", "delete"])
+async def test_an_index_that_was_unavailable_is_cleaned_later(stack: Stack, how: str) -> None:
+    decision = await stack.remember(SHOULDER, "mickael", ttl="7d")
+    await stack.indexing.catch_up()
+    stack.index.away = True
+    if how == "purge":
+        stack.clock.move(days=7)
+        assert len(await stack.purge.expire()) == 1
+    else:
+        await stack.purge.delete_for(await stack.the_memory("mickael"), "mickael")
+    # The index still has it and the database does not: the database decides.
+    assert await stack.known("mickael") == await stack.found("shoulder", "mickael") == set()
+    stack.index.away = False
+    assert await stack.index.present([str(decision.id)]) == {decision.id}
+    assert await indexed(stack, decision.id) == set()
+    assert await stack.queue.counts() == (0, 0)
+
+
+@on_both
+async def test_a_renewed_memory_is_not_purged(stack: Stack) -> None:
+    for _ in range(2):
+        await stack.remember("Mickael is ill", "mickael", ttl="7d")
+        stack.clock.move(days=6)
+    assert await stack.purge.expire() == []
+    assert await stack.known("mickael") == {"Mickael is ill"}
+
+
+async def test_what_an_expired_memory_had_replaced_is_purged_if_it_expired_too(stack: Stack) -> None:
+    first = await stack.remember("Mickael is ill", "mickael", ttl="7d")
+    stack.clock.move(hours=1)
+    flu = "Mickael is ill with the flu"
+    second = await stack.remember(flu, "mickael", ttl="7d", replaces=first.id)
+    assert second.action == "replace"
+    stack.clock.move(days=7)
+    await stack.purge.expire()
+    assert await indexed(stack, first.id, second.id) == set()
+    assert (await stack.store.totals(stack.clock.now))["superseded"] == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        ([(PARIS, "30d"), (LYON, "7d")], PARIS),
+        ([(PARIS, "30d"), (LYON, "7d"), (ROME, None)], ROME),
+    ],
+)
+async def test_what_it_had_replaced_holds_again_unless_something_newer_does(
+    stack: Stack, said: list[tuple[str, str | None]], known: str
+) -> None:
+    stack.rule(True)
+    for text, ttl in said:
+        await stack.remember(text, "mickael", ttl=ttl)
+        stack.clock.move(days=1)
+    assert await stack.known("mickael") == {said[-1][0]}
+    stack.clock.move(days=7)
+    await stack.purge.expire()
+    assert await stack.known("mickael") == {known}
+    await stack.indexing.catch_up()
+    assert await stack.found("where does Mickael live?", "mickael") == {known}
+
+
+@on_both
+async def test_what_was_replaced_twice_in_the_same_words_holds_again_once(stack: Stack) -> None:
+    stack.rule(True)
+    await stack.remember(PARIS, "mickael", ttl="30d")
+    stack.clock.move(days=1)
+    await stack.remember(LYON, "mickael", ttl="7d")
+    await stack.remember(PARIS, "mickael", said_at=stack.clock.now - timedelta(days=40))
+    stack.clock.move(days=7)
+    await stack.purge.expire()
+    assert [memory.content for memory in await stack.memories("mickael")] == [PARIS]
+
+
+@pytest.mark.parametrize("right", ["Mickael is ill", "Mickael has a guest"])
+async def test_what_was_corrected_on_purpose_does_not_come_back(stack: Stack, right: str) -> None:
+    first = await stack.remember("Mickael is ill", "mickael")
+    await stack.remember(right, "mickael", ttl="7d", replaces=first.id)
+    stack.clock.move(days=7)
+    await stack.purge.expire()
+    assert await stack.known("mickael") == set()
+
+
+# Deleting one memory.
+
+
+async def test_deleting_removes_what_it_had_replaced_too(stack: Stack) -> None:
+    first = await stack.remember(SHOULDER, "mickael", "acme")
+    stack.clock.move(days=1)
+    second = await stack.remember(SHOULDER_ON, "mickael", "acme", replaces=first.id)
+    await stack.indexing.catch_up()
+    await stack.purge.delete_for(await stack.the_memory("mickael"), "mickael")
+    assert await stack.known("mickael") == await stack.known("mickael", "acme") == set()
+    assert await indexed(stack, first.id, second.id) == await stack.found("shoulder", "mickael") == set()
+    assert await stack.history.of(str(first.id), MICKAEL) == []
+    assert (await stack.store.totals(stack.clock.now))["superseded"] == 0
+
+
+async def test_others_keep_what_they_said_too_and_only_the_operator_deletes_for_all(stack: Stack) -> None:
+    await stack.remember(OFFICE, "anna", "acme")
+    assert not await stack.purge.delete_for(await stack.the_memory("ben", "acme"), "ben")
+    await stack.remember(OFFICE, "ben", "acme")
+    await stack.purge.delete_for(await stack.the_memory("anna"), "anna")
+    assert await stack.known("anna") == set()
+    assert await stack.known("ben") == await stack.known("anna", "acme") == {OFFICE}
+    assert await stack.queue.counts() == (0, 0)
+    await stack.indexing.catch_up()
+    assert await stack.found("office", "anna") == set()
+    assert await stack.found("office", "ben") == {OFFICE}
+
+    memory = await stack.the_memory("ben")
+    await stack.purge.delete_for_all([memory])
+    assert await stack.known("ben") == await stack.known("ben", "acme") == set()
+    assert await indexed(stack, memory.id) == set()
+
+
+@on_both
+async def test_deleting_while_indexing_leaves_nothing_in_the_index(stack: Stack) -> None:
+    for number in range(20):
+        await stack.remember(f"Mickael has boat number {number}", "mickael")
+    boats = await stack.memories("mickael")
+    await stack.index.wipe()
+    deletions = [stack.purge.delete_for(boat, "mickael") for boat in boats]
+    await asyncio.gather(stack.indexing.catch_up(), *deletions)
+    assert await stack.known("mickael") == set()
+    await stack.indexing.catch_up()
+    assert await stack.index.count() == 0
+
+
+async def test_expiry_takes_neither_what_people_said_nor_replies(stack: Stack) -> None:
+    told = await stack.receive("I am ill", "mickael", "acme")
+    ill = await stack.remember("Mickael is ill", "mickael", "acme", ttl="7d", message_id=told)
+    shown = [str(ill.id), told]
+    await stack.receive("Mickael is ill.", "ben", "acme", role="assistant", shown=shown)
+    stack.clock.move(days=7)
+    assert len(await stack.purge.expire()) == 1
+    page = await stack.transcript.page(Audience.of("ben", Place.parse("acme")), 10)
+    assert [line.text for line in page] == ["Mickael is ill.", "I am ill"]

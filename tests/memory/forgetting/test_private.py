@@ -1,0 +1,252 @@
+"""Making private what was said in a place: it is hidden there, and its author has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import select
+
+from memory.audience import Audience, Place
+from memory.errors import NotFound
+from memory.people.profile_entries import Entry
+from memory.people.profile_store import ProfileStore
+from memory.sql.tables import messages
+
+if TYPE_CHECKING:
+    from memory.records import Decision
+    from tests.memory.conftest import Stack
+
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+SHOULDER = "Mickael broke his shoulder"
+SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
+PARIS, LYON = (f"Mickael lives in {city}" for city in ("Paris", "Lyon"))
+MICKAEL = Audience.of("mickael")
+
+
+def in_acme(user: str) -> Audience:
+    return Audience.of(user, Place.parse("acme"))
+
+
+async def indexed(stack: Stack, *ids: str | None) -> set[str]:
+    await stack.indexing.catch_up()
+    return await stack.index.present([id for id in ids if id])
+
+
+async def make_private(stack: Stack, user: str = "mickael", place: str | None = "acme") -> None:
+    stack.clock.move(minutes=1)
+    await stack.forgetting.make_private(await stack.the_memory(user, place), user)
+    stack.clock.move(minutes=1)
+
+
+async def test_what_is_made_private_is_the_tellers_alone(stack: Stack) -> None:
+    decision = await stack.remember(SHOULDER, "mickael", "acme")
+    await stack.indexing.catch_up()
+    await make_private(stack)
+    assert await stack.known("ben", "acme") == await stack.known("mickael", "acme") == set()
+    for _ in range(2):  # before and after the index hears of it
+        assert await stack.found("shoulder", "ben", "acme") == set()
+        await stack.indexing.catch_up()
+    memory = await stack.the_memory("mickael")
+    assert (memory.id, memory.owners) == (decision.id, {"user:mickael"})
+    assert await stack.found("shoulder", "mickael") == {SHOULDER}
+
+    [step] = await stack.history.of(str(decision.id), MICKAEL)
+    assert (step.reason, step.user_id) == ("made private", "mickael")
+    assert step.old_id == step.new_id == decision.id
+    for user in ("ben", "mickael"):
+        assert await stack.history.of(str(decision.id), in_acme(user)) == []
+    with pytest.raises(NotFound):  # saying it again makes it public, not undo
+        await stack.history.undo(str(decision.id), MICKAEL, "mickael", stack.clock.now)
+    with pytest.raises(NotFound):  # it is private already
+        await make_private(stack, place=None)
+
+    await stack.remember(SHOULDER, "mickael", "acme")
+    assert await stack.known("ben", "acme") == {SHOULDER}
+
+
+@on_both
+async def test_the_places_history_loses_what_it_had_replaced_too(stack: Stack) -> None:
+    first = await stack.remember(SHOULDER, "mickael", "acme")
+    stack.clock.move(days=1)
+    second = await stack.remember(SHOULDER_ON, "mickael", "acme", replaces=first.id)
+    await make_private(stack)
+    assert await stack.known("ben", "acme") == set()
+    for id in (first.id, second.id):
+        assert await stack.history.of(str(id), in_acme("ben")) == []
+    assert await stack.known("mickael") == {SHOULDER_ON}
+    stack.clock.move(days=1)
+    await stack.history.undo(str(second.id), MICKAEL, "mickael", stack.clock.now)
+    assert await stack.known("mickael") == {SHOULDER}
+    assert await stack.known("ben", "acme") == set()
+
+
+async def test_the_places_history_loses_what_was_brought_back_there(stack: Stack) -> None:
+    stack.rule(True)
+    first = await stack.remember(PARIS, "mickael", "acme")
+    stack.clock.move(days=1)
+    second = await stack.remember("Mickael moved to Lyon", "mickael", "acme")
+    stack.clock.move(days=1)
+    await stack.history.undo(str(second.id), in_acme("mickael"), "mickael", stack.clock.now)
+    await make_private(stack)
+    assert await stack.history.of(str(first.id), in_acme("mickael")) == []
+    assert await stack.known("ben", "acme") == set()
+
+
+async def test_only_the_sole_teller_makes_a_memory_private(stack: Stack) -> None:
+    await stack.remember(SHOULDER, "mickael", "acme")
+    for user in ("ben", "anna"):
+        with pytest.raises(NotFound, match=f"not {user}'s"):
+            await make_private(stack, user)
+    await stack.remember(SHOULDER, "ben", "acme")
+    for user in ("ben", "mickael"):
+        with pytest.raises(NotFound, match="somebody else"):
+            await make_private(stack, user)
+    assert await stack.known("anna", "acme") == {SHOULDER}
+    await stack.remember("The office is in Lyon", "admin", everybody=True)
+    with pytest.raises(NotFound):
+        await make_private(stack, "admin", None)
+
+
+async def test_what_another_said_first_and_corrected_in_private_stays_in_the_place(stack: Stack) -> None:
+    stack.rule(True)
+    for user in ("ben", "mickael"):
+        await stack.remember("Ben lives in Paris", user, "acme")
+        stack.clock.move(days=1)
+    await stack.remember("Ben lives in Lyon", "ben")
+    assert await stack.known("ben") == {"Ben lives in Lyon"}
+    with pytest.raises(NotFound):
+        await make_private(stack)
+    await stack.purge.delete_for(await stack.the_memory("mickael"), "mickael")
+    assert await stack.known("anna", "acme") == {"Ben lives in Paris"}
+    assert await stack.known("mickael") == set()
+
+
+@pytest.mark.parametrize("private", [SHOULDER, SHOULDER_ON])
+async def test_what_is_known_in_private_too_is_known_once(stack: Stack, private: str) -> None:
+    kept = await stack.remember(private, "mickael")
+    withdrawn = await stack.remember(SHOULDER, "mickael", "acme")
+    await stack.indexing.catch_up()
+    await make_private(stack)
+    assert await stack.known("ben", "acme") == set()
+    assert await stack.known("mickael") == {private, SHOULDER}
+    assert len(await stack.memories("mickael")) == len({private, SHOULDER})
+    gone = set() if private == SHOULDER else {withdrawn.id}
+    assert await indexed(stack, kept.id, withdrawn.id) == {kept.id} | gone
+
+
+async def test_a_place_where_it_was_corrected_does_not_show_it_in_its_history(stack: Stack) -> None:
+    stack.rule(True)
+    for place in ("acme", "acme/7"):  # in a thread too: there it is the same memory
+        told = await stack.remember(PARIS, "mickael", place)
+    stack.clock.move(days=1)
+    newer = await stack.remember(LYON, "ben", "acme")
+    await stack.replaced_before(told, newer)
+    assert len(await stack.history.of(str(newer.id), in_acme("ben"))) == 1
+    [in_thread] = [m for m in await stack.memories("mickael", "acme/7") if m.id != newer.id]
+    await stack.forgetting.make_private(in_thread, "mickael")
+    assert await stack.history.of(str(newer.id), in_acme("ben")) == []
+    assert await stack.known("ben", "acme") == await stack.known("mickael", "acme/7") == {LYON}
+    assert await stack.known("mickael") == {PARIS}
+
+
+# What was made private is not learned again from what was said before.
+
+PARIS_TOO = "Mickael lives in Paris near the canal"
+
+
+async def learn(stack: Stack, content: str, said: str, user: str = "mickael", **given: Any) -> Decision:
+    """What the model finds in a message in acme."""
+    message = given.pop("message_id", None) or await stack.receive(said, user, "acme")
+    return await stack.remember(content, user, "acme", message_id=message, said=said, live=True, **given)
+
+
+@pytest.mark.parametrize(("stated", "found"), [(PARIS, PARIS), (PARIS_TOO, PARIS), (PARIS, PARIS_TOO)])
+async def test_not_from_the_same_message(stack: Stack, stated: str, found: str) -> None:
+    said = "I live in Paris, near the canal"
+    message = {"message_id": await stack.receive(said, "mickael", "acme"), "said_at": stack.clock.now}
+    await learn(stack, stated, said, **message)
+    await make_private(stack)
+    again = await learn(stack, found, said, **message)
+    assert (again.action, again.id, again.target_id) == ("ignore", None, None)
+    assert again.reason == "it was made private, and not said here since"
+    assert await stack.known("ben", "acme") == set()
+    assert await stack.known("mickael") == {stated}
+
+
+async def test_only_from_a_later_message_that_says_it(stack: Stack) -> None:
+    await learn(stack, PARIS, "Mickael lives in Paris")
+    for _ in range(2):
+        await make_private(stack)
+        assert (await learn(stack, PARIS, "thank you")).action == "ignore"
+        assert await stack.known("ben", "acme") == set()
+        await learn(stack, PARIS, "yes: Mickael lives in Paris")
+        assert await stack.known("ben", "acme") == {PARIS}
+    assert (await learn(stack, "Mickael likes rowing", "I like rowing")).action == "add"
+
+
+async def test_another_person_may_still_say_it(stack: Stack) -> None:
+    await learn(stack, PARIS, "I live in Paris")
+    then = stack.clock.now
+    await make_private(stack)
+    await learn(stack, PARIS, "Well.", "ben", said_at=then)
+    assert await stack.known("anna", "acme") == {PARIS}
+
+
+@pytest.mark.parametrize("known_in_private", [True, False])
+async def test_it_stays_private_where_it_was_known_or_has_been_replaced(
+    stack: Stack, known_in_private: bool
+) -> None:
+    stack.rule(True)
+    if known_in_private:
+        await stack.remember(PARIS, "mickael")
+    then = stack.clock.now
+    await learn(stack, PARIS, "I live in Paris", said_at=then)
+    await make_private(stack)
+    if not known_in_private:
+        await stack.remember(LYON, "mickael")
+        assert await stack.known("mickael") == {LYON}
+    stack.clock.move(minutes=1)
+    assert (await learn(stack, PARIS, "I live in Paris", said_at=then)).action == "ignore"
+    assert await stack.known("ben", "acme") == set()
+
+
+# The messages that told it.
+
+
+@on_both
+async def test_the_place_loses_the_messages_that_told_it_and_their_author_keeps_them(stack: Stack) -> None:
+    told = await stack.receive("I broke my shoulder. Never use emojis.", "mickael", "acme")
+    answer = await stack.receive("Get well!", "mickael", "acme", role="assistant", shown=[told])
+    other = await stack.receive("It is Tuesday.", "mickael", "acme")
+    await stack.receive("He broke his shoulder: Mickael.", "ben", "acme", role="assistant")
+    await stack.remember(SHOULDER, "mickael", "acme", message_id=told)
+    await stack.remember("Mickael uses no emojis", "mickael", "acme", message_id=told)
+    for value, message in (("broken shoulder", told), ("it is Tuesday", other)):
+        entry = Entry("preferences.other_notes", value, value, stack.clock.now, frozenset({message}))
+        await ProfileStore(stack.database).merge("mickael", Place.parse("acme"), [entry])
+    await stack.indexing.catch_up()
+    memory = next(m for m in await stack.memories("mickael") if m.content == SHOULDER)
+
+    await stack.forgetting.make_private(memory, "mickael")
+    await stack.indexing.catch_up()
+
+    for user in ("ben", "mickael"):
+        page = await stack.transcript.page(in_acme(user), 10)
+        assert [line.text for line in page] == ["It is Tuesday."]
+        assert await stack.known(user, "acme") == {"Mickael uses no emojis"}
+    own = await stack.transcript.page(MICKAEL, 10)
+    assert [line.text for line in own] == ["It is Tuesday.", "I broke my shoulder. Never use emojis."]
+    assert told in {hit.id for hit in await stack.search("shoulder", "mickael")}
+    assert told not in {hit.id for hit in await stack.search("shoulder", "ben", "acme")}
+    profiles = ProfileStore(stack.database)
+    for place, notes in (("acme", {"it is Tuesday"}), (None, {"it is Tuesday", "broken shoulder"})):
+        view = await profiles.view("mickael", Place.parse(place), stack.clock.now)
+        assert set(view.preferences.other_notes) == notes
+    async with stack.database.read() as connection:
+        kept = set(await connection.scalars(select(messages.c.id)))
+    assert {told, answer} <= kept, "nothing of it is ever purged"
+    stack.clock.move(days=400)
+    assert await stack.purge.due() == []
+    receipt, _ = await stack.forgetting.forget(memory, "mickael")
+    assert (receipt.messages, receipt.replies) == (1, 2)

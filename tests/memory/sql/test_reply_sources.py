@@ -1,0 +1,92 @@
+"""A reply is not stored if something that it was written from is gone by then. What it rests on is stored
+with it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select, update
+
+from memory.audience import Audience, Place
+from memory.records import Message
+from memory.sql import hidden as entries
+from memory.sql.reply_sources import ReplySources
+from memory.sql.tables import active_conversations, rests_on
+
+if TYPE_CHECKING:
+    from tests.memory.conftest import Stack
+
+ACME = Place.parse("acme")
+NOTHING: frozenset[str] = frozenset()
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+
+
+async def stored(stack: Stack, *ids: str, told_in: frozenset[str] = NOTHING, user: str = "ben") -> bool:
+    """Whether a reply to `user` in acme is stored that was written from these ids."""
+    asked = await stack.receive("and now?", user, "acme")
+    sources = ReplySources(frozenset(ids), told_in, Audience.of(user, ACME), stack.clock.now)
+    stack.clock.move(seconds=1)
+    reply = Message(str(uuid4()), "place:acme", "assistant", "hachi", "So it is.", stack.clock.now)
+    given = {"user": user, "place": ACME, "now": stack.clock.now, "answering": asked}
+    async with stack.database.write(lock=[ACME.key], shared=True) as connection:
+        written = await stack.transcript.append(connection, reply, lost=sources.lost(), **given)
+        if written is None:
+            return False
+        await sources.record(connection, reply.id, asked)
+    found = select(rests_on.c.source_id).where(rests_on.c.derived_id == reply.id, rests_on.c.how == "found")
+    async with stack.database.read() as connection:
+        assert set(await connection.scalars(found)) == {*ids, *told_in}
+    return True
+
+
+@on_both
+async def test_a_reply_is_stored_while_all_that_it_was_written_from_is_there(stack: Stack) -> None:
+    message = await stack.receive("I live in Paris", "anna", "acme")
+    paris = await stack.remember("Anna lives in Paris", place="acme", message_id=message)
+    lyon = await stack.remember("Anna lives in Lyon", place="acme", replaces=paris.id)
+    summary = await stack.summarise("Anna moved.", "anna", "acme")
+    task = await stack.tasks.update("ben", "call Anna", now=stack.clock.now, place=ACME)
+    ids = (message, str(paris.id), str(lyon.id), summary, task.task.id)
+    assert await stored(stack, *ids, told_in=frozenset({message}))
+    assert await stored(stack)
+
+
+@on_both
+async def test_a_reply_is_lost_with_any_of_its_sources(stack: Stack) -> None:
+    message = await stack.receive("I live in Paris", "anna", "acme")
+    paris = await stack.remember("Anna lives in Paris", place="acme")
+    summary = await stack.summarise("Anna lives in Paris.", "anna", "acme")
+    private = await stack.remember("Anna skis")
+    later = stack.clock.now.replace(year=stack.clock.now.year + 1)
+    assert not await stored(stack, message, str(uuid4()))
+    assert not await stored(stack, str(private.id))  # what the place cannot read
+    async with stack.database.write() as connection:
+        forgetting = await entries.begin(connection, "anna", "forgotten", later, None)
+        await entries.hide(connection, forgetting, {"message": [message]})
+        await connection.execute(update(active_conversations).values(forgotten_at=later))
+    assert not await stored(stack, message)
+    assert not await stored(stack, summary)
+    assert not await stored(stack, told_in=frozenset({message}))
+    assert await stored(stack, str(paris.id))
+    async with stack.database.write() as connection:
+        link = entries.link_id(str(paris.id), ACME.key)
+        await entries.hide(connection, forgetting, {"link": [link]})
+    assert not await stored(stack, str(paris.id))
+
+
+@on_both
+async def test_replies_share_a_lock_that_a_forgetting_waits_for(stack: Stack) -> None:
+    async def forget() -> None:
+        async with stack.database.write(lock=[ACME.key]):
+            order.append("forgotten")
+
+    order: list[str] = []
+    async with stack.database.write(lock=[ACME.key], shared=True):
+        forgetting = asyncio.create_task(forget())
+        await asyncio.sleep(0.05)
+        order.append("stored")
+    await forgetting
+    assert order == ["stored", "forgotten"]
