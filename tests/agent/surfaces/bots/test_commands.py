@@ -282,7 +282,7 @@ async def test_what_a_person_confirms_is_forgotten_with_their_request_and_comes_
     await pet.respond(PIN, user=ANA)
     await pet.settle()
     question = await asked(pet, "please forget my bank PIN")
-    assert (question.text, len(question.items[0].note)) == (QUESTION, 1)
+    assert (question.text, question.items[0].note[1]) == (QUESTION, "; 2 messages and 1 reply go with it")
     assert "4711" in question.items[0].text
     before = await known(pet)
 

@@ -71,10 +71,10 @@ async def test_what_is_forgotten_is_told_and_brought_back(ana: Ana) -> None:
     await ana.pet.conversations.import_messages([said], user=ana.user)
     made = await ana("POST", "/memories", {"content": "Ana's bank PIN is 4711"}, 201)
     told = await ana("POST", f"/memories/{made['id']}/forget")
-    assert (told["memories"], told["messages"], told["replies"]) == ([made["id"]], 1, 0)
-    [line] = await ana("GET", "/messages")
-    assert (line["text"], line["forgotten_at"]) == ("", line["forgotten_at"] or None)
-    assert (await ana("POST", f"/forgotten/{told['undo_id']}/undo"))["messages"] == 1
+    assert (told["memories"], told["messages"], told["replies"]) == ([made["id"]], 0, 0)
+    [offered] = told["near"]
+    assert (offered["kind"], offered["content"]) == ("message", "my bank PIN is 4711")
+    assert (await ana("POST", f"/forgotten/{told['undo_id']}/undo"))["memories"] == [made["id"]]
     await ana("POST", f"/forgotten/{told['undo_id']}/undo", status=404)
     [line] = await ana("GET", "/messages", limit=1)
     assert (await ana("DELETE", f"/messages/{line['id']}"))["messages"] == 1
