@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agent.services.arguments import checked, moment_of
 from agent.services.forgetting import ForgetService
 from agent.services.statistics import StatisticsService
 from agent.tracing.store import removal
@@ -128,6 +129,8 @@ class AdminService:
         how many were deleted."""
         if before is None and self.trace_days is None:
             return 0
+        if before is not None:
+            before = checked("before", moment_of, before)
         return await removal.prune(
             self.traces.database, before or self.clock() - timedelta(days=self.trace_days or 0)
         )

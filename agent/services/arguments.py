@@ -4,6 +4,8 @@ A bad value raises BadInput, which names the argument and says what to pass inst
 they were given, and describe it by the types below: their schemas come from here too.
 """
 
+import functools
+import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from reprlib import repr as shown
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic_core import core_schema
 
@@ -109,6 +111,54 @@ FIRST_YEAR, LAST_YEAR = 1000, 9000
 """Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
 
 
+def checks_arguments(service: type[T]) -> type[T]:
+    """Have the methods of a service refuse what is no text where they take text, and no list where they take
+    one, before they run. What has a reading of its own here is left to that."""
+    for name, method in list(vars(service).items()):
+        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+            setattr(service, name, _checking(method))
+    return service
+
+
+def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(method)
+    checks = [
+        (name, check, type(None) in get_args(parameter.annotation))
+        for name, parameter in signature.parameters.items()
+        if name != "user" and (check := _check_of(parameter.annotation))
+    ]
+
+    @functools.wraps(method)
+    async def checked_call(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        for name, check, optional in checks:
+            if name in given and not (optional and given[name] is None):
+                check(name, given[name])
+        return await method(*args, **kwargs)
+
+    return checked_call
+
+
+def _check_of(annotation: Any) -> Callable[[str, Any], None] | None:
+    kinds = {part for part in get_args(annotation) if part is not type(None)} or {annotation}
+    if kinds <= {str, MemoryId} or annotation is MemoryId:
+        return _require_text
+    lists = annotation is not Subjects and get_origin(annotation) in (Sequence, Iterable)
+    return _require_list if lists else None
+
+
+def _require_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise BadInput(f"{name}: {shown(value)} is no text")
+    if storable(value) != value and "\x00" not in value:
+        raise BadInput(f"{name}: {shown(value)} holds half a character, which is no text")
+
+
+def _require_list(name: str, value: object) -> None:
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        raise BadInput(f"{name}: {shown(value)} is no list")
+
+
 def place_of(place: Place | str | None) -> Place:
     if not isinstance(place, Place | str | None):
         raise BadInput(f"place: {shown(place)} is no name of a place, such as acme/general")
@@ -126,6 +176,8 @@ def user_named(user: str) -> str:
 
 def readable_name(text: str, what: str) -> str:
     """Return the name in the normal form for storage and comparison. Raises BadInput."""
+    if not isinstance(text, str):
+        raise BadInput(f"{what}: {shown(text)} is no text")
     try:
         text.encode()  # an unpaired surrogate (from bytes that are not text) cannot be encoded
         if text.strip() and "\x00" not in text:
@@ -213,6 +265,12 @@ def importance_of(value: object) -> float:
         told = f"{value:g}" if type(value) is float else shown(value)
         raise BadInput(f"{told} is no number from 0 to 1")
     return float(value)
+
+
+def mapping_of(name: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise BadInput(f"{name}: {shown(value)} is no mapping of names to values")
+    return value
 
 
 def limit_of(value: object, most: int = MOST_LISTED) -> int:
@@ -312,6 +370,14 @@ def turn_request(
     *,
     now: datetime,
 ) -> TurnRequest:
+    for name, value in {"text": text, "instructions": instructions}.items():
+        if not isinstance(value, str):
+            raise BadInput(f"{name}: {shown(value)} is no text")
+    _require_list("earlier", earlier)
+    _require_list("origins", origins)
+    for said in earlier:
+        if not isinstance(said, tuple) or len(said) != 2 or said[0] not in get_args(Role):
+            raise BadInput(f"earlier: {shown(said)} is no pair of a role (user, assistant) and a text")
     return TurnRequest(
         text,
         None if user is None else user_named(user),

@@ -19,6 +19,7 @@ from agent.services.arguments import (
     Where,
     audience_of,
     checked,
+    checks_arguments,
     limit_of,
     moment_of,
     place_of,
@@ -73,6 +74,7 @@ def chat_of(conversation: str) -> str:
     return unquote(conversation.split(":")[1])
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class ConversationService:
     database: Database

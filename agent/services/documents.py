@@ -9,6 +9,7 @@ from agent.services.arguments import (
     Limit,
     Query,
     Where,
+    checks_arguments,
     limit_of,
     owner_of_documents,
     paths_of,
@@ -25,6 +26,7 @@ from memory.records import Chunk, Document
 from memory.text import storable
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class DocumentService:
     library: DocumentLibrary
@@ -54,6 +56,8 @@ class DocumentService:
         """Add one document, or replace the owner's document of this name. Raises BadInput if it cannot be
         read, or if its name cannot be a name."""
         owner = owner_of_documents(user, place)
+        if not isinstance(content, str | bytes):
+            raise BadInput(f"content: {type(content).__name__} is neither text nor bytes")
         if user is not None:
             await self.erasure.finished(user_named(user))
         data = storable(content).encode() if isinstance(content, str) else content

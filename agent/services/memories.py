@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from agent.errors import BadInput
 from agent.services.arguments import (
@@ -21,9 +21,12 @@ from agent.services.arguments import (
     Where,
     audience_of,
     checked,
+    checks_arguments,
     draft_of,
     limit_of,
+    mapping_of,
     moment_of,
+    one_of,
     place_of,
     query_of,
     readable_name,
@@ -62,6 +65,7 @@ from tools.found import Reader, find, newest
 _CHANGEABLE = {"subjects", "ttl", "type", "importance", "said_at", "everybody", "author"}
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class MemoryService:
     store: MemoryStore
@@ -114,6 +118,8 @@ class MemoryService:
         """The same as a model is shown it by its tool `search_memories`: with excerpts of conversations, and
         times by the person's clock. `since` and `until` are days."""
         tags = checked("subjects", subjects_of, subjects)
+        if kind is not None:
+            checked("kind", lambda given: one_of(given, get_args(HitKind)), kind)
         reader = await self._reader(user, place)
         try:
             return await find(
@@ -182,7 +188,7 @@ class MemoryService:
         """Remember many facts at once, each a mapping with `content` and, as for `remember`, `subjects`,
         `ttl`, `type` and `importance`: the same decisions, some thousand a second without a model. Durable
         when it returns. Raises BadInput for a value that cannot be used, before anything is stored."""
-        drafts = [draft_of(**fact) for fact in facts]
+        drafts = [draft_of(**mapping_of("facts", fact)) for fact in facts]
         id = user_named(user)
         await self.erasure.finished(id)
         origin = Provenance(id, self.clock(), place_of(place), source="note", now=True)
@@ -240,6 +246,8 @@ class MemoryService:
         receipt for each, without those that were forgotten with another one."""
         named, receipts = user_named(user), []
         for candidate in candidates:
+            if not isinstance(candidate, ForgetCandidate):
+                raise BadInput("candidates: hand over what `Reply.forget` or `find_to_forget` named")
             asked_in = candidate.asked_in
             with suppress(NotFound):  # forgotten with another candidate
                 asked_in = (await self.transcript.own(asked_in, named)).id

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from agent.errors import BadInput
-from agent.services.arguments import Where, audience_of, place_of, readable_name, user_named
+from agent.services.arguments import Where, audience_of, checks_arguments, place_of, readable_name, user_named
 from agent.services.erasure import ErasureService
 from agent.services.memories import MemoryService
 from agent.types import TurnRequest
@@ -29,6 +29,7 @@ from memory.text.names import fold, named
 MODES = ("companion", "study", "work")
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class PeopleService:
     contexts: ProfileStore

@@ -5,12 +5,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.errors import BadInput
-from agent.services.arguments import DueTime, Status, Where, due_of, place_of, status_of, user_named
+from agent.services.arguments import (
+    DueTime,
+    Status,
+    Where,
+    checks_arguments,
+    due_of,
+    place_of,
+    status_of,
+    user_named,
+)
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Change, Tasks
 from memory.records import Task
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class TaskService:
     tasks: Tasks

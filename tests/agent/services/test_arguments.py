@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.errors import BadInput
+from agent.errors import FAULTS, BadInput
 
 OpenPet = Callable[..., Awaitable[Any]]
 
@@ -55,4 +55,36 @@ async def test_a_fact_of_many_is_checked_like_one_before_any_is_stored(open_pet:
             await pet.memories.remember_many([{"content": "Ana skis"}, wrong], user="ana")
     with pytest.raises(BadInput, match="colour: a memory has no such field"):
         await pet.memories.update("abcd1234", "Ana skis", user="ana", colour="red")
+    assert await pet.memories.list(user="ana") == []
+
+
+ODD: list[Any] = [None, 7, [], {}, "half \ud83d", b"bytes", object(), NAIVE]
+METHODS: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
+    "get": lambda pet, odd: pet.memories.get(odd, user="ana"),
+    "get, user": lambda pet, odd: pet.memories.get("abcd1234", user=odd),
+    "forget": lambda pet, odd: pet.memories.forget(odd, user="ana"),
+    "forget_confirmed": lambda pet, odd: pet.memories.forget_confirmed([odd], user="ana"),
+    "remember_many": lambda pet, odd: pet.memories.remember_many([odd], user="ana"),
+    "excerpts, kind": lambda pet, odd: pet.memories.excerpts("x", user="ana", kind=odd or 7),
+    "search, author": lambda pet, odd: pet.search_memories("x", user="ana", author=odd),
+    "message": lambda pet, odd: pet.conversations.message(odd, user="ana"),
+    "import_messages": lambda pet, odd: pet.conversations.import_messages([odd], user="ana"),
+    "update a task": lambda pet, odd: pet.tasks.update(odd, id=odd, user="ana"),
+    "add a document": lambda pet, odd: pet.documents.add(odd, "x", user="ana"),
+    "remove a document": lambda pet, odd: pet.documents.remove(odd, user="ana"),
+    "alias": lambda pet, odd: pet.people.alias(odd, "Bea", user="ana"),
+    "set_context": lambda pet, odd: pet.people.set_context(odd, "x", user="ana"),
+    "prune_traces": lambda pet, odd: pet.admin.prune_traces(odd or 7),
+    "respond": lambda pet, odd: pet.respond(odd if odd is not ODD[4] else 7, user="ana"),
+    "respond, earlier": lambda pet, odd: pet.respond("x", user="ana", earlier=[odd]),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_no_lower_error_leaves_the_api_whatever_is_passed(open_pet: OpenPet, method: str) -> None:
+    pet = await open_pet()
+    for odd in ODD:
+        with pytest.raises(FAULTS) as raised:
+            await METHODS[method](pet, odd)
+        assert "\n" not in str(raised.value)
     assert await pet.memories.list(user="ana") == []

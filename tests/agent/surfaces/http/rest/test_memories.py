@@ -47,10 +47,6 @@ async def test_a_memory_is_added_read_listed_and_deleted(serve: Serve, clock: An
     ("body", "status"),
     [
         ({}, 400),
-        ({"content": "  "}, 400),
-        ({"content": "x" * 2001}, 400),
-        ({"content": "x", "type": "rumour"}, 400),
-        ({"content": "x", "importance": "NaN"}, 400),
         ([], 400),
         ({"content": "Dan blinked", "importance": 0.1}, 422),
     ],
