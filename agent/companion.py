@@ -14,11 +14,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from agent.background.scheduler import Schedule
-from agent.services.arguments import Where, turn_request
+from agent.services.arguments import turn_request
 from agent.settings import Settings
 from agent.turn.persona import read_persona
 from agent.turn.streaming import ReplyStream
 from agent.types import Reply, TurnRequest
+from agent.types.arguments import Where
 from agent.types.client import ClientTurn
 from agent.wiring.components import Clock, Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime

@@ -15,8 +15,6 @@ from sqlalchemy import func, select, union, update
 
 from agent.errors import BadInput
 from agent.services.arguments import (
-    Limit,
-    Where,
     audience_of,
     checked,
     checks_arguments,
@@ -38,6 +36,7 @@ from agent.services.transfer.imports import (
     speaks_for,
 )
 from agent.types import TurnRequest
+from agent.types.arguments import Limit, Where
 from memory.audience import Audience, Place
 from memory.documents.library import DocumentLibrary
 from memory.facts.bulk import remember_many

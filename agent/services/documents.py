@@ -6,9 +6,6 @@ from pathlib import Path
 
 from agent.errors import BadInput
 from agent.services.arguments import (
-    Limit,
-    Query,
-    Where,
     checks_arguments,
     limit_of,
     owner_of_documents,
@@ -18,6 +15,7 @@ from agent.services.arguments import (
     user_named,
 )
 from agent.services.erasure import ErasureService
+from agent.types.arguments import Limit, Query, Where
 from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult

@@ -8,17 +8,6 @@ from typing import Any, get_args
 
 from agent.errors import BadInput
 from agent.services.arguments import (
-    MOST_FOUND,
-    Content,
-    FewLimit,
-    Importance,
-    Limit,
-    MemoryId,
-    Query,
-    Subjects,
-    Ttl,
-    Type,
-    Where,
     audience_of,
     checked,
     checks_arguments,
@@ -37,6 +26,19 @@ from agent.services.arguments import (
 from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.turn.forget_requests import ForgetRequests
+from agent.types.arguments import (
+    MOST_FOUND,
+    Content,
+    FewLimit,
+    Importance,
+    Limit,
+    MemoryId,
+    Query,
+    Subjects,
+    Ttl,
+    Type,
+    Where,
+)
 from memory.audience import PRIVATE, Place, user_key
 from memory.errors import MemoryFault, NotFound
 from memory.facts.bulk import remember_many

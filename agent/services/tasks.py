@@ -5,16 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.errors import BadInput
-from agent.services.arguments import (
-    DueTime,
-    Status,
-    Where,
-    checks_arguments,
-    due_of,
-    place_of,
-    status_of,
-    user_named,
-)
+from agent.services.arguments import checks_arguments, due_of, place_of, status_of, user_named
+from agent.types.arguments import DueTime, Status, Where
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Change, Tasks
 from memory.records import Task

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.services.arguments import (
+from agent.types.arguments import (
     Content,
     DueTime,
     FewLimit,

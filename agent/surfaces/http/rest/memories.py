@@ -12,11 +12,11 @@ from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.services.arguments import Content, Importance, Limit, Subjects, Ttl, Type
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError, not_found
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.strict import Strict
+from agent.types.arguments import Content, Importance, Limit, Subjects, Ttl, Type
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
 from memory.sql.memories import CORRECTED

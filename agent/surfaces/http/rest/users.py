@@ -12,13 +12,13 @@ from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.services.arguments import Content, DueTime, Importance, Limit, Query, Status, Ttl, Type
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.limits import Id
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.memories import NewMemory, find_memory, status_of, stored_memory
 from agent.surfaces.http.rest.strict import Strict
+from agent.types.arguments import Content, DueTime, Importance, Limit, Query, Status, Ttl, Type
 from agent.types.records_json import (
     ContextJson,
     DecisionJson,
