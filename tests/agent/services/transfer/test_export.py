@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import Companion
+from agent.services.transfer.imports import parse_import
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -65,3 +66,23 @@ async def test_after_an_erasure_it_is_empty(open_pet: OpenPet) -> None:
     await pet.people.erase(user="ana")
     whole: dict[str, Any] = await pet.conversations.export(user="ana")
     assert not any(value for value in whole.values() if isinstance(value, list))
+
+
+async def test_what_is_forgotten_is_not_in_it_and_comes_back_by_no_import(
+    open_pet: OpenPet, tmp_path: Path
+) -> None:
+    pet = await open_pet()
+    said = [
+        {"author": "ana", "text": "the door code is 4711", "sent_at": pet.clock()},
+        {"author": "ana", "text": "my skis are red", "sent_at": pet.clock()},
+    ]
+    await pet.conversations.import_messages(said, user="ana")
+    [_, code] = await pet.conversations.messages(user="ana")
+    await pet.conversations.forget(code.id, user="ana")
+
+    whole = await pet.conversations.export(user="ana")
+
+    assert [message["text"] for message in whole["messages"]] == ["my skis are red"]
+    other = await open_pet(home=tmp_path / "other")
+    await other.conversations.import_(parse_import(whole, user="ana"), user="ana")
+    assert [message.text for message in await other.conversations.messages(user="ana")] == ["my skis are red"]
