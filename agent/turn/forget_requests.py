@@ -25,6 +25,8 @@ log = logging.getLogger("hachi.turn")
 MOST = 5
 """The most candidates that a person is asked about."""
 SEARCHED = 20
+HALF = 0.5
+"""Which share of the words of a text a candidate has at least."""
 _ASKS = ("?", "？", "؟")
 MOST_RELATED = 3
 """The most that a receipt offers."""
@@ -66,19 +68,18 @@ class ForgetRequests:
         for text in texts:
             told = await self._told(text, user, audience, asked_in)
             shares = [(hit, _share(text, _stated(hit), person)) for hit in told]
-            least = 1.0 if any(share == 1.0 for _, share in shares) else 0.5
+            least = 1.0 if any(share == 1.0 for _, share in shares) else HALF
             found |= {hit.id: (hit, share == 1.0) for hit, share in shares if share >= least}
         best = sorted(found.values(), key=lambda one: (one[0].memory is None, -one[0].score))
         chosen = [_candidate(hit, asked_in, sure) for hit, sure in _without_sources(best)][:MOST]
         return tuple([await self.preview(candidate, user) for candidate in chosen])
 
     async def related(self, text: str, user: str, audience: Audience) -> tuple[ForgetCandidate, ...]:
-        """Return the facts and messages of this person that a search for the text finds, best first, without
-        those far below the best."""
-        found = await self._told(text, user, audience)
+        """Return the facts and messages of this person that a search for the text finds, best first, with at
+        least half of its words."""
         person = words(" ".join([user, *(await self.transcript.names([user], audience)).values()]))
-        least = max((hit.score for hit in found), default=0.0) / 2
-        told = [hit for hit in found if hit.score > least and _share(text, hit.content, person)]
+        found = await self._told(text, user, audience)
+        told = [hit for hit in found if _share(text, hit.content, person) >= HALF]
         best = _without_sources([(hit, False) for hit in told])
         return tuple(_candidate(hit, "", False) for hit, _ in best[:MOST_RELATED])
 

@@ -1,0 +1,251 @@
+"""Forgetting a fact or a message: what is hidden, what stays, and that an undo gives back what was
+readable."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from memory.audience import Audience, Place
+from memory.errors import NotFound
+from memory.people.profile_entries import Entry
+from memory.people.profile_store import ProfileStore
+from memory.records import ForgetCandidate, Forgotten, Memory
+from memory.sql.hidden import hidden_among
+from memory.sql.tables import metadata
+
+if TYPE_CHECKING:
+    from tests.memory.conftest import Stack
+
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+PIN, FACT = "my bank PIN is 4711", "Anna's bank PIN is 4711"
+
+
+async def told(stack: Stack, text: str, *facts: str, user: str = "anna", place: str | None = None) -> str:
+    """A message that states these facts; its id."""
+    message = await stack.receive(text, user, place)
+    for fact in facts:
+        await stack.remember(fact, user, place, message_id=message, said=text, live=True)
+    return message
+
+
+async def answered(stack: Stack, text: str, user: str = "anna", place: str | None = None, *shown: str) -> str:
+    return await stack.receive(text, user, place, role="assistant", author="hachi", shown=shown)
+
+
+async def the_memory(stack: Stack, content: str, user: str = "anna", place: str | None = None) -> Memory:
+    [memory] = [memory for memory in await stack.memories(user, place) if memory.content == content]
+    return memory
+
+
+async def forget(stack: Stack, content: str, user: str = "anna", place: str | None = None) -> Forgotten:
+    receipt, _ = await stack.forgetting.forget(await the_memory(stack, content, user, place), user)
+    await stack.indexing.catch_up()
+    return receipt
+
+
+async def transcript(stack: Stack, user: str = "anna", place: str | None = None) -> list[str]:
+    page = await stack.transcript.page(Audience.of(user, Place.parse(place)), 50)
+    return [line.text for line in reversed(page)]
+
+
+async def purge(stack: Stack) -> set[str]:
+    stack.clock.move(hours=1)
+    return {id for forgetting in await stack.purge.due() for id in await stack.purge.delete(forgetting)}
+
+
+async def everything(stack: Stack) -> str:
+    """All rows but the log of changes."""
+    async with stack.database.read() as connection:
+        tables = [table for table in metadata.sorted_tables if table.name != "changes"]
+        return "\n".join([repr(row) for table in tables for row in await connection.execute(select(table))])
+
+
+@on_both
+async def test_a_fact_takes_the_messages_that_state_it_and_the_replies_to_them(stack: Stack) -> None:
+    pin = await told(stack, PIN, FACT)
+    await answered(stack, "Noted.")
+    await told(stack, "I like tea", "Anna likes tea")
+    await answered(stack, "Tea it is.")
+    await told(stack, "again: it is 4711", FACT)
+    memory = await the_memory(stack, FACT)
+    previewed = await stack.forgetting.preview(
+        ForgetCandidate(memory.id, "memory", FACT, memory.created_at, ""), "anna"
+    )
+    assert (previewed.messages, previewed.replies) == ((PIN, "again: it is 4711"), 1)
+
+    receipt = await forget(stack, FACT)
+
+    assert (receipt.content, receipt.messages, receipt.replies) == (FACT, 2, 1)
+    assert await transcript(stack) == ["I like tea", "Tea it is."]
+    assert await stack.known() == {"Anna likes tea"}
+    assert await stack.found("bank PIN 4711") <= {"Anna likes tea", "I like tea", "Tea it is."}
+    async with stack.database.read() as connection:
+        assert await hidden_among(connection, [pin, memory.id, "other"]) == {pin, memory.id}
+    assert {pin, memory.id} <= await purge(stack)
+    assert "4711" not in await everything(stack)
+
+
+@on_both
+async def test_what_else_its_message_told_stays(stack: Stack) -> None:
+    text = f"{PIN}, I live in Rome, and never use emojis"
+    message = await told(stack, text, FACT, "Anna lives in Rome")
+    entry = Entry("profile.timezone", "", "Europe/Rome", stack.clock.now, frozenset({message}))
+    await ProfileStore(stack.database).merge("anna", Place(), [entry])
+    await stack.tasks.update("anna", "call the bank", now=stack.clock.now, place=Place(), heard=message)
+
+    await forget(stack, FACT)
+    await purge(stack)
+
+    assert await stack.known() == {"Anna lives in Rome"}
+    assert [task.description for task in await stack.tasks.list("anna", Place())] == ["call the bank"]
+    view = await ProfileStore(stack.database).view("anna", Place(), stack.clock.now)
+    assert view.profile.timezone == "Europe/Rome"
+    assert "4711" not in await everything(stack)
+
+
+@on_both
+async def test_a_message_takes_what_no_other_one_states(stack: Stack) -> None:
+    profiles, where = ProfileStore(stack.database), Place()
+    first = await told(stack, "I live in Rome and row", "Anna lives in Rome", "Anna rows")
+    await told(stack, "I row", "Anna rows")
+    entry = Entry("profile.location", "", "Rome", stack.clock.now, frozenset({first}))
+    await profiles.merge("anna", where, [entry])
+    await stack.tasks.update("anna", "pack", now=stack.clock.now, place=where, heard=first)
+    stack.clock.move(days=1)
+    paris, rome = await stack.receive("no, in Paris"), await the_memory(stack, "Anna lives in Rome")
+    await stack.remember("Anna lives in Paris", replaces=rome.id, message_id=paris)
+
+    receipt, _ = await stack.forgetting.forget_message(paris, "anna")
+    assert await stack.known() == {"Anna lives in Rome", "Anna rows"}
+    await stack.forgetting.undo(str(receipt.undo_id), "anna")
+    assert await stack.known() == {"Anna lives in Paris", "Anna rows"}
+
+    receipt, _ = await stack.forgetting.forget_message(first, "anna")
+    assert (receipt.messages, receipt.tasks) == (1, 1)
+    assert await stack.known() == {"Anna lives in Paris", "Anna rows"}
+    assert await stack.tasks.list("anna", where) == []
+    assert (await profiles.view("anna", where, stack.clock.now)).profile.location is None
+    back = await stack.forgetting.undo(str(receipt.undo_id), "anna")
+    assert (back.messages, back.tasks) == (1, 1)
+    assert (await profiles.view("anna", where, stack.clock.now)).profile.location == "Rome"
+    with pytest.raises(NotFound):
+        await stack.forgetting.forget_message(first, "ben")
+
+
+async def test_replies_that_contain_it_go_wherever_it_was_read_and_others_are_named(stack: Stack) -> None:
+    await told(stack, "I live in Paris", "Anna lives in Paris", place="acme")
+    memory = await the_memory(stack, "Anna lives in Paris", place="acme")
+    await stack.receive("where does Anna live?", "ben", "acme")
+    await answered(stack, "Anna lives in Paris.", "ben", "acme", memory.id)
+    await stack.receive("is she far?", "ben", "acme")
+    alone = await answered(stack, "Not at all.", "ben", "acme", memory.id)
+    other = await stack.receive("and tea?", "ben", "acme")
+    both = await answered(stack, "In France they drink coffee.", "ben", "acme", memory.id, other)
+    await stack.receive("the fair?", "cleo", "other")
+    await answered(stack, "It is in Paris, where Anna lives.", "cleo", "other")
+
+    receipt = await forget(stack, "Anna lives in Paris", place="acme")
+
+    assert (receipt.messages, receipt.replies, receipt.kept) == (1, 2, (both,))
+    left = await transcript(stack, "ben", "acme")
+    assert left == ["where does Anna live?", "is she far?", "and tea?", "In France they drink coffee."]
+    assert len(await transcript(stack, "cleo", "other")) == 2
+    assert alone not in {line.id for line in await stack.transcript.page(Audience.of("ben", Place()), 9)}
+
+
+@on_both
+async def test_what_others_said_stays_theirs(stack: Stack) -> None:
+    office = "The office moves to Lyon"
+    await told(stack, "the office moves to Lyon", office, place="acme")
+    bens = await told(stack, "yes, it moves to Lyon", office, user="ben", place="acme")
+    with pytest.raises(NotFound, match="cleo's"):
+        await forget(stack, office, "cleo", "acme")
+    await forget(stack, office, place="acme")
+    for step in (lambda: purge(stack), None):
+        assert await stack.known("anna") == set()
+        assert await stack.known("ben") == await stack.known("cleo", "acme") == {office}
+        assert await transcript(stack, "ben", "acme") == ["yes, it moves to Lyon"]
+        if step:
+            await step()
+    memory = await the_memory(stack, office, "ben")
+    assert (memory.user_id, memory.message_id) == ("ben", bens)
+
+
+async def test_a_fact_told_again_during_the_undo_is_known_and_known_once(stack: Stack) -> None:
+    await told(stack, PIN, FACT)
+    receipt = await forget(stack, FACT)
+    await told(stack, "it is 4711 after all", FACT)
+    assert await stack.known() == {FACT}
+    await stack.forgetting.undo(str(receipt.undo_id), "anna")
+    assert [memory.content for memory in await stack.memories()] == [FACT]
+    with pytest.raises(NotFound, match="gone for good"):
+        await stack.forgetting.undo(str(receipt.undo_id), "anna")
+
+
+TEXTS = ("one 1111", "two 2222", "three 3333")
+who, where = st.sampled_from(["anna", "ben"]), st.sampled_from([None, "acme"])
+SAY = st.tuples(st.just("say"), who, where, st.integers(1, 7))
+REPLACE = st.tuples(st.just("replace"), st.just("anna"), where, st.integers(0, 9))
+STORY = st.lists(st.one_of(SAY, SAY, REPLACE), min_size=2, max_size=7)
+FORGETTINGS = st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=1, max_size=4)
+_worlds = count()
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(story=STORY, forgettings=FORGETTINGS, order=st.randoms(use_true_random=False))
+async def test_undos_in_any_order_give_back_exactly_what_was_readable(
+    stack: Stack, story: list[Any], forgettings: list[tuple[bool, int]], order: Any
+) -> None:
+    world = next(_worlds)
+    anna, ben, acme = f"anna{world}", f"ben{world}", f"acme{world}"
+    names = {"anna": anna, "ben": ben}
+
+    async def readable() -> list[Any]:
+        found: list[Any] = []
+        for user in (anna, ben):
+            for place in (None, acme):
+                found.append(sorted(await stack.known(user, place)))
+                found.append(await transcript(stack, user, place))
+        return found
+
+    for kind, who, place, number in story:
+        user, at = names[who], place and acme
+        stack.clock.move(minutes=1)
+        if kind == "say":
+            said = [text for bit, text in enumerate(TEXTS) if number >> bit & 1]
+            facts = [f"{user} has {text}" for text in said]
+            await told(stack, " and ".join(said), *facts, user=user, place=at)
+            await answered(stack, "Noted.", user, at)
+        elif known := await stack.memories(user, at):
+            fact = f"{user} has another {world}{number}{len(known)}"
+            message = await stack.receive(fact, user, at)
+            await stack.remember(fact, user, at, replaces=known[number % len(known)].id, message_id=message)
+    before, others = await readable(), [await stack.known(ben), await transcript(stack, ben)]
+
+    undos = []
+    for by_message, number in forgettings:
+        page = await stack.transcript.page(Audience.of(anna), 50)
+        mine = [line for line in page if line.role == "user" and line.author == anna]
+        facts = await stack.memories(anna)
+        if by_message and mine:
+            receipt, _ = await stack.forgetting.forget_message(mine[number % len(mine)].id, anna)
+            undos.append(receipt.undo_id)
+        elif facts:
+            receipt, _ = await stack.forgetting.forget(facts[number % len(facts)], anna)
+            undos.append(receipt.undo_id)
+    assert [await stack.known(ben), await transcript(stack, ben)] == others
+    order.shuffle(undos)
+    for id in undos:
+        await stack.forgetting.undo(str(id), anna)
+
+    assert await readable() == before
