@@ -145,4 +145,5 @@ def continues(user: str, thread: Sequence[Line]) -> bool:
     if called < 0 and not answers:
         return False
     since = thread[answers[0] if answers else called :]
-    return all(line.user in ("", user) and not (line.to_others and line.user) for line in since)
+    people = [line for line in since if line.user]
+    return all(line.user == user and (line.addressed or not line.to_others) for line in people)

@@ -72,6 +72,7 @@ TO_BEN = Line("ana", to_others=True)
         ([ANA], False, False),
         ([BOT], True, True),
         ([CALL], True, False),
+        ([CALL._replace(to_others=True)], True, False),
         ([CALL, BOT], True, True),
         ([CALL, BOT, ANA, BOT], True, False),
         ([CALL, BOT, BEN, BOT], False, True),
