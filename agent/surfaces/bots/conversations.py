@@ -18,6 +18,7 @@ from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
 from agent.surfaces.bots.replies import Reply
 from agent.types.client import ClientTurn
+from memory.audience import Place
 from memory.people.places import Listening
 
 log = logging.getLogger("hachi.bots")
@@ -31,13 +32,16 @@ MAX_WAITING = 50
 MAX_DELETED = 1_000
 """Deleted messages that are remembered, in case they still wait for their turn."""
 MAX_TOLD = 1_000
-"""People who are remembered as told that their turns of the day are spent."""
+"""People who are remembered as told why they are not answered."""
 STOP_SECONDS, LAST_SECONDS = 5.0, 3.0
 """How long turns in progress may take when the bot stops, and those that are ended then to say so."""
 STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
 BUSY_TIMEOUT = 5.0
 """Seconds that hiding a typing indicator or a status may take."""
+NOT_HERE = (
+    "I may not write where you have just asked me something. Ask me here, or whoever manages that channel."
+)
 TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
 TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
 
@@ -76,8 +80,9 @@ class Conversations:
     _deleted: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_DELETED))
     """The newest origins of messages that were deleted; some may wait for their turn."""
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
-    _told: deque[tuple[str, date]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
-    """The people who were told that their turns of a day are spent."""
+    _told: deque[tuple[str, date | Place]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
+    """The people who were told that their turns of a day are spent, or that the bot may not write in a
+    place."""
     _stopped: bool = False
 
     async def receive(self, message: IncomingMessage, listening: Listening) -> None:
@@ -238,6 +243,9 @@ class Conversations:
                 if not deleted:
                     if not await reply.finish(*final):
                         log.error("a reply in %s could not be shown; the transcript has it", left[-1].queue)
+                    elif reply.refused and (told := (left[-1].user, left[-1].place)) not in self._told:
+                        self._told.append(told)
+                        await self.platform.write(left[-1].user, None, NOT_HERE)
                     break
                 await reply.withdraw()
             for message in deleted:  # stored after it was deleted

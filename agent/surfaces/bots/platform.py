@@ -114,6 +114,10 @@ class Platform(Protocol):
 
     def reply_to(self, message: IncomingMessage) -> Posts: ...
 
+    async def write(self, user: str, place: Place | None, text: str) -> bool:
+        """Write to a person: in the place, or privately if it is None. Returns False if the platform does not
+        let the bot write there."""
+
 
 def quoted(what: str, author: str, text: str) -> str:
     """Return the words of somebody else, marked as data: `what` says how they came here."""

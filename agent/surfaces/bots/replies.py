@@ -78,6 +78,11 @@ class Reply:
                 return False
         return True
 
+    @property
+    def refused(self) -> bool:
+        """Whether the bot may not write there."""
+        return self._gone and not self._parts
+
     async def withdraw(self) -> None:
         """Remove what was shown."""
         await self._end()

@@ -10,8 +10,7 @@ CLOSED = "I have a reminder for you, but I may not write to you: your direct mes
 """Does not say what the reminder is about, because that was said in private."""
 
 Post = Callable[[str, Place | None, str], Awaitable[bool]]
-"""`post(user, place, text)` writes to the place, or privately if it is None. Returns False if the platform
-does not let the bot write there."""
+"""`Platform.write`."""
 
 
 def who_answers(settings: Settings) -> str:

@@ -26,7 +26,7 @@ from agent.surfaces.bots.discord.messages import (
     place_of,
     user_name,
 )
-from agent.surfaces.bots.discord.replies import DiscordPlatform, HachiButton, remind
+from agent.surfaces.bots.discord.replies import DiscordPlatform, HachiButton
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.running import reminder_sender, who_answers
 from agent.surfaces.signals import on_stop_signal
@@ -121,7 +121,7 @@ class DiscordBot(discord.AutoShardedClient):
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
-            send = reminder_sender(self.pet.people.places, ROOT, partial(remind, self))
+            send = reminder_sender(self.pet.people.places, ROOT, self.conversations.platform.write)
             self._unregister = self.pet.reminders.register(user_name(""), send)
             id, scopes = int(self.application_id or 0), ("bot", "applications.commands")
             link = discord.utils.oauth_url(id, permissions=PERMISSIONS, scopes=scopes)

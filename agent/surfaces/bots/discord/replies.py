@@ -202,6 +202,24 @@ class DiscordPlatform:
         async with message.source.channel.typing():
             await asyncio.Event().wait()
 
+    async def write(self, user: str, place: Place | None, text: str) -> bool:
+        """In a place the message pings, as no other of the bot's does, and only its recipient."""
+        id, channel = user_id(user), channel_id(place) if place else None
+        if id is None or (place and channel is None):
+            return False
+        person, text = discord.Object(id), escape(text)
+        try:
+            if channel is None:
+                await (await self.client.create_dm(person)).send(text, suppress_embeds=True)
+            else:
+                target: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
+                mentions = discord.AllowedMentions(everyone=False, roles=False, users=[person])
+                await target.send(f"<@{id}> {text}", allowed_mentions=mentions, suppress_embeds=True)
+        except (discord.Forbidden, discord.NotFound) as error:
+            log.warning("cannot remind %s in %s: %s", user, channel or "direct messages", error)
+            return False
+        return True
+
     def reply_to(self, message: IncomingMessage) -> "DiscordPosts":
         return DiscordPosts(message.source, is_reply=not message.place.private)
 
@@ -267,23 +285,3 @@ class DiscordPosts:
         view = answer_view(question, self.source.author.id) or discord.utils.MISSING
         nonce = f"{self.source.id}-ask"
         await self.source.channel.send(answer_text(question), view=view, nonce=nonce, suppress_embeds=True)
-
-
-async def remind(client: discord.Client, user: str, place: Place | None, text: str) -> bool:
-    """Write a reminder, the bot's only message that pings, and pings only its recipient. Returns False if
-    Discord does not let the bot write there."""
-    id, channel = user_id(user), channel_id(place) if place else None
-    if id is None or (place and channel is None):
-        return False
-    person, text = discord.Object(id), escape(text)
-    try:
-        if channel is None:
-            await (await client.create_dm(person)).send(text, suppress_embeds=True)
-        else:
-            target: Any = client.get_channel(channel) or await client.fetch_channel(channel)
-            mentions = discord.AllowedMentions(everyone=False, roles=False, users=[person])
-            await target.send(f"<@{id}> {text}", allowed_mentions=mentions, suppress_embeds=True)
-    except (discord.Forbidden, discord.NotFound) as error:
-        log.warning("cannot remind %s in %s: %s", user, channel or "direct messages", error)
-        return False
-    return True

@@ -9,7 +9,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -34,7 +33,7 @@ from agent.surfaces.bots.slack.messages import (
     sdk_logger,
     user_name,
 )
-from agent.surfaces.bots.slack.replies import SlackPlatform, remind
+from agent.surfaces.bots.slack.replies import SlackPlatform
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
 
@@ -158,7 +157,9 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
     name, team = f"on Slack in {me.get('team')} as {me.get('user')}", str(me.get("team_id"))
     async with AsyncExitStack() as leaving:
         where = await leaving.enter_async_context(_by_http(bot, *http) if http else _by_socket(bot))
-        send = reminder_sender(bot.pet.people.places, Place(("slack", team)), partial(remind, bot.client))
+        send = reminder_sender(
+            bot.pet.people.places, Place(("slack", team)), bot.conversations.platform.write
+        )
         leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
         yield f"{name}, {where}"
 

@@ -76,6 +76,22 @@ class SlackPlatform:
                 channel_id=channel, thread_ts=thread, status=STATUS if busy else ""
             )
 
+    async def write(self, user: str, place: Place | None, text: str) -> bool:
+        id, text = user.rpartition(":")[2], escape(text)
+        channel, thread = (*(place.path if place else ()), *[None] * 4)[2:4]
+        if place and channel is None:
+            return False
+        try:
+            if channel is None:
+                channel = (await self.client.conversations_open(users=id))["channel"]["id"]
+            else:
+                text = f"<@{id}> {text}"
+            await self.client.chat_postMessage(channel=str(channel), text=text, thread_ts=thread)
+        except SlackApiError as error:
+            log.warning("cannot remind %s in %s: %s", user, channel, error.response.get("error"))
+            return False
+        return True
+
     def reply_to(self, message: IncomingMessage) -> "SlackPosts":
         return SlackPosts(self.client, message.source)
 
@@ -190,21 +206,3 @@ class SlackPosts:
             new = await self.post(text, final=True)
             await self.remove(handle)
             handle.ts = new.ts
-
-
-async def remind(client: AsyncWebClient, user: str, place: Place | None, text: str) -> bool:
-    """Write a reminder. Returns False if Slack does not let the bot write there."""
-    id, text = user.rpartition(":")[2], escape(text)
-    channel, thread = (*(place.path if place else ()), *[None] * 4)[2:4]
-    if place and channel is None:
-        return False
-    try:
-        if channel is None:
-            channel = (await client.conversations_open(users=id))["channel"]["id"]
-        else:
-            text = f"<@{id}> {text}"
-        await client.chat_postMessage(channel=str(channel), text=text, thread_ts=thread)
-    except SlackApiError as error:
-        log.warning("cannot remind %s in %s: %s", user, channel, error.response.get("error"))
-        return False
-    return True

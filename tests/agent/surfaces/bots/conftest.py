@@ -12,6 +12,7 @@ from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line
 from agent.surfaces.bots.replies import Gone
+from memory.audience import Place
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -52,6 +53,7 @@ class FakePosts:
         self.question: Answer | None = None
         self.failures = 0
         """So many calls fail."""
+        self.closed = False
 
     @property
     def texts(self) -> list[str]:
@@ -68,6 +70,8 @@ class FakePosts:
 
     async def post(self, text: str, *, final: bool) -> int:
         self._called("post")
+        if self.closed:
+            raise Gone
         self.messages[len(self.calls)] = text
         return len(self.calls)
 
@@ -103,6 +107,9 @@ class FakePlatform:
         self.busy: list[bool] = []
         self.lines: list[Line] = []
         self.away = False
+        self.closed = False
+        """Whether the bot may not write there."""
+        self.written: list[tuple[str, str]] = []
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         content: Content = message.source
@@ -118,10 +125,15 @@ class FakePlatform:
         finally:
             self.busy.append(False)
 
+    async def write(self, user: str, place: Place | None, text: str) -> bool:
+        self.written.append((user, text))
+        return True
+
     def reply_to(self, message: IncomingMessage) -> FakePosts:
         self.replies.append(FakePosts(message))
         self.replies[-1].limit = 2_000
         self.replies[-1].failures = 99 * self.away
+        self.replies[-1].closed = self.closed
         return self.replies[-1]
 
     @property

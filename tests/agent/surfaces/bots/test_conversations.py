@@ -11,6 +11,7 @@ from agent.surfaces.bots.answers import NOTHING, Answer
 from agent.surfaces.bots.attachments import Attachment
 from agent.surfaces.bots.conversations import (
     MAX_WAITING,
+    NOT_HERE,
     STOPPED,
     TOO_MANY,
     TOO_MANY_TODAY,
@@ -299,6 +300,17 @@ async def test_a_platform_that_fails_does_not_stop_the_next_turn(
     conversations.add(ana("hello??"))
     await conversations.settle()
     assert platform.said == ["", "two"]
+
+
+async def test_where_the_bot_may_not_write_who_asks_is_told_privately_once(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    platform.closed = True
+    server.script(*(answer("Hello!") for _ in range(3)))
+    for message in (ana("hello"), ana("hello?"), ben("hello")):
+        conversations.add(message)
+        await conversations.settle()
+    assert platform.written == [("chat:1", NOT_HERE), ("chat:2", NOT_HERE)]
 
 
 async def test_queued_messages_are_answered_before_the_bot_stops(conversations, platform, server) -> None:

@@ -14,6 +14,7 @@ from scripted_server import Hang, Say, ScriptedServer, answer
 
 from agent import Companion
 from agent.surfaces.bots.answers import NOTHING, Answer, Button, Item
+from agent.surfaces.bots.conversations import NOT_HERE
 from agent.surfaces.bots.discord.messages import channel_id, place_of, user_id, user_name
 from agent.surfaces.bots.discord.replies import LIMIT, answer_text, answer_view, escape, receipt_lines
 from agent.surfaces.bots.splitting import utf16_length
@@ -100,7 +101,7 @@ async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(bot, pet, p
     server.script(answer("Hello?"), answer("Hello!"))
     await bot.hears(f"{AT} hello", channel=GENERAL)
     await bot.hears("hello", channel=DM)
-    assert platform.shown(DM) == ["Hello!"]
+    assert platform.shown(DM) == [NOT_HERE, "Hello!"]
 
 
 def forgetting(*texts: str) -> Say:
