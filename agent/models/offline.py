@@ -23,8 +23,6 @@ from memory.text import sentences
 
 NAME = "offline"
 MOST_QUOTED, MOST_LISTED, LONGEST_QUOTE = 3, 20, 300
-LONGEST_STATEMENT = 1_500
-"""Characters of one fact. A longer message is a document, and stays in the transcript only."""
 RULE_BASED = "I am only a rule-based stand-in, no language model"
 _ANSWERS = {
     "crisis": "I'm so sorry that it hurts this much. I'm only a simple program. Please talk to someone now: "
@@ -74,8 +72,7 @@ class OfflineModel(Model):
         items = [{"role": "user", "content": input}] if isinstance(input, str) else [dict(i) for i in input]
         turn = _read(system_instructions or "", items)
         offered = {tool.name for tool in tools} - turn.results.keys()
-        calls = [(name, arguments) for name, arguments in _calls(turn) if name in offered]
-        output = [_call(name, arguments) for name, arguments in calls] or [_answer(turn)]
+        output = [_call(*call) for call in _calls(turn) if call[0] in offered] or [_answer(turn)]
         return ModelResponse(output=output, usage=Usage(requests=1), response_id=None)
 
     async def stream_response(self, *arguments: Any, **named: Any) -> AsyncIterator[TResponseStreamEvent]:
@@ -107,8 +104,10 @@ def _read(instructions: str, items: list[dict[str, Any]]) -> _Turn:
 def _calls(turn: _Turn) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the tool calls that the turn needs, those already made among them."""
     kind, text, due = turn.said
-    if kind == "statement" and (memories := _memories(turn)):
-        yield "remember", memories[0]
+    if kind == "statement":  # in a shared place it names who said it: others' facts stand beside it
+        content = f"{turn.speaker} said: “{text}”" if turn.shared else text
+        tags = [turn.speaker.lower()] if turn.speaker else []
+        yield "remember", {"content": content, "subjects": tags, "ttl": None, "importance": 0.6}
     elif kind in ("add_task", "finish_task") and text:
         status = "open" if kind == "add_task" else "done"
         task = {"id": None, "description": text, "status": status}
@@ -120,19 +119,8 @@ def _calls(turn: _Turn) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "get_recent_memories", {"limit": MOST_LISTED}
 
 
-def _memories(turn: _Turn) -> list[dict[str, Any]]:
-    """Return the fact to remember. In a shared place it names who said it: others' facts stand beside it."""
-    told = turn.said.text
-    if turn.said.kind != "statement" or len(told) > LONGEST_STATEMENT:
-        return []
-    content = f"{turn.speaker} said: “{told}”" if turn.shared else told
-    tags = [turn.speaker.lower()] if turn.speaker else []
-    return [{"content": content, "subjects": tags, "ttl": None, "type": "fact", "importance": 0.6}]
-
-
 def _answer(turn: _Turn) -> TResponseOutputItem:
-    left = [] if "remember" in turn.results else _memories(turn)
-    answer: dict[str, Any] = {"message": _message(turn), "memories": left}
+    answer: dict[str, Any] = {"message": _message(turn), "memories": []}
     if turn.said.kind == "forget":
         answer["forget"] = [turn.said.text]
     content = [{"type": "output_text", "text": json.dumps(answer, ensure_ascii=False), "annotations": []}]
@@ -164,8 +152,6 @@ def _message(turn: _Turn) -> str:
 def _noted(turn: _Turn) -> str:
     """Return what became of a statement."""
     kept = turn.results.get("remember", {})
-    if not _memories(turn):
-        return _ANSWERS["too long"]
     if kept.get("action") == "ignore":
         return (
             "I know that already." if kept.get("id") else f"I did not keep that: {_cut(kept.get('reason'))}."

@@ -13,6 +13,8 @@ from memory.text import sentences
 from memory.text.names import fold
 
 _LONGEST_COMMAND = 300
+LONGEST_STATEMENT = 1_500
+"""Characters of one fact. A longer message is a document, and stays in the transcript only."""
 _COMMANDS = {
     "crisis": r".*\b(?:kill(?:ing)? myself|suicid(?:e|al)|(?:want|going) to die|end my life|hurt myself)\b",
     "add_task": r"(?:remind me|(?:don['’]t forget|remember) to|add (?:a )?(?:task|to-?do):?)\s+(?!.*\?)",
@@ -47,9 +49,10 @@ def read_message(text: str, now: datetime | None = None) -> Sentence:
                 if kind == "add_task":
                     return Sentence(kind, *find_due(rest, now))
                 return Sentence(kind, rest if kind in ("finish_task", "forget") else flat)
-    return Sentence(
-        "statement" if len(re.findall(r"\w+", flat)) > 2 or not flat.isascii() else "remark", text
-    )
+    enough = len(re.findall(r"\w+", flat)) > 2 or not flat.isascii()
+    if enough and len(text) > LONGEST_STATEMENT:
+        return Sentence("too long", text)
+    return Sentence("statement" if enough else "remark", text)
 
 
 def statements(text: str) -> list[str]:

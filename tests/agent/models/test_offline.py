@@ -11,8 +11,8 @@ from agents import Agent, FunctionTool, RunConfig, Runner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.offline import LONGEST_STATEMENT, OfflineModel
-from agent.models.offline_reading import find_due, read_message
+from agent.models.offline import OfflineModel
+from agent.models.offline_reading import LONGEST_STATEMENT, find_due, read_message
 from memory.audience import PRIVATE
 
 DATA = Path(__file__).parents[2] / "data"
@@ -136,11 +136,6 @@ async def run(said: str, answer: str, *tools: str) -> tuple[dict[str, Any], list
     config = RunConfig(model=OfflineModel(), tracing_disabled=True)
     result = await Runner.run(agent, input=said, run_config=config, max_turns=3)
     return json.loads(result.final_output), called
-
-
-async def test_without_the_tool_a_statement_is_left_to_the_memories_of_the_answer():
-    answer, _ = await run("I broke my arm", "")
-    assert [memory["content"] for memory in answer["memories"]] == ["I broke my arm"]
 
 
 @pytest.mark.parametrize("said", ["I broke my arm", "where is my arm?", "remind me to rest"])
