@@ -11,8 +11,7 @@ from agents import Agent, FunctionTool, RunConfig, Runner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.offline import OfflineModel
-from agent.models.offline_reading import LONGEST_STATEMENT, find_due, read_message
+from agent.models.offline import LONGEST_STATEMENT, OfflineModel, find_due, read_message
 from memory.audience import PRIVATE
 
 DATA = Path(__file__).parents[2] / "data"
