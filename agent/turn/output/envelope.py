@@ -42,7 +42,7 @@ class Envelope:
 def envelope_in(value: object) -> Envelope:
     """Return the envelope that `value` is or wraps; not sure and without a message for data or a call."""
     found = Envelope()
-    if isinstance(value, str) and "memories" in value:
+    if isinstance(value, str) and "memories" in value and value.lstrip().startswith(("{", "[")):
         value = [one.value for one in objects_in(value)]
     if isinstance(value, list):
         beside = any(map(is_memory, value))  # one without a lifetime or tags is a memory too

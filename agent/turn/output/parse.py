@@ -85,10 +85,11 @@ def _repaired(text: str, depth: int) -> Answer:
     envelope, around = _chosen(text, found)
     memories = drafts_in(envelope.memories)
     message = _SPILLED.sub(r"\1", envelope.message or "")
-    if isinstance(envelope.message, CutText):
-        message = first_turn(message)
-    if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and not _is_json(message):
-        message = _repaired(message, depth + 1).message
+    cut = isinstance(envelope.message, CutText)
+    message = first_turn(message) if cut else message
+    broken = cut or "memories" in message or message.count("{") > message.count("}")
+    if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and broken:
+        message = message if _is_json(message) else _repaired(message, depth + 1).message
     announced = envelope.sure or envelope.message is not None
     if announced and len(around) < NEARBY // 2 and ABOUT_FORM.search(around):
         around = ""

@@ -144,6 +144,17 @@ def test_no_cut_of_a_recorded_output_shows_our_json(case):
             assert OUR_JSON.search(text) is None, raw[:end]
 
 
+@pytest.mark.parametrize("fence", ["{}", "```json\n{}\n```"])
+@pytest.mark.parametrize(
+    "message",
+    ['{"a": 1} is valid', '{"message": "open"} is what it sends', '{"a": 1}', 'Use {"memories": [1]} there'],
+)
+def test_json_in_a_message_is_what_was_asked_for_and_is_shown(message, fence):
+    raw = fence.replace("{}", json.dumps({"message": message, "memories": ["Has a cat"]}))
+    answer = parse_answer(raw)
+    assert (answer.message, contents(raw)) == (message, ["Has a cat"])
+
+
 ENVELOPES = [case["raw"] for case in RECORDED if case["raw"].lstrip().startswith('{"message"')]
 
 
