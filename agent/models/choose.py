@@ -55,7 +55,7 @@ def keep_traces_here() -> None:
         set_trace_provider(DefaultTraceProvider())
 
 
-def given_model(model: Model, breaker: Breaker | None = None) -> ChosenModel:
+def brought_model(model: Model, breaker: Breaker | None = None) -> ChosenModel:
     """Wrap a model object that the caller provides."""
     keep_traces_here()
     breaker = breaker or Breaker("model")

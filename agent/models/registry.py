@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.errors import SettingsError
@@ -18,52 +19,45 @@ if TYPE_CHECKING:
     from agent.models.choose import ChosenModel
 
 
+@dataclass
 class Models:
     """The models of a companion, chosen on first use."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        given: "Model | None",
-        given_upkeep: "Model | None",
-        breaker: Breaker,
-        upkeep_breaker: Breaker,
-    ) -> None:
-        """`given` replaces the model that the settings name, `given_upkeep` the one for upkeep."""
-        self._breaker = breaker
-        self._upkeep_breaker = upkeep_breaker
-        self._settings = settings
-        self._given = given
-        self._given_upkeep = given_upkeep
-        self._answering: ChosenModel | None = None
-        self._upkeep: ChosenModel | None = None
+    settings: Settings
+    brought: "Model | None"
+    """Replaces the model that the settings name."""
+    brought_upkeep: "Model | None"
+    breaker: Breaker
+    upkeep_breaker: Breaker
+    _answering: "ChosenModel | None" = None
+    _upkeep: "ChosenModel | None" = None
 
     @property
     def has_upkeep(self) -> bool:
         """Return whether a real model does the upkeep. The offline stand-in does not consolidate or rule on
         facts."""
-        return self._given_upkeep is not None or self._given is not None or not self._settings.offline
+        return self.brought_upkeep is not None or self.brought is not None or not self.settings.offline
 
     @property
     def consolidates(self) -> bool:
         """Return whether a model consolidates conversations. A model from the caller does so only if
         asked."""
-        usual = "model" if self._given is None or self._given_upkeep is not None else "plain"
-        return self.has_upkeep and (self._settings.look_back or usual) == "model"
+        usual = "model" if self.brought is None or self.brought_upkeep is not None else "plain"
+        return self.has_upkeep and (self.settings.look_back or usual) == "model"
 
     @property
     def judges(self) -> bool:
         """Return whether a model rules on facts. Where none consolidates, only if asked."""
-        asked = "judge" in self._settings.model_fields_set
-        return self._settings.judge and (self.consolidates or (asked and self.has_upkeep))
+        asked = "judge" in self.settings.model_fields_set
+        return self.settings.judge and (self.consolidates or (asked and self.has_upkeep))
 
     def choose(self) -> "ChosenModel":
         """Return a newly opened answering model, which the caller closes."""
-        from agent.models.choose import choose_model, given_model
+        from agent.models.choose import brought_model, choose_model
 
-        if self._given is not None:
-            return given_model(self._given, self._breaker)
-        return choose_model(self._settings, self._breaker)
+        if self.brought is not None:
+            return brought_model(self.brought, self.breaker)
+        return choose_model(self.settings, self.breaker)
 
     async def answering(self) -> "ChosenModel":
         await load("agent.models.choose")
@@ -74,23 +68,21 @@ class Models:
         """Return the model for work beside the conversation: the answering one unless another is named. It
         has a breaker of its own, since long requests may fail where short ones are answered."""
         answering = await self.answering()
-        from agent.models.choose import choose_model, given_model
+        from agent.models.choose import brought_model, choose_model
 
         if self._upkeep is None:
-            given = self._given_upkeep or self._given
+            brought = self.brought_upkeep or self.brought
             self._upkeep = (
-                given_model(given, self._upkeep_breaker)
-                if given
-                else choose_model(self.upkeep_settings, self._upkeep_breaker, answering.client)
+                brought_model(brought, self.upkeep_breaker)
+                if brought
+                else choose_model(self.upkeep_settings, self.upkeep_breaker, answering.client)
             )
         return self._upkeep
 
     @property
     def upkeep_settings(self) -> Settings:
         """Return the settings with the upkeep model as the model."""
-        return self._settings.model_copy(
-            update={"model": self._settings.upkeep_model or self._settings.model}
-        )
+        return self.settings.model_copy(update={"model": self.settings.upkeep_model or self.settings.model})
 
     async def close(self) -> None:
         if self._answering is not None:  # its client is the other one's too
@@ -105,7 +97,7 @@ class Models:
 
     def reranker(self) -> Reranker:
         """Return the configured reranker of document passages. Raises SettingsError."""
-        named = self._settings.reranker
+        named = self.settings.reranker
         kind, _, name = named.partition(":")
         if kind == "fastembed" and name:
             from memory.documents.rerank.crossencoder import CrossEncoderReranker

@@ -19,7 +19,7 @@ from agent.background.extraction import (
     read_extraction,
 )
 from agent.background.reading import MAX_MESSAGE, Person, Reading
-from agent.models.choose import given_model
+from agent.models.choose import brought_model
 from agent.settings import Budget
 from memory.audience import PRIVATE, user_key
 from memory.people.profile import Preferences, Profile, UserContext
@@ -292,7 +292,7 @@ def test_only_rulings_that_can_be_read_count() -> None:
 async def test_the_model_is_asked_once_and_without_tools() -> None:
     model = ScriptedModel([[assistant_message(json.dumps(FOUND))]])
 
-    found = await extract_memory_updates(given_model(model), EXCHANGE, SUMMARY)
+    found = await extract_memory_updates(brought_model(model), EXCHANGE, SUMMARY)
 
     [call] = model.calls
     assert found.updates.new_preferences[0].value == "casual"

@@ -13,7 +13,7 @@ from scripted_server import Call, Drop, Fail, Hang, Raw, answer
 
 from agent import Companion, Settings
 from agent.errors import ModelError, ModelRejected, ModelUnavailable, SettingsError
-from agent.models.choose import LONGEST_WAIT, choose_model, given_model
+from agent.models.choose import LONGEST_WAIT, brought_model, choose_model
 from agent.models.failures import model_error
 
 KEY = "sk-test-4f1d2c"
@@ -201,7 +201,7 @@ async def test_the_settings_choose_the_model_its_api_and_form(settings, model, k
 
 
 async def test_the_stand_in_and_a_brought_model_have_no_client_to_close():
-    for chosen in (choose_model(Settings()), given_model(ScriptedModel())):
+    for chosen in (choose_model(Settings()), brought_model(ScriptedModel())):
         assert chosen.client is None
         await chosen.close()
 

@@ -8,7 +8,7 @@ from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent import Companion
-from agent.models.choose import given_model
+from agent.models.choose import brought_model
 from agent.models.rulings import judge
 from memory.facts.similar import Doubt
 
@@ -83,13 +83,13 @@ async def test_a_brought_model_judges_too(open_pet):
     ],
 )
 async def test_rulings_are_read_leniently_and_count_only_where_they_are_clear(text, rulings):
-    chosen = given_model(ScriptedModel([[assistant_message(text)]]))
+    chosen = brought_model(ScriptedModel([[assistant_message(text)]]))
     assert await judge(chosen, [DOUBT, DOUBT]) == rulings
 
 
 async def test_all_doubts_are_put_in_one_question_with_their_dates():
     model = ScriptedModel([[assistant_message("")]])
-    await judge(given_model(model), [DOUBT, Doubt("a", NOW, "b", NOW)])
+    await judge(brought_model(model), [DOUBT, Doubt("a", NOW, "b", NOW)])
     [call] = model.calls
     question = call.input if isinstance(call.input, str) else call.input[0]["content"]
     assert f"older (2025-05-01): {OLD}" in question
