@@ -15,9 +15,12 @@ from json_repair.json_parser import JSONParser
 
 from memory.text import without_surrogates
 
-MOST_WORK = 20_000_000
-"""Characters times marks that are repaired in one text, about a second: json-repair is quadratic where a
-text is mostly quotes or braces. An answer of 30,000 characters with 600 quotes is within it."""
+MOST_WORK = 100_000_000
+"""Characters times marks that are repaired in one text, at most three seconds: json-repair is quadratic where
+a text is nothing but quotes or braces. An answer of 30,000 characters with 3,000 marks is within, and takes
+0.1 seconds."""
+LAST_REPAIRED = 2000
+"""Characters that are repaired of a text with more, so that its message begins at least."""
 MOST_OBJECTS = 1000
 _END = "\ue000"
 """Stands after the last character while a text is repaired, so that what it ends up in is known to be cut."""
@@ -93,12 +96,14 @@ def objects_in(text: str) -> Iterator[Found]:
         if not isinstance(value, Fields | list):
             work -= (len(text) - start) * len(_MARKS.findall(text, start))
             if work < 0:
-                return
+                text = text[: start + LAST_REPAIRED]
             # the objects of a damaged list are found one by one
             damaged_list = (None, start + 1)
             value, position = damaged_list if opened["list"] else _repaired(text, start, opened["fields"])
         if value is not None:
             yield Found(value, start, position)
+        if work < 0:
+            return
 
 
 def object_with(text: str, *keys: str) -> Fields | None:

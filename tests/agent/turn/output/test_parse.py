@@ -87,6 +87,15 @@ def test_an_answer_cut_anywhere_keeps_what_was_whole(message, facts, data):
     assert all(draft.content in facts for draft in answer.memories)
 
 
+def test_a_long_answer_is_repaired_too_and_an_endless_one_begins_at_least():
+    facts = [f'Said "yes" {number} times' for number in range(100)]
+    raw = json.dumps({"message": 'A "long" story. ' * 1200, "memories": [{"content": f} for f in facts]})
+    assert len(raw) > 25_000
+    answer = parse_answer(raw.removesuffix("}]}"))
+    assert (answer.message, len(answer.memories)) == (('A "long" story. ' * 1200).strip(), 99)
+    assert parse_answer(raw[:-3] * 8).message.startswith('A "long" story. A "long"')
+
+
 def seconds_to_read(raw: str) -> float:
     started = time.process_time()
     parse_answer(raw).message.encode()
