@@ -132,5 +132,5 @@ async def test_its_tools_are_called_and_its_history_is_the_conversation(
     assert saw["shaped"] == {"town": "Lyon"}
     assert saw["edited"] == ["Peru", "Chile", "Santiago"]
     assert saw["response"] == "Enjoy the water."
-    replaced = rows("SELECT text FROM messages WHERE replaced_at IS NOT NULL")
+    replaced = rows("SELECT text FROM messages WHERE id IN (SELECT row_id FROM hidden)")
     assert [row["text"] for row in replaced] == ["Peru"]

@@ -138,7 +138,7 @@ class Person:
     def transcript(self) -> list[str]:
         """What Hachi has of what was said and answered, and holds."""
         newest_first = self.hachi.get(f"/api/users/{self.id}/messages").raise_for_status().json()
-        return [one["text"] for one in reversed(newest_first) if not one["replaced_at"]]
+        return [one["text"] for one in reversed(newest_first)]
 
     def memories(self) -> list[str]:
         found = self.hachi.get(f"/api/users/{self.id}/memories").raise_for_status().json()

@@ -65,7 +65,7 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     assert "Lyon" in texts(await commands.run("memories", PRIVATELY, "where does she live? Lyon"))[0]
     assert "nothing of that" in (await commands.run("memories", Asker(BEN), "flu")).text
     gone = await press(commands, PRIVATELY, answer, "Forget")
-    assert gone.text == "Forgotten: Ana has the flu"
+    assert gone.text.splitlines()[0] == "Forgotten: Ana has the flu"
     assert gone.note[0] == "Taken: 1 memory. "
     assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
     back = await press(commands, PRIVATELY, gone, "Undo")
