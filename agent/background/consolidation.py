@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.background.extraction import (
     Extraction,
     InvalidExtraction,
+    NamedFacts,
     extract_memory_updates,
     quoted_summary,
 )
@@ -33,7 +34,6 @@ from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, still_hold
-from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
 from memory.people.memory_updates import NewPreference, entries_of
 from memory.people.profile_entries import Entry
@@ -47,7 +47,6 @@ from memory.sql.message_rows import Line, missing
 from memory.sql.rests_on import let_go, record
 from memory.sql.summaries import ConversationSummaries
 from memory.sql.tables import active_conversations
-from memory.text.short_ids import SHORT_ID, read_id
 
 log = logging.getLogger("hachi.upkeep")
 
@@ -121,7 +120,7 @@ class Consolidation:
         before = await self.summaries.of(reading.conversation, reading.owner, self.clock())
         if (before.revision if before else 0) != reading.revision:
             raise Overtaken("another summary was written meanwhile")
-        named, stated = _Named.of(reading, found), dict[str, list[str]]()
+        named, stated = NamedFacts.of(reading, found), dict[str, list[str]]()
         decisions = await self._store_facts(reading, found, named, stated)
         await self._update_tasks(reading, found, stated)
         entries = [] if self.model is None else _entries(reading, found)
@@ -204,7 +203,7 @@ class Consolidation:
         await record(connection, id, sources | ({summary} if summary else set()), "covered")
 
     async def _store_facts(
-        self, reading: Reading, found: Extraction, named: "_Named", stated: dict[str, list[str]]
+        self, reading: Reading, found: Extraction, named: "NamedFacts", stated: dict[str, list[str]]
     ) -> list[Decision]:
         """Store the new facts, each as stated by who wrote the messages that it rests on, and apply the
         rulings on stored ones. Notes in `stated` which further messages state a fact."""
@@ -292,48 +291,6 @@ class Consolidation:
         self.count(payer, {"extractions": 1, "applied": int(ok)})
         line = {"event": "memory_extraction", "user_id": payer, "ok": ok} | details
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
-
-
-@dataclass(frozen=True)
-class _Named:
-    """The facts that an answer names by ids or numbers, as far as the prompt showed them."""
-
-    shown: tuple[str, ...]
-    on_new: Mapping[int, Mapping[str, Ruling]]
-    """What new facts, by their numbers, do to known ones, by their ids."""
-    on_stored: Sequence[tuple[str, str, Ruling]]
-    """(new, old, ruling) of two stored facts."""
-    ended: frozenset[str]
-    """The known facts that may give way."""
-
-    @classmethod
-    def of(cls, reading: Reading, found: Extraction) -> "_Named":
-        shown = tuple(dict.fromkeys(fact.id for fact in reading.facts))
-        on_new: dict[int, dict[str, Ruling]] = {}
-        on_stored: list[tuple[str, str, Ruling]] = []
-        for one in found.rulings:
-            new, old = _id_among(shown, one.new), _id_among(shown, one.old)
-            number = one.new.strip().removeprefix("#")
-            if old is None or one.ruling == "both":
-                continue
-            if one.new.strip() != number and number.isdecimal():
-                on_new.setdefault(int(number), {})[old] = one.ruling
-            elif new:
-                on_stored.append((new, old, one.ruling))
-        ended = {old for ruled in on_new.values() for old, ruling in ruled.items() if ruling == "replaces"}
-        ended |= {id for new, old, _ in on_stored for id in (new, old)}
-        corrected = {_id_among(shown, fact.replaces or "") for fact in found.updates.new_facts}
-        return cls(shown, on_new, on_stored, frozenset(ended | {id for id in corrected if id}))
-
-    def id(self, written: str) -> str | None:
-        return _id_among(self.shown, written)
-
-
-def _id_among(shown: Sequence[str], written: str) -> str | None:
-    """Return the one id that is written so, or begins so."""
-    short = read_id(written)
-    found = [id for id in shown if id == short or (len(short) >= SHORT_ID and id.startswith(short))]
-    return found[0] if len(found) == 1 else None
 
 
 def _origin(reading: Reading, lines: Sequence[Line], shown: frozenset[str]) -> Provenance:

@@ -4,7 +4,7 @@ An answer without a whole JSON object is rejected (`InvalidExtraction`). Of any 
 itself, and the result says which ones could not be read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -30,6 +30,7 @@ from agent.turn.user_snippet import (
 from memory.facts.rulings import RULINGS, Ruling
 from memory.people.memory_updates import Answered, MemoryUpdates, each, otherwise
 from memory.records import Memory
+from memory.text.short_ids import SHORT_ID, read_id
 from prompts import read, render
 
 MEMORY_SUMMARY = Budget(300)
@@ -142,6 +143,48 @@ def _object_in(answer: str) -> dict[str, Any]:
     if found.cut:
         raise InvalidExtraction("the JSON object is cut off")
     return dict(found)
+
+
+@dataclass(frozen=True)
+class NamedFacts:
+    """The facts that an answer names by ids or numbers, as far as the prompt showed them."""
+
+    shown: tuple[str, ...]
+    on_new: Mapping[int, Mapping[str, Ruling]]
+    """What new facts, by their numbers, do to known ones, by their ids."""
+    on_stored: Sequence[tuple[str, str, Ruling]]
+    """(new, old, ruling) of two stored facts."""
+    ended: frozenset[str]
+    """The known facts that may give way."""
+
+    @classmethod
+    def of(cls, reading: Reading, found: Extraction) -> "NamedFacts":
+        shown = tuple(dict.fromkeys(fact.id for fact in reading.facts))
+        on_new: dict[int, dict[str, Ruling]] = {}
+        on_stored: list[tuple[str, str, Ruling]] = []
+        for one in found.rulings:
+            new, old = _id_among(shown, one.new), _id_among(shown, one.old)
+            number = one.new.strip().removeprefix("#")
+            if old is None or one.ruling == "both":
+                continue
+            if one.new.strip() != number and number.isdecimal():
+                on_new.setdefault(int(number), {})[old] = one.ruling
+            elif new:
+                on_stored.append((new, old, one.ruling))
+        ended = {old for ruled in on_new.values() for old, ruling in ruled.items() if ruling == "replaces"}
+        ended |= {id for new, old, _ in on_stored for id in (new, old)}
+        corrected = {_id_among(shown, fact.replaces or "") for fact in found.updates.new_facts}
+        return cls(shown, on_new, on_stored, frozenset(ended | {id for id in corrected if id}))
+
+    def id(self, written: str) -> str | None:
+        return _id_among(self.shown, written)
+
+
+def _id_among(shown: Sequence[str], written: str) -> str | None:
+    """Return the one id that is written so, or begins so."""
+    short = read_id(written)
+    found = [id for id in shown if id == short or (len(short) >= SHORT_ID and id.startswith(short))]
+    return found[0] if len(found) == 1 else None
 
 
 # The parts of the prompt. Each is quoted, so that nothing that people said can pass for a line of ours.

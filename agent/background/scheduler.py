@@ -62,32 +62,18 @@ class Schedule:
 
         scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=JOBS)
         running: Running = {}
+        keep = self.maintenance
         for name, seconds, act, failure in (
             ("purge", 60 * self.purge_minutes, self._purge, "the purge failed"),
-            ("forgotten", UNDO_SECONDS, self._purge_undo, "what was forgotten was not deleted"),
+            ("forgotten", UNDO_SECONDS, keep.purge_undo, "what was forgotten was not deleted"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", PRUNE_SECONDS, self._prune, "old traces were not deleted"),
-            (
-                "room",
-                PRUNE_SECONDS,
-                self.maintenance.give_back,
-                "free pages were not given back",
-            ),
-            ("remind", REMIND_SECONDS, self._remind, "reminders were not sent"),
+            ("room", PRUNE_SECONDS, keep.give_back, "free pages were not given back"),
+            ("remind", REMIND_SECONDS, self.reminders.run, "reminders were not sent"),
             ("erase", ERASE_SECONDS, self._erase, "an interrupted erasure could not go on"),
             ("figures", FIGURES_SECONDS, self.figures.flush, "the figures were not stored"),
-            (
-                "writes",
-                FIGURES_SECONDS,
-                self.maintenance.database.count_writes,
-                "the writes were not counted",
-            ),
-            (
-                "optimise",
-                OPTIMISE_SECONDS,
-                self.maintenance.tend_index,
-                "the index was not compacted",
-            ),
+            ("writes", FIGURES_SECONDS, keep.database.count_writes, "the writes were not counted"),
+            ("optimise", OPTIMISE_SECONDS, keep.tend_index, "the index was not compacted"),
         ):
             start = _starting(name, act, failure, running)
             scheduler.add_job(start, "interval", seconds=seconds, id=name, name=name)
@@ -108,19 +94,13 @@ class Schedule:
         for receipt in await self.erasure.resume():
             log.info("an interrupted erasure went on: %s", "verified" if receipt.verified else "not verified")
 
-    async def _purge_undo(self) -> None:
-        await self.maintenance.purge_undo()
-
     async def _prune(self) -> None:
         if gone := await self.maintenance.prune_traces():
             log.info("pruned %d traces", gone)
 
-    async def _remind(self) -> None:
-        await self.reminders.run()
-
 
 def _starting(
-    name: str, act: Callable[[], Awaitable[None]], failure: str, running: Running
+    name: str, act: Callable[[], Awaitable[object]], failure: str, running: Running
 ) -> Callable[[], Awaitable[None]]:
     """Return what starts a job, unless it is in `running`. It does not wait for the job, so the scheduler
     never finds it running and has nothing to tell. The job's errors are logged, and it runs again next

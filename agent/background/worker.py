@@ -8,9 +8,9 @@ model, but jobs of the same person run one after the other.
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from weakref import WeakValueDictionary
 
 from agent.background.consolidation import Consolidation
 from agent.tracing.recorder import Recorder
@@ -35,9 +35,6 @@ AT_ONCE = 8
 """How many consolidations run at once, and how many other jobs beside them."""
 LOOK_AHEAD = 4 * AT_ONCE
 """How many due jobs are read at once."""
-SHORT = 0.02
-"""Seconds within which a job that does not wait for a model ends. The jobs that end in it share one index
-update."""
 
 TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
 """Jobs that belong to a turn and are shown in its trace."""
@@ -45,29 +42,20 @@ TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
 Running = dict[asyncio.Task[Any], DueJob]
 
 
+@dataclass(eq=False)
 class Worker:
-    def __init__(
-        self,
-        queue: JobQueue,
-        writer: FactWriter,
-        consolidation: Consolidation,
-        sync: IndexSync,
-        recall: Recall,
-        clock: Callable[[], datetime],
-        recorder: Recorder,
-    ) -> None:
-        self._recorder = recorder
-        self._queue = queue
-        self._writer = writer
-        self._consolidation = consolidation
-        self._sync = sync
-        self._recall = recall
-        self._clock = clock
+    queue: JobQueue
+    writer: FactWriter
+    consolidation: Consolidation
+    sync: IndexSync
+    recall: Recall
+    clock: Callable[[], datetime]
+    recorder: Recorder
+
+    def __post_init__(self) -> None:
         self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._stopped = False
-        self._consolidating = WeakValueDictionary[str, asyncio.Lock]()
-        """Of the conversations that are being consolidated."""
         self._settling: set[asyncio.Task[list[Decision]]] = set()
 
     def wake(self) -> None:
@@ -83,7 +71,7 @@ class Worker:
         conversations to go quiet. Failed jobs stay in the queue until their retry."""
         try:
             await self._run_out()
-            if hurry and await self._queue.hasten(LOOK_BACK, self._clock()):
+            if hurry and await self.queue.hasten(LOOK_BACK, self.clock()):
                 await self._run_out()
         except MemoryFault as error:
             log.warning("background work waits: %s", error)
@@ -104,7 +92,7 @@ class Worker:
 
     async def _do(self, id: str) -> list[Decision]:
         try:
-            job = await self._queue.take(id)
+            job = await self.queue.take(id)
             return await self._handle(job) if job else []
         except MemoryFault as error:
             log.warning("background work waits: %s", error)
@@ -136,27 +124,21 @@ class Worker:
 
     async def _run_due_jobs(self) -> None:
         running: Running = {}
-        look, left = True, False
-        ended = 1  # since the index last caught up, which every run does at least once
-        await self._queue.take_up(self._clock())
+        await self.queue.take_up(self.clock())
         try:
             while not self._stopped:
-                if look:
-                    left = await self._start_jobs(running)
-                just_ended = await self._wait(running, SHORT if ended else None)
-                ended += just_ended
-                look = self._woken.is_set() or (just_ended > 0 and left)
                 self._woken.clear()
-                if ended > AT_ONCE or (ended and not just_ended and not look):
-                    await self._bring_up_to_date()
-                    ended = 0
-                elif not (running or ended or look):
-                    return
+                await self._start_jobs(running)
+                if not running:
+                    break
+                await self._wait(running)
         finally:
             await _finish(running)
+        await self.sync.try_to_catch_up()
+        await self.recall.note_uses()
 
-    async def _start_jobs(self, running: Running) -> bool:
-        """Claim and start due jobs. Returns whether more may start once a running one ends.
+    async def _start_jobs(self, running: Running) -> None:
+        """Claim and start due jobs.
 
         Consolidations wait for a model, so they have slots of their own and do not delay other jobs. A
         person's consolidations run after the person's other jobs, so that they see the facts those jobs
@@ -165,10 +147,9 @@ class Worker:
         suspect = any(job.suspect for job in running.values())
         short = {job.user_id for job in running.values() if job.kind != LOOK_BACK}
         slow = {job.user_id for job in running.values() if job.kind == LOOK_BACK}
-        left = bool(running)
         while True:
-            now = self._clock()
-            due = await self._queue.due(now, LOOK_AHEAD, besides=short, last=LOOK_BACK, besides_last=slow)
+            now = self.clock()
+            due = await self.queue.due(now, LOOK_AHEAD, besides=short, last=LOOK_BACK, besides_last=slow)
             chosen = dict[str, DueJob]()
             for job in due:
                 users, busy = (slow, short | slow) if job.kind == LOOK_BACK else (short, short)
@@ -176,62 +157,50 @@ class Worker:
                     suspect = suspect or job.suspect
                     users.add(job.user_id)
                     chosen[job.id] = job
-            for claimed in await self._queue.claim_all(now, chosen):
+            for claimed in await self.queue.claim_all(now, chosen):
                 running[asyncio.create_task(self._handle(claimed))] = chosen[claimed.id]
-            left = left or len(chosen) < len(due)
             if len(due) < LOOK_AHEAD or not chosen:
-                return left
+                return
 
-    async def _wait(self, running: Running, seconds: float | None) -> int:
-        """Wait until a job ends, the worker is woken or `seconds` have passed. Returns how many jobs
-        ended."""
-        if not running:
-            return 0
+    async def _wait(self, running: Running) -> None:
+        """Wait until a job ends or the worker is woken."""
         woken = asyncio.create_task(self._woken.wait())
         try:
-            done, _ = await asyncio.wait(
-                [*running, woken], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
+            done, _ = await asyncio.wait([*running, woken], return_when=asyncio.FIRST_COMPLETED)
         finally:
             woken.cancel()
-        ended = done - {woken}
-        for task in ended:
+        for task in done - {woken}:
             del running[task]
             task.result()
-        return len(ended)
-
-    async def _bring_up_to_date(self) -> None:
-        await self._sync.try_to_catch_up()
-        await self._recall.note_uses()
 
     async def _handle(self, job: Job) -> list[Decision]:
-        async with self._queue.working_on(job):
+        async with self.queue.working_on(job):
             with request_of(job.user_id):
                 return await self._work(job)
 
     async def _work(self, job: Job) -> list[Decision]:
         try:
             if job.kind == LOOK_BACK:
-                await self._consolidation.check(job)
-            with self._recorder.work(job) if job.kind in TRACED else unrecorded(), decision_run():
-                if job.kind == LOOK_BACK:
-                    return await self._consolidate(job)
+                await self.consolidation.check(job)
+            with self.recorder.work(job) if job.kind in TRACED else unrecorded(), decision_run():
+                if job.kind == LOOK_BACK:  # its last transaction deletes the job
+                    return await self.consolidation.consolidate(job)
                 decisions = await self._dispatch(job)
         except Exception as error:
             if until := retry_at(error):  # nothing was tried
-                await self._queue.postpone(job, until)
+                await self.queue.postpone(job, until)
                 return []
             log.warning("work %s (%s) failed, attempt %d: %s", job.id, job.kind, job.attempts, error)
-            await self._queue.failed(job, f"{type(error).__name__}: {error}", self._clock())
+            await self.queue.failed(job, f"{type(error).__name__}: {error}", self.clock())
             return []
-        await self._queue.done(job.id)
+        await self.queue.done(job.id)
         return decisions
 
     async def _dispatch(self, job: Job) -> list[Decision]:
         if job.kind == STORE_MEMORIES:
-            async with self._writer.database.read() as connection:
+            async with self.writer.database.read() as connection:
                 found = await read_store_memories(job, connection)
-            return await self._writer.remember(*found) if found else []
+            return await self.writer.remember(*found) if found else []
         if job.kind == APPLY_UPDATES:
             await self._store_task(job)
             return []
@@ -242,31 +211,19 @@ class Worker:
         payload = job.payload
         task, due = payload["task"], payload["task"].get("due")
         try:
-            await self._consolidation.tasks.update(
+            await self.consolidation.tasks.update(
                 job.user_id,
                 task["description"],
                 task["status"],
                 id=task["id"],
                 due=due if due in (None, "never") else datetime.fromisoformat(due),
                 place=Place(tuple(payload["place"])),
-                now=self._clock(),
+                now=self.clock(),
                 found_at=datetime.fromisoformat(payload["found_at"]),
                 heard=payload["heard"],
             )
         except NotFound as error:
             log.warning("work %s names no task: %s", job.id, type(error).__name__)
-
-    async def _consolidate(self, job: Job) -> list[Decision]:
-        """Consolidate a slice of the conversation, which deletes the job and may add one for the rest. Jobs
-        of the same conversation run one after the other: the first may cover the others."""
-        lock = self._consolidating.setdefault(str(job.about), asyncio.Lock())
-        waits = lock.locked()
-        async with lock:
-            if waits and await self._queue.take(job.id) is None:
-                return []
-            decisions = await self._consolidation.consolidate(job)
-        self._woken.set()  # for the rest
-        return decisions
 
 
 async def _finish(running: Running) -> None:

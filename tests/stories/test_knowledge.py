@@ -221,5 +221,5 @@ async def test_what_a_look_up_brings_is_outweighed_by_a_rule_too(
     asked = server.asked[-1]
     assert names(asked.results[0], PARIS)
     assert "## Relevant external knowledge" not in asked.system
-    assert "What a person told you themselves outweighs any document." in asked.system
+    assert "What a person told you of themselves outweighs any document." in asked.system
     assert "> lives in: Lyon" in asked.system

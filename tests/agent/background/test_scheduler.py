@@ -10,6 +10,7 @@ from agents.testing import ScriptedModel
 
 from agent import Companion, Settings
 from agent.background import scheduler as schedule
+from agent.background.reminders import Reminders
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from memory.errors import IndexUnavailable
@@ -128,7 +129,7 @@ async def test_a_job_that_takes_long_runs_once_and_the_scheduler_says_nothing(
         began.append(True)
         await asyncio.sleep(0.3)
 
-    monkeypatch.setattr(schedule.Schedule, "_remind", slow)
+    monkeypatch.setattr(Reminders, "run", slow)
     with caplog.at_level(logging.WARNING):
         await open_pet(given=ScriptedModel(), upkeep=True)
         await _until(lambda: len(began) == 2)
@@ -146,7 +147,7 @@ async def test_a_fault_in_a_job_is_told_in_the_log_and_it_runs_again(
         began.append(True)
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr(schedule.Schedule, "_remind", broken)
+    monkeypatch.setattr(Reminders, "run", broken)
     await open_pet(given=ScriptedModel(), upkeep=True)
     await _until(lambda: len(began) > 2)
 
