@@ -16,8 +16,9 @@ from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
 from memory.records import Decision, Draft, Hit
 from memory.sql.engine import Database
+from memory.sql.hidden import hidden_among
 from memory.sql.jobs import Job, JobQueue
-from memory.sql.message_rows import kept, missing
+from memory.sql.message_rows import kept
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
 from memory.sql.tables import Utc, active_conversations, memories, messages
 from tools.failures import ToolFailed
@@ -110,15 +111,16 @@ def store_memories_payload(
 
 
 async def read_store_memories(job: Job, connection: AsyncConnection) -> tuple[list[Draft], Provenance] | None:
-    """Read the payload of `store_memories_payload`, with what it names. None where the message or something
-    that the tools brought is gone: what a model wrote may repeat it."""
+    """Read the payload of `store_memories_payload`, with what it names. None where something that the model
+    was shown is hidden, or was said and is gone: what it wrote may repeat that."""
     payload, rows = job.payload, dict[str, Any]()
     ids = {kind: set(payload["found"][kind]) for kind in FOUND}
     ids["message"] |= {payload["message_id"]} - {None}
     for kind, (id, text) in FOUND.items():
         query = select(id.label("id"), text.label("text")).where(id.in_(ids[kind]))
         rows |= {row.id: row for row in await connection.execute(query)}
-    if rows.keys() != ids["message"] | ids["memory"] or await missing(connection, ids["message"]):
+    said = ids["message"] | ids["memory"]
+    if rows.keys() != said or await hidden_among(connection, said.union(payload["shown"])):
         return None
     said_at = datetime.fromisoformat(payload["said_at"])
     found = [(id, kind) for kind in FOUND for id in payload["found"][kind]]
