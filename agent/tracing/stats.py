@@ -82,15 +82,15 @@ class Stats:
         return {
             "turns": self.turns.json() | {"statuses": dict(self.statuses.most_common())},
             "work": {name: tally.json() for name, tally in sorted(self.work.items())},
-            "tools": {name: tally.json() for name, tally in busiest(self.tools)},
+            "tools": {name: tally.json() for name, tally in _busiest(self.tools)},
             "models": {
                 name: tally.json() | asdict(tally.usage) | {"cost": tally.cost(prices.get(name))}
-                for name, tally in busiest(self.models)
+                for name, tally in _busiest(self.models)
             },
         }
 
 
-def busiest(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
+def _busiest(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
     return sorted(tallies.items(), key=lambda pair: (-pair[1].calls, pair[0]))
 
 

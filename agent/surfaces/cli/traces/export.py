@@ -1,11 +1,11 @@
 """`hachi traces export`, `prune` and `stats`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,7 +16,6 @@ from agent.surfaces.cli.traces.options import TraceIds, filtered
 from agent.tracing.filters import TraceFilter
 
 if TYPE_CHECKING:
-    from agent.tracing.stats import Price, Stats, Tally
     from agent.tracing.store.traces import Traces
 
 DEFAULT_SINCE = "7d"
@@ -105,27 +104,25 @@ async def stats(
     for model in prices.keys() - found.models.keys():
         say(f"no call of {model!r} is recorded, so that its price was not needed")
     data = {"since": begin, **found.json(prices)}
-    return Output(data, lambda: print_table(COLUMNS, _rows(found, prices)))
+    return Output(data, lambda: print_table(COLUMNS, _rows(data)))
 
 
-def _rows(found: "Stats", prices: "dict[str, Price]") -> Iterator[list[str]]:
-    from agent.tracing.stats import busiest
-
-    statuses = ", ".join(f"{number} {status}" for status, number in found.statuses.most_common())
-    yield ["turns", statuses, *_cells(found.turns), "", "", "", ""]
-    for what, tallies in (("after turns", sorted(found.work.items())), ("tool", busiest(found.tools))):
-        for name, tally in tallies:
-            yield [what, name, *_cells(tally), "", "", "", ""]
-    for name, tally in busiest(found.models):
-        usage = tally.usage
-        counts = [f"{number:,}" for number in (usage.input, usage.cached, usage.output)]
-        cost = f"{prices[name].of(usage):.4f}" if name in prices else "?"
-        yield ["model", name, *_cells(tally), *counts, cost]
+def _rows(data: Mapping[str, Any]) -> Iterator[list[str]]:
+    statuses = ", ".join(f"{number} {status}" for status, number in data["turns"]["statuses"].items())
+    yield ["turns", statuses, *_cells(data["turns"])]
+    for what, part in {"after turns": "work", "tool": "tools", "model": "models"}.items():
+        for name, counted in data[part].items():
+            yield [what, name, *_cells(counted)]
 
 
-def _cells(tally: "Tally") -> list[str]:
+def _cells(counted: Mapping[str, Any]) -> list[str]:
     from agent.tracing.render.text import duration
-    from agent.tracing.stats import percentile
 
-    times = [duration(percentile(tally.seconds, percent)) for percent in (50, 95)]
-    return [f"{tally.calls:,}", f"{tally.errors:,}", *times]
+    tokens = [f"{counted[name]:,}" if name in counted else "" for name in ("input", "cached", "output")]
+    cost = counted.get("cost", "")
+    return [
+        *(f"{counted[name]:,}" for name in ("calls", "errors")),
+        *(duration(counted[name]) for name in ("p50", "p95")),
+        *tokens,
+        "?" if cost is None else cost if cost == "" else f"{cost:.4f}",
+    ]
