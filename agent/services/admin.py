@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from agent.services.arguments import checked, moment_of
 from agent.services.forgetting import ForgetService
 from agent.services.statistics import StatisticsService
-from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
 from memory.forgetting.cleanup import CleanUp, CleanupItem
 from memory.forgetting.purge import Purge
@@ -131,9 +130,7 @@ class AdminService:
             return 0
         if before is not None:
             before = checked("before", moment_of, before)
-        return await removal.prune(
-            self.traces.database, before or self.clock() - timedelta(days=self.trace_days or 0)
-        )
+        return await self.traces.prune(before or self.clock() - timedelta(days=self.trace_days or 0))
 
     async def give_back(self, *, rewrite: bool = False) -> None:
         """Give the room of deleted rows and traces back to the file system. With `rewrite` also in files of

@@ -152,20 +152,6 @@ def read_trace(summary: Summary, body: bytes) -> Trace:
         raise BadInput(f"the trace {summary.id} cannot be read ({type(error).__name__})") from error
 
 
-def texts_of(body: bytes) -> list[str]:
-    """Return every text in a stored body. Raises ValueError or zlib.error for an unreadable one."""
-    found, waiting = [], [json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            found.append(value)
-        elif isinstance(value, dict):
-            waiting += [*value, *value.values()]
-        elif isinstance(value, list):
-            waiting += value
-    return found
-
-
 def _status(root: Span, spans: list[Span]) -> Status:
     if root.error:
         return "error"

@@ -9,11 +9,9 @@ from agent.types import Usage
 from memory.audience import Place
 from memory.process.spans import Span
 
-Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed", "forgotten"]
+Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed"]
 """`error`: the turn failed. `tool_error`: a tool failed, but the turn was answered. `malformed`: the answer
-was not the requested JSON. `running`: the turn has not ended. `killed`: its process died. `forgotten`:
-the trace showed what a person had forgotten since, and lost its content."""
-FORGOTTEN: Status = "forgotten"
+was not the requested JSON. `running`: the turn has not ended. `killed`: its process died."""
 Content = Literal["kept", "hidden", "forgotten"]
 """`hidden`: the trace shows what is forgotten for now, and is not shown. `forgotten`: its body is gone."""
 

@@ -34,7 +34,6 @@ from memory.people.tasks import Tasks
 from memory.process.breaker import Breaker
 from memory.search.recall import Recall
 from memory.sql.engine import Database
-from memory.sql.hidden import hidden_in
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
@@ -166,7 +165,7 @@ def _components(
     search = partial(sync.searching.search, patient=False)
     similar = SimilarFacts(database, store, search, embedder, judge, models.consolidates)
     people = database if traces_database else None
-    traces = Traces(traces_database or database, people, partial(hidden_in, database))
+    traces = Traces(traces_database or database, people)
     recorder = open_recorder(settings, traces, clock, surface, breakers)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(

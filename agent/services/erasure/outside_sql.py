@@ -12,7 +12,6 @@ from agent.services.statistics import Figures
 from agent.settings import Settings
 from agent.tracing.filters import TraceFilter
 from agent.tracing.recorder import Recorder
-from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
 from memory.errors import StoreUnavailable
 from memory.forgetting.person_rows import ErasureProgress
@@ -34,7 +33,7 @@ class ErasureOutsideSql:
     """What else may hold the person's data, for the receipt."""
 
     async def places(self, user: str) -> Collection[str]:
-        return await removal.places_of(self.traces.database, user)
+        return await self.traces.places_of(user)
 
     async def clean(self, found: ErasureProgress) -> None:
         """Blank the lines of the log, of the decisions and of the prompt history; delete the person's traces,
@@ -46,7 +45,7 @@ class ErasureOutsideSql:
         typed = await asyncio.to_thread(blank_typed, self.home, frozenset(found.said))
         await self.recorder.forget(user, found.places)
         await self.recorder.forget_rows(ids)
-        traces = await removal.erase(self.traces.database, user, found.places)
+        traces = await self.traces.erase(user, found.places)
         traces += await self.traces.forget(ids)
         found.counts.update({"log lines": logged, "typed lines": typed, "traces": traces})
         if await self.traces.count(TraceFilter(user=user, kinds=frozenset())):

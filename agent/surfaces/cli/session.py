@@ -5,7 +5,13 @@ import errno
 import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    nullcontext,
+)
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -67,12 +73,13 @@ class Session(ExitStack):
         from agent.tracing.store.traces import Traces
         from memory.sql.engine import Database
 
-        name, url = database_urls(settings)[-1]
-        database = await Database.open(url, settings.home, name)
-        try:
-            yield Traces(database)
-        finally:
-            await database.close()
+        async with AsyncExitStack() as closing:
+            opened = []
+            for name, url in database_urls(settings):
+                opened.append(await Database.open(url, settings.home, name))
+                closing.push_async_callback(opened[-1].close)
+            people, *apart = opened
+            yield Traces(opened[-1], people if apart else None)
 
     def report(self, error: Exception) -> None:
         """Print one line on stderr, after the traceback with --debug. The log gets the traceback of a bug."""

@@ -1,1 +1,1 @@
-"""Stores traces in SQL: `traces` writes and reads them, `removal` prunes, erases and empties them."""
+"""Stores traces in SQL."""

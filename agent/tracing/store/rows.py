@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, or_
 
 from agent.tracing.filters import TraceFilter
-from agent.tracing.trace import FORGOTTEN, Content, Status, Summary
+from agent.tracing.trace import Content, Status, Summary
 from agent.types import Usage
 from memory.process.identity import is_gone, this_process
 from memory.sql.tables import traces
@@ -33,15 +33,13 @@ def to_row(summary: Summary, now: datetime) -> dict[str, Any]:
 
 def to_summary(row: Any, now: datetime, *, hidden: bool = False) -> Summary:
     """Return the summary of a row with `has_body`, as `killed` instead of `running` if its process is gone;
-    without its content if that is `hidden` or withheld."""
+    without its content if that is `hidden`."""
     status: Status = row.status
     if status == "running" and (now - row.written_at > LONGEST_TURN or is_gone(row.process)):
         status = "killed"
     unchanged = {field: getattr(row, column) for field, column in _COLUMNS.items()}
     usage = Usage(row.input_tokens, row.output_tokens, row.cached_tokens)
     unchanged |= {"status": status}
-    if row.status.startswith(FORGOTTEN):
-        unchanged |= {"status": FORGOTTEN, "said": "", "reply": "", "error": None}
     if hidden:
         unchanged |= {"said": "", "reply": "", "error": None}
     content: Content = "forgotten" if not row.has_body else "hidden" if hidden else "kept"
@@ -72,7 +70,6 @@ def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
         yield or_(c.status.in_(["error", "tool_error"]), maybe_killed)
     if wanted.text:
         yield or_(*(part.icontains(wanted.text, autoescape=True) for part in (c.said, c.reply)))
-        yield ~is_withheld()
     if wanted.since is not None:
         yield c.started_at >= wanted.since
     if wanted.message_id is not None:
@@ -84,9 +81,3 @@ def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
 def inside(place: str) -> ColumnElement[bool]:
     """True for traces of the place, and of places inside it."""
     return or_(traces.c.place == place, traces.c.place.startswith(f"{place}/", autoescape=True))
-
-
-def is_withheld() -> ColumnElement[bool]:
-    """True for traces that show what was forgotten: their status is `FORGOTTEN` and, until they are emptied,
-    what it was before."""
-    return traces.c.status.startswith(FORGOTTEN)

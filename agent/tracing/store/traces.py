@@ -3,24 +3,26 @@
 import json
 import re
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Insert, Table, delete, exists, func, select, true, update
+from sqlalchemy import ColumnElement, Insert, Table, delete, exists, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
 from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
-from agent.tracing.store.rows import BATCH, as_bytes, conditions, is_withheld, to_row, to_summary
-from agent.tracing.trace import CALL, FORGOTTEN, TURN, Summary, Trace, TraceWithJobs
+from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
+from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs
 from memory.audience import user_key
 from memory.errors import NotFound
 from memory.sql.engine import Database
+from memory.sql.hidden import hidden_in
 from memory.sql.message_rows import kept
+from memory.sql.tables import hidden as hidden_rows
 from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, traces, users
 
 LAST = "last"
@@ -31,19 +33,12 @@ _MADE_BY = "made_by_"
 _HAS_BODY = exists().where(trace_bodies.c.trace_id == traces.c.id).correlate(traces).label("has_body")
 _SUMMARIES = select(traces, _HAS_BODY)
 
-Hidden = Callable[[Collection[str]], Awaitable[set[str]]]
-"""Returns which of these ids are of rows that are forgotten, as long as that can be undone."""
-
 
 class Traces:
-    def __init__(
-        self, database: Database, people: Database | None = None, hidden: Hidden | None = None
-    ) -> None:
-        """`people` is the database of people and messages, if it is another one. Without `hidden` nothing
-        is."""
+    def __init__(self, database: Database, people: Database | None = None) -> None:
+        """`people` is the database of people, messages and what is hidden, if it is another one."""
         self.database = database
-        self._people = people
-        self._hidden = hidden
+        self._people = people or database
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
 
@@ -64,13 +59,13 @@ class Traces:
         deleted since; writes no content of those that have been emptied since. `made_by` is the key that
         these traces share, with its value."""
         async with self.database.write() as connection:
-            if self._people is None:
+            if self._people is self.database:
                 kept = await _not_erased(connection, written)
             else:
                 async with self._people.read() as people:
                     kept = await _not_erased(people, written)
             if stored:
-                query = select(traces.c.id, _HAS_BODY).where(traces.c.id.in_(stored), ~is_withheld())
+                query = select(traces.c.id, _HAS_BODY).where(traces.c.id.in_(stored))
                 has_body = {row.id: row.has_body for row in await connection.execute(query)}
                 kept = [one for one in kept if one.summary.id in has_body or one.summary.id not in stored]
                 kept = [one if has_body.get(one.summary.id, True) else one.emptied() for one in kept]
@@ -115,20 +110,47 @@ class Traces:
             async with self.database.write() as connection:
                 found = select(traces.c.id).where(traces.c.seq.in_(showing))
                 empty = list(await connection.scalars(found))
-                await delete_bodies(connection, empty)
+                await _delete_bodies(connection, empty)
                 gone = update(traces).where(traces.c.id.in_(empty))
                 await connection.execute(gone.values(said="", reply="", error=None))
             emptied += len(empty)
         await self.database.empty_log()
         return emptied
 
+    async def prune(self, before: datetime) -> int:
+        """Delete traces that began before that time. Returns how many were deleted."""
+        return await self._delete(traces.c.started_at < before)
+
+    async def places_of(self, user: str) -> set[str]:
+        """Return the keys of the places where a person spoke."""
+        query = select(traces.c.place).where(traces.c.user_id == user, traces.c.place != "").distinct()
+        return {row.place for row in await self.database.rows(query)}
+
+    async def erase(self, user: str, places: Collection[str]) -> int:
+        """Delete a person's traces, and those of `places`, whose prompts contain what the person said there.
+        Returns how many were deleted."""
+        gone = await self._delete(or_(traces.c.user_id == user, *(inside(place) for place in places)))
+        await self.database.empty_log()
+        return gone
+
+    async def _delete(self, condition: ColumnElement[bool]) -> int:
+        gone = 0
+        while True:
+            async with self.database.write() as connection:
+                ids = list(await connection.scalars(select(traces.c.id).where(condition).limit(BATCH)))
+                await _delete_bodies(connection, ids)
+                await connection.execute(delete(traces).where(traces.c.id.in_(ids)))
+            gone += len(ids)
+            if len(ids) < BATCH:
+                return gone
+
     async def _summaries(self, rows: Sequence[Any], now: datetime) -> "list[Summary]":
         """Return the summaries of these rows, without the content of those that show what is hidden."""
         hidden: set[int] = set()
-        if rows and self._hidden is not None:
+        if rows and await self._people.rows(select(hidden_rows.c.row_id).limit(1)):
             query = select(trace_rows).where(trace_rows.c.trace.in_([row.seq for row in rows]))
             shown = [(row.trace, str(UUID(bytes=row.row_id))) for row in await self.database.rows(query)]
-            ids = await self._hidden({id for _, id in shown})
+            ids = await hidden_in(self._people, {id for _, id in shown})
             hidden = {trace for trace, id in shown if id in ids}
         return [to_summary(row, now, hidden=row.seq in hidden) for row in rows]
 
@@ -184,7 +206,7 @@ class Traces:
     async def get(self, id: str, now: datetime) -> Trace:
         """Return the whole trace. Raises NotFound and BadInput as `find` does."""
         summary = await self.find(id, now)
-        if FORGOTTEN in (summary.status, summary.content) or summary.content == "hidden":
+        if summary.content != "kept":
             for_now = " for now" if summary.content == "hidden" else ""
             why = "it showed what a person had forgotten"
             raise NotFound(f"the content of the trace {summary.short} is forgotten{for_now}: {why}")
@@ -202,7 +224,7 @@ class Traces:
         query = (
             _SUMMARIES.add_columns(trace_bodies.c.body)
             .join(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
-            .where(traces.c.turn_id == turn_id, ~is_withheld())
+            .where(traces.c.turn_id == turn_id)
             .order_by(traces.c.seq)
         )
         rows = await self.database.rows(query)
@@ -222,7 +244,7 @@ class Traces:
         return rows[0].body if rows else None
 
 
-async def delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
+async def _delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
     """Delete the bodies of these traces, and the notes of what they showed."""
     await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
     numbers = select(traces.c.seq).where(traces.c.id.in_(ids))

@@ -14,7 +14,6 @@ from agent import Companion, Settings
 from agent.surfaces.cli.log import logging_to
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
-from agent.tracing.store import removal
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
@@ -241,7 +240,7 @@ async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
         raise StoreUnavailable("traces.db: the disk cannot be written")
 
     with monkeypatch.context() as broken:
-        broken.setattr(removal, "_delete", away)
+        broken.setattr(pet.traces, "_delete", away)
         with pytest.raises(StoreUnavailable, match=r"traces\.db"):
             await pet.people.erase(user="ana")
     receipt = await pet.people.erase(user="ana")

@@ -12,13 +12,13 @@ from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer, Stored
-from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
 from memory.process.identity import this_process
 from memory.process.spans import Recording, Span
 from memory.sql.engine import Database
+from memory.sql.hidden import begin, hide, show
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EVERY = TraceFilter(kinds=frozenset())
@@ -87,7 +87,7 @@ async def test_a_trace_written_again_keeps_its_place_but_not_if_it_was_deleted_m
     await traces.write([made(1)], NOW, stored={id_of(1)})
     found = await traces.list(TraceFilter(), NOW)
     assert [(one.id, one.status) for one in found] == [(id_of(2), "ok"), (id_of(1), "ok")]
-    assert await removal.prune(traces.database, NOW + timedelta(seconds=1)) == 2
+    assert await traces.prune(NOW + timedelta(seconds=1)) == 2
     assert await traces.write([made(1), made(3)], NOW, stored={id_of(1)}) == 1
     assert await ids(traces) == [3]
 
@@ -173,8 +173,8 @@ async def test_erasing_a_person_deletes_the_traces_of_the_places_where_they_spok
     )
     rows = [made(number, user=user, place=place) for number, (user, place) in enumerate(said, 1)]
     await traces.write(rows, NOW)
-    assert await removal.places_of(traces.database, "ana") == {"acme/general"}
-    assert await removal.erase(traces.database, "ana", {"acme/general"}, frozenset()) == 3
+    assert await traces.places_of("ana") == {"acme/general"}
+    assert await traces.erase("ana", {"acme/general"}) == 3
     assert await ids(traces) == [4, 2]
 
 
@@ -188,7 +188,7 @@ async def test_traces_of_erased_messages_and_people_are_not_written(traces):
 async def test_pruning_deletes_what_began_before_in_batches(traces):
     old = [made(number, started_at=NOW - timedelta(days=9)) for number in range(2, 1103)]
     await traces.write([made(1), *old], NOW)
-    assert await removal.prune(traces.database, NOW - timedelta(days=1)) == 1101
+    assert await traces.prune(NOW - timedelta(days=1)) == 1101
     assert await ids(traces) == [1]
     with pytest.raises(NotFound):
         await traces.get(id_of(2), NOW)
@@ -203,15 +203,11 @@ def showing(number: int, *ids: str, **more: Any) -> Stored:
     return made(number, root=Span("turn", data={"reply": {"message": "hi"}}, spans=[search]), **more)
 
 
-async def test_what_shows_a_hidden_row_is_in_no_read_and_shown_again(database):
-    hidden: set[str] = set()
-
-    async def hidden_among(ids):
-        return hidden.intersection(ids)
-
-    traces = Traces(database, hidden=hidden_among)
+async def test_what_shows_a_hidden_row_is_in_no_read_and_shown_again(traces, database):
     await traces.write([showing(1, ROW, OTHER), showing(2, OTHER), showing(3, ROW, turn_id=id_of(2))], NOW)
-    hidden.add(ROW)
+    async with database.write() as connection:
+        forgetting = await begin(connection, "ana", "forgotten", NOW, NOW)
+        await hide(connection, forgetting, {"message": [ROW]})
 
     listed = {one.id: one for one in await traces.list(EVERY, NOW)}
     assert [listed[id_of(n)].content for n in (1, 2, 3)] == ["hidden", "kept", "hidden"]
@@ -221,7 +217,8 @@ async def test_what_shows_a_hidden_row_is_in_no_read_and_shown_again(database):
     with pytest.raises(NotFound, match="is forgotten for now"):
         await traces.get(id_of(1), NOW)
 
-    hidden.clear()
+    async with database.write() as connection:
+        await show(connection, "message", [ROW])
     assert (await traces.get(id_of(1), NOW)).summary.said == "said 1"
 
 

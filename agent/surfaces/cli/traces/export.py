@@ -55,7 +55,6 @@ async def prune(
 ) -> Output:
     """Delete everybody's old traces. Without this they are deleted after HACHI_TRACE_DAYS."""
     from agent.tracing.render.text import count, when
-    from agent.tracing.store import removal
 
     kept = TraceFilter(since=older, kinds=frozenset())
     old = await traces.count(TraceFilter(kinds=frozenset())) - await traces.count(kept)
@@ -63,7 +62,7 @@ async def prune(
         print(f"{count(old, 'trace')} from before {when(older)}")
         confirm("Delete them for good?", "deleted")
     if not dry_run:
-        old = await removal.prune(traces.database, older)
+        old = await traces.prune(older)
         await give_back(traces.database)
     done = "would be deleted" if dry_run else "deleted"
     data = {"count": old, "dry_run": dry_run, "before": older}

@@ -95,6 +95,8 @@ def cells(summary: Summary, now: datetime) -> list[str]:
     else:
         of = (summary.turn_id or "").removeprefix("trace_")[:8]
         said = f"{one_line(summary.said or summary.kind, 30)}{f' of {of}' if of else ''}"
+    if summary.content != "kept":
+        said = "(forgotten)" if summary.content == "forgotten" else "(forgotten for now)"
     why = ", ".join(dict.fromkeys(failed)) if summary.status == "tool_error" else summary.error or ""
     return [
         summary.short,

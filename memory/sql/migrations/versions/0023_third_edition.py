@@ -267,6 +267,8 @@ def _begin_trace_rows() -> None:
     op.create_index("ix_trace_rows_row_id", "trace_rows", ["row_id"])
     op.execute("DELETE FROM trace_bodies")
     op.execute("UPDATE traces SET said = '', reply = '', error = NULL")
+    outcome = "CASE status WHEN 'forgotten' THEN 'ok' ELSE substr(status, 11) END"
+    op.execute(f"UPDATE traces SET status = {outcome} WHERE status LIKE 'forgotten%'")
 
 
 def _entries_have_ids() -> None:
