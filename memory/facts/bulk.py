@@ -18,11 +18,11 @@ from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.decision_log import decision_run, extracted
 from memory.facts.fact_rows import NOT_SEARCHED, has_expired, lacking_owners
-from memory.facts.writer import TRIES, FactWriter
+from memory.facts.writer import FactWriter
 from memory.index.bm25 import stems
 from memory.process.spans import span
 from memory.records import Decision, Draft, Memory
-from memory.sql.engine.errors import Overtaken
+from memory.sql.engine.errors import Overtaken, retried
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import is_active
 from memory.sql.rests_on import record_each
@@ -165,17 +165,13 @@ class _Part:
     async def _add_together(self, facts: Refused) -> list[Decision]:
         """Decide on the first of these facts in one transaction: up to one that is to be searched for, or
         that gives somebody another name."""
-        for tries_left in reversed(range(TRIES)):
+
+        async def read_then_write() -> list[Decision]:
             await self.words.read(facts[0][0].now)
-            try:
-                async with self.writer.database.write(lock=self.words.origin.owners) as connection:
-                    decisions = await self._settle_together(connection, facts)
-            except Overtaken:
-                if not tries_left:
-                    raise
-            else:
-                break
-        return decisions
+            async with self.writer.database.write(lock=self.words.origin.owners) as connection:
+                return await self._settle_together(connection, facts)
+
+        return await retried(read_then_write)
 
     async def _settle_together(self, connection: AsyncConnection, facts: Refused) -> list[Decision]:
         if await self.words.new_ids(connection):

@@ -24,7 +24,7 @@ from memory.index.sync import IndexSync
 from memory.process.spans import note, span
 from memory.records import Decision, Draft
 from memory.sql.engine import Database
-from memory.sql.engine.errors import Overtaken
+from memory.sql.engine.errors import retried
 from memory.sql.memories import MemoryStore
 from memory.text import storable
 from memory.text.tags import tags
@@ -32,8 +32,6 @@ from memory.text.tags import tags
 MAX_CONTENT = 2_000
 """The most characters of one memory. A fact is a sentence; anything longer is a document."""
 NO_RULINGS: Mapping[str, Ruling] = {}
-TRIES = 8
-"""How often a decision is tried while others change what it rests on."""
 
 
 @dataclass(eq=False)
@@ -142,18 +140,14 @@ class FactWriter:
 
     async def decide(self, candidate: CandidateFact) -> Decision:
         """Decide on a candidate, and store that."""
-        for tries_left in reversed(range(TRIES)):
+
+        async def read_then_write() -> Decision:
             candidate.changed.clear()
-            candidate, searched = await self._prepare(candidate)
-            try:
-                async with self.database.write(lock=candidate.origin.owners) as connection:
-                    decision = await self.rows.settle(connection, candidate, searched)
-            except Overtaken:
-                if not tries_left:
-                    raise
-            else:
-                break
-        return decision
+            now, searched = await self._prepare(candidate)
+            async with self.database.write(lock=candidate.origin.owners) as connection:
+                return await self.rows.settle(connection, now, searched)
+
+        return await retried(read_then_write)
 
     async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, Searched]:
         """Read and search what the decision rests on."""

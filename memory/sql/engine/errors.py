@@ -1,13 +1,18 @@
 """Converts errors of SQLAlchemy and the drivers to StoreUnavailable with one line that says what to do."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from memory.errors import StoreUnavailable
 
+T = TypeVar("T")
+
+TRIES = 8
+"""How often a decision is made anew while others change what it rests on."""
 CONFLICTS = {"40P01", "40001"}
 """PostgreSQL's codes for a detected deadlock and for a serialization failure."""
 
@@ -25,6 +30,16 @@ ADVICE = (
 
 class Overtaken(StoreUnavailable):
     """A concurrent transaction wrote the same rows first. This one was rolled back; a retry sees its rows."""
+
+
+async def retried(act: Callable[[], Awaitable[T]]) -> T:
+    """What `act` returns. It is done anew, `TRIES` times at most, while others overtake it."""
+    for _ in range(TRIES - 1):
+        try:
+            return await act()
+        except Overtaken:
+            continue
+    return await act()
 
 
 @contextmanager
