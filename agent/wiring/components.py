@@ -162,8 +162,7 @@ def _components(
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
     judge = models.judge if models.judges else None
-    search = partial(sync.searching.search, patient=False)
-    similar = SimilarFacts(database, store, search, embedder, judge, models.consolidates)
+    similar = SimilarFacts(database, store, sync.searching.search, embedder, judge, models.consolidates)
     people = database if traces_database else None
     traces = Traces(traces_database or database, people)
     recorder = open_recorder(settings, traces, clock, surface, breakers)

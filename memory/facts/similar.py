@@ -17,7 +17,7 @@ from memory.facts.rulings import RULINGS, allowed
 from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Memory
-from memory.sql.changes import ChangeLog
+from memory.sql.changes import ChangeLog, Position
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories import CORRECTED, MemoryStore, tellers
@@ -47,8 +47,8 @@ class Searched:
     """Of the memories of these owners that it is compared with."""
     cosine: Mapping[str, float]
     """Of those that are nearest by meaning. The others are farther."""
-    mark: str | None
-    """The moment from before the search, for `MemoryStore.candidates`."""
+    followed: Position | None
+    """What the search knew of the log of changes; None without a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ Judge = Callable[[Sequence[Doubt]], Awaitable[Sequence[bool]]]
 """Takes all doubts of a turn. Returns for each whether the new statement replaces the old. May raise."""
 
 
-Search = Callable[[Question], Awaitable[Rankings]]
-"""Searches the index, or without it the newest rows."""
+Search = Callable[..., Awaitable[Rankings]]
+"""Searches the index, or without it the newest rows: see `Searching.search`."""
 
 
 @dataclass(eq=False)
@@ -88,14 +88,21 @@ class SimilarFacts:
             log.warning("remembering without the embedder: %s", error)
             return [None] * len(texts)
 
-    async def search(self, candidate: CandidateFact, owners: Collection[str]) -> Searched:
+    async def search(
+        self, candidate: CandidateFact, owners: Collection[str], *, patient: bool = False
+    ) -> Searched:
         """Look for these owners' memories that the candidate is compared with. Index and embedder are asked
-        here, before the transaction that decides: nobody waits for them with a connection in hand."""
-        mark = await ChangeLog(self.database).mark()
-        found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
+        here, before the transaction that decides: nobody waits for them with a connection in hand. How alike
+        those are that an index on a server has not followed yet is known to a `patient` search alone."""
+        end = await ChangeLog(self.database).end()
+        found = await self._search(
+            candidate.draft.content, candidate.vector, owners, candidate.now, patient=patient
+        )
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
-        return Searched(frozenset(owners), tuple(ids), {hit.id: hit.score for hit in found.dense}, mark)
+        return Searched(
+            frozenset(owners), tuple(ids), {hit.id: hit.score for hit in found.dense}, found.followed or end
+        )
 
     async def near(
         self,
@@ -108,7 +115,9 @@ class SimilarFacts:
         the decisive ones first. Raises Overtaken where the search was not for all of these owners."""
         if not searched.owners.issuperset(owners):
             raise Overtaken(f"{self.database.where}: what was known already has just ended; try again")
-        memories = await self.store.candidates(connection, searched.ids, owners, candidate.now, searched.mark)
+        memories = await self.store.candidates(
+            connection, searched.ids, owners, candidate.now, searched.followed
+        )
         # Only names that the people present know, since they see the reason.
         aliases = await self.store.aliases(connection, candidate.origin.audience.keys, candidate.now)
         weighed = [(memory, _weighed(candidate, memory, aliases)) for memory in memories]
@@ -160,7 +169,7 @@ class SimilarFacts:
         """The memories that the candidate may concern, as far as words and vectors tell, whatever numbers and
         names differ: of the same person, and readable by the people present."""
         owners = candidate.origin.owners
-        searched = await self.search(candidate, owners)
+        searched = await self.search(candidate, owners, patient=True)
         async with self.database.read() as connection:
             near = await self.near(connection, candidate, owners, searched)
         text, tags = candidate.draft.content, set(candidate.draft.subjects)
@@ -184,6 +193,8 @@ class SimilarFacts:
         owners: Collection[str],
         now: datetime,
         subjects: frozenset[str] = frozenset(),
+        *,
+        patient: bool = True,
     ) -> Rankings:
         """The memories nearest to the text."""
         question = Question(
@@ -195,7 +206,7 @@ class SimilarFacts:
             subjects=subjects,
             limit=NEAR,
         )
-        return await self.search_index(question)
+        return await self.search_index(question, patient=patient)
 
 
 def _weighed(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict:

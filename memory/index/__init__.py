@@ -101,6 +101,8 @@ class Rankings:
     """Why the newest rows were searched instead of the whole index."""
     partial: bool = False
     """Whether those were not all rows, or were searched by words alone."""
+    followed: Position | None = None
+    """Where rows that wait for the index were left to the caller: up to where it has followed the log."""
 
 
 class Index(Protocol):

@@ -14,6 +14,7 @@ from memory.errors import IndexUnavailable
 from memory.index import Index, Kind, Point, Question, Ranked, Rankings, bm25, schema, vectors
 from memory.index.embedders import Embedder
 from memory.index.rows import Draft, Rows
+from memory.sql.changes import Position
 
 if TYPE_CHECKING:
     from qdrant_edge import SparseVector
@@ -33,6 +34,8 @@ class Waiting(NamedTuple):
     ids: Mapping[Kind, Collection[str]]
     why: str | None
     """Why the newest rows are to be searched instead."""
+    followed: Position | None = None
+    """The position of the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,9 @@ class Searching:
     async def search(self, question: Question, *, patient: bool = True) -> Rankings:
         """The rankings of the index, with those of the rows that wait for it as they are now. If it is away
         or behind, those of the newest rows are merged into what it found, and `without_index` says why. A
-        search that is not `patient` does not wait for a server that is about to follow."""
-        ids, why = await self._waiting(patient)  # first, since the index may follow meanwhile
+        search that is not `patient` neither waits for a server that is about to follow, nor reads the rows
+        that wait: whoever asks reads what has changed since the index has `followed`."""
+        ids, why, followed = await self._waiting(patient)  # first, since the index may follow meanwhile
         found = Rankings()
         waiting = {kind: ids[kind] for kind in ids if kind in question.kinds}
         try:
@@ -72,10 +76,12 @@ class Searching:
         rows = Rankings()
         if why:
             rows = await self._rows.newest(question)
-        elif waiting:
+        elif waiting and patient:
             rows = await self._rows.of(waiting, question)
         changed = {id for some in waiting.values() for id in some}
-        return replace(_merged(found, rows, changed, question.limit, why), partial=bool(why) and rows.partial)
+        merged = _merged(found, rows, changed, question.limit, why)
+        left = None if why or patient else followed
+        return replace(merged, partial=bool(why) and rows.partial, followed=left)
 
 
 class RowSearch:

@@ -134,29 +134,29 @@ class IndexSync:
         if not self._fits or self.behind:
             await self._begin()
         try:
-            changes = await self._changes()
+            followed, changes = await self._changes()
             if changes and len(changes) <= MOST_WAITING and self._index.in_process:
                 await self._absorb(changes)
                 changes = []
             elif changes and patient:
                 await asyncio.wait({self.wake(hurry=True)}, timeout=MOMENT)
-                changes = await self._changes()
+                followed, changes = await self._changes()
         except (IndexUnavailable, EmbedderUnavailable) as error:
             self.wait(error)
-            changes = None
-        if changes is None:
+            followed = None
+        if followed is None:
             return Waiting({}, self.behind or BUILDING)
-        return Waiting(_by_kind(changes), BUILDING if len(changes) > MOST_WAITING else None)
+        return Waiting(_by_kind(changes), BUILDING if len(changes) > MOST_WAITING else None, followed)
 
-    async def _changes(self) -> list[Change] | None:
-        """What the index has not followed yet; None if it is not to be searched alone."""
+    async def _changes(self) -> tuple[Position | None, list[Change]]:
+        """Up to where the index has followed, and what it has not; None if it is not to be searched alone."""
         position = await self._index.position() if self._fits else None
         if position is None or self.behind:
-            return None
+            return None, []
         changes = await self._log.after(position, MOST_WAITING + 1)
         if changes:
             self.wake()
-        return changes
+        return position, changes
 
     async def _absorb(self, changes: Sequence[Change]) -> None:
         """Show what has changed at once, as far as its vectors are known, and before it is followed."""

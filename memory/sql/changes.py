@@ -16,25 +16,20 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    Executable,
     Text,
-    and_,
     bindparam,
     cast,
     delete,
     func,
     insert,
     literal,
-    not_,
     or_,
     select,
-    text,
     true,
     tuple_,
     update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.types import UserDefinedType
 
 from memory.sql.engine import Database
 from memory.sql.tables import changes, index_positions, vectors
@@ -118,11 +113,6 @@ class ChangeLog:
                 await connection.execute(delete(changes).where(tuple_(*_literals(row)) > _POSITION))
                 await _place(self._database, connection, CUT, Position(*row))
 
-    async def mark(self) -> str:
-        """What this moment is called for `since`."""
-        [[mark]] = await self._database.rows(_MARK[self._database.sqlite])
-        return str(mark)
-
 
 class Followed:
     """How far an index on a server has followed the log, in one row that the processes share. Whoever holds
@@ -178,31 +168,12 @@ async def _place(database: Database, connection: AsyncConnection, name: str, pos
     await connection.execute(row.on_conflict_do_update(index_elements=[index_positions.c.name], set_=values))
 
 
-def since(on_sqlite: bool) -> ColumnElement[bool]:
-    """True for changes that were not committed at the moment that the parameter `mark` names."""
-    return _SINCE[on_sqlite]
-
-
 def _literals(row: Any) -> list[ColumnElement[int]]:
     return [literal(value, BigInteger) for value in row]
 
 
 def _number(xid: Any) -> ColumnElement[int]:
     return cast(cast(xid, Text), BigInteger)
-
-
-class _Snapshot(UserDefinedType[str]):
-    cache_ok = True
-
-    def get_col_spec(self, **_: Any) -> str:
-        return "pg_snapshot"
-
-
-class _Xid(UserDefinedType[int]):
-    cache_ok = True
-
-    def get_col_spec(self, **_: Any) -> str:
-        return "xid8"
 
 
 # Built once: building them takes longer than running them.
@@ -220,15 +191,5 @@ _AFTER = select(changes).where(_POSITION > _GIVEN).order_by(*_ORDER).limit(bindp
 _PASSED = _AFTER.where(changes.c.tx < _OLDEST_RUNNING)
 _NEWEST = select(*_ORDER).order_by(changes.c.tx.desc(), changes.c.seq.desc())
 _PLACE = select(index_positions).where(index_positions.c.name == bindparam("name"))
-_MARK: dict[bool, Executable] = {
-    True: select(func.coalesce(func.max(changes.c.seq), 0)),
-    False: text("SELECT pg_current_snapshot()::text"),
-}
-_BEGAN = cast(cast(bindparam("mark", type_=Text), Text), _Snapshot())
-_SINCE: dict[bool, ColumnElement[bool]] = {
-    True: changes.c.seq > cast(bindparam("mark", type_=Text), BigInteger),
-    False: and_(
-        changes.c.tx >= _number(func.pg_snapshot_xmin(_BEGAN)),
-        not_(func.pg_visible_in_snapshot(cast(cast(changes.c.tx, Text), _Xid()), _BEGAN)),
-    ),
-}
+IS_AFTER = _POSITION > _GIVEN
+"""True for changes after the position that the parameters `tx` and `seq` name."""

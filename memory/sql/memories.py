@@ -27,6 +27,7 @@ from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.process import spans
 from memory.records import Memory
+from memory.sql.changes import Position
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.hidden import link_is_hidden
@@ -245,14 +246,14 @@ class MemoryStore:
         ids: Collection[str],
         owners: Collection[str],
         now: datetime,
-        mark: str | None = None,
+        since: Position | None = None,
     ) -> list[Memory]:
         """The memories of these owners that a new fact is compared with: those with these ids, and those that
-        were written since the `mark` (`ChangeLog.mark`)."""
+        have changed after this position in the log."""
         given: dict[str, Any] = {"ids": list(ids), "owners": list(owners), "now": now}
         query: Any = BY_IDS
-        if mark is not None:
-            query, given = CHANGED_SINCE[self.database.sqlite], given | {"mark": mark}
+        if since is not None:
+            query, given = CHANGED_SINCE, given | since._asdict()
         return with_owners((await connection.execute(query, given)).all())
 
     async def insert(

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.records import Memory
-from memory.sql.changes import changed, since
+from memory.sql.changes import IS_AFTER, changed
 from memory.sql.tables import Utc, changes, memories, memory_aliases, memory_owners
 
 WHOLE_ID = 36
@@ -73,18 +73,15 @@ WITH_OWNERS = (
 READABLE = _owned_by(bindparam("owners", expanding=True))
 UNEXPIRED = unexpired(bindparam("now", type_=Utc()))
 BY_IDS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), READABLE, UNEXPIRED)
-CHANGED_SINCE = {
-    on_sqlite: WITH_OWNERS.where(
-        or_(
-            memories.c.id.in_(bindparam("ids", expanding=True)),
-            memories.c.id.in_(select(changes.c.id).where(changes.c.kind == "memory", since(on_sqlite))),
-        ),
-        READABLE,
-        UNEXPIRED,
-    )
-    for on_sqlite in (True, False)
-}
-"""The same, and those that were committed since the `mark`."""
+CHANGED_SINCE = WITH_OWNERS.where(
+    or_(
+        memories.c.id.in_(bindparam("ids", expanding=True)),
+        memories.c.id.in_(select(changes.c.id).where(changes.c.kind == "memory", IS_AFTER)),
+    ),
+    READABLE,
+    UNEXPIRED,
+)
+"""The same, and those that have changed after a position in the log."""
 ALIASES = (
     select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
     .join(

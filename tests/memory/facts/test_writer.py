@@ -828,9 +828,9 @@ async def test_many_are_remembered_at_once_while_the_index_is_waited_for(
     people, all_wait = [f"user-{number}" for number in range(40)], asyncio.Barrier(40)
     search = stack.similar.search_index
 
-    async def slow(question: Question) -> Rankings:
+    async def slow(question: Question, **given: Any) -> Rankings:
         await asyncio.wait_for(all_wait.wait(), 20)
-        return await search(question)
+        return await search(question, **given)
 
     monkeypatch.setattr(stack.similar, "search_index", slow)
     decisions = await asyncio.gather(*(stack.remember(SHOULDER, user) for user in people))

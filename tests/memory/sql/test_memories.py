@@ -12,7 +12,7 @@ from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.records import Memory
-from memory.sql.changes import ChangeLog
+from memory.sql.changes import ChangeLog, Position
 from memory.sql.engine.errors import Overtaken
 from memory.sql.owner_links import link
 
@@ -176,28 +176,28 @@ async def test_holders_are_those_of_the_owners_who_have_the_very_words(stack: St
     }
 
 
-async def test_candidates_are_those_named_and_those_written_since_the_mark(stack: Stack) -> None:
+async def test_candidates_are_those_named_and_those_changed_since_a_position(stack: Stack) -> None:
     log = ChangeLog(stack.database)
 
-    async def candidates(mark: str | None, *ids: str) -> set[str]:
+    async def candidates(since: Position | None, *ids: str) -> set[str]:
         async with stack.database.write() as connection:
-            found = await stack.store.candidates(connection, ids, ["user:anna"], stack.clock.now, mark)
+            found = await stack.store.candidates(connection, ids, ["user:anna"], stack.clock.now, since)
         return {memory.content for memory in found}
 
     named, other = await keep(stack, "named"), await keep(stack, "other")
-    mark = await log.mark()
+    before = await log.end()
     await keep(stack, "new")
     foreign = await keep(stack, "ben's", "user:ben")
     expired = await keep(stack, "expired", expires_at=stack.clock.now)
     superseded = await keep(stack, "superseded")
     await give_way(stack, superseded, "user:anna")
-    assert await candidates(mark) == {"new"}
-    assert await candidates(mark, named.id, foreign.id, expired.id, superseded.id) == {"named", "new"}
+    assert await candidates(before) == {"new"}
+    assert await candidates(before, named.id, foreign.id, expired.id, superseded.id) == {"named", "new"}
     assert await candidates(None, other.id) == {"other"}
     async with stack.database.write() as connection:
         await link(connection, foreign.id, ["user:anna"], content_key("ben's"))
-    assert await candidates(mark) == {"new", "ben's"}
-    assert await candidates(await log.mark()) == set()
+    assert await candidates(before) == {"new", "ben's"}
+    assert await candidates(await log.end()) == set()
 
 
 # Saying it again.
