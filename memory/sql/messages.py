@@ -322,16 +322,6 @@ class Transcript:
         rows = rows[:limit] if len(rows) > most else rows[-limit:]
         return [to_line(row) for row in reversed(rows)]
 
-    async def went_on(self, user: str, conversation: str, seq: int) -> bool:
-        """Whether the user has written in another conversation after `seq`."""
-        later = select(messages.c.seq).where(
-            messages.c.user_id == user,
-            messages.c.seq > seq,
-            messages.c.conversation_id != conversation,
-            messages.c.role == "user",
-        )
-        return bool(await self._database.rows(later.limit(1)))
-
     async def newest(
         self,
         audience: Audience,
