@@ -25,6 +25,9 @@ MOST_OBJECTS = 1000
 _END = "\ue000"
 """Stands after the last character while a text is repaired, so that what it ends up in is known to be cut."""
 
+_BACKSLASH = "\ue001"
+"""Stands for two while a text is repaired: json-repair reads an escape in their second one."""
+
 _GAP = r"(?:\s|//[^\n]{0,80}\n|/\*[^*]{0,80}\*/)*+"
 _KEY = r"""(?:"[^"\n]{1,60}+"|'[^'\n]{1,60}+'|`[^`\n]{1,60}+`|[A-Za-z_]\w{0,40}+)"""
 _OPENS = re.compile(
@@ -38,7 +41,7 @@ _OTHER_STRINGS = re.compile(r'(?<=[:\[,{ ])("""|`)((?:(?!```).){0,4000}?)\1(?=\s
 _UNCLOSED = re.compile(r"(?<=[^\"'\]}\s,])(?<!null),\s*(?=\"memories\"\s*:)")
 _MEMORIES = re.compile(r"""(["'])memories\1(?=\s*:)""")
 _INVISIBLE = "\u2060"
-_HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _ESCAPE = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])""")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»‘’＂＇「『″]|[\"”＂]\s*[：﹕]")
 _IN_ASCII = str.maketrans("｛｝［］【】：﹕，﹐、“”„＂″「」『』«»", "{}[][]::,,," + '"' * 11)
@@ -125,11 +128,11 @@ def in_ascii(text: str) -> str:
 def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, int]:
     """Return what json-repair makes of the text at `start`, and where it ends; None, and where to read on, if
     it makes nothing. `bare` fields lack the brace before them."""
-    damaged = ("{" if bare else "") + text[start:]
+    damaged = ("{" if bare else "") + text[start:].replace("\\\\", _BACKSLASH)
     damaged = _UNCLOSED.sub('", ', _OTHER_STRINGS.sub(lambda string: json.dumps(string[2]), damaged))
     seen = count()  # equal keys would become one; `Fields.named` joins these
     damaged = _MEMORIES.sub(lambda key: f'"memories{next(seen) * _INVISIBLE}"', damaged)
-    damaged = _HALF_ESCAPE.sub(r"\1", damaged) + _END
+    damaged = _HALF_ESCAPE.sub("", damaged) + _END
     parser = JSONParser(damaged, None, False)
     try:
         value = _marked(parser.parse_json())
@@ -150,7 +153,7 @@ def _marked(value: Any) -> Any:
     if isinstance(value, list):
         return [_marked(item) for item in value]
     if isinstance(value, str):
-        text = without_surrogates(value.replace(_END, ""))
+        text = without_surrogates(value.replace(_END, "").replace(_BACKSLASH, "\\"))
         return CutText(text) if _END in value else text
     return value
 
