@@ -268,11 +268,22 @@ def owner_of_documents(user: str | None, place: Place | str | None) -> str:
     return GLOBAL if where.private else where.key
 
 
-def paths_of(paths: Sequence[str | Path]) -> list[Path]:
+def name_of_file(value: object) -> str:
+    """The name as text; bytes of it that are no text stand in it as surrogates."""
+    try:
+        if isinstance(value, str | Path):
+            os.fsencode(value)
+            return os.fspath(value)
+    except UnicodeEncodeError:
+        pass
+    raise BadInput(f"{shown(value)} is no name of a file, and no id of a document")
+
+
+def paths_of(paths: Sequence[str | Path] | str | Path) -> list[Path]:
     named = [paths] if isinstance(paths, str | Path) else paths
     if not isinstance(named, Sequence) or not all(isinstance(path, str | Path) for path in named):
         raise BadInput("name the files and folders to read, as text or paths")
-    if not named or not all(os.fspath(path).strip() for path in named):
+    if not named or not all(name_of_file(path).strip() for path in named):
         raise BadInput("name the files and folders to read; one of them is empty, or there is none")
     return [Path(os.path.expanduser(path)) for path in named]
 

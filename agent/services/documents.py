@@ -8,6 +8,7 @@ from agent.errors import BadInput
 from agent.services.arguments import (
     checks_arguments,
     limit_of,
+    name_of_file,
     owner_of_documents,
     paths_of,
     place_of,
@@ -32,7 +33,7 @@ class DocumentService:
 
     async def add_files(
         self,
-        paths: Sequence[str | Path],
+        paths: Sequence[str | Path] | str | Path,
         *,
         user: str | None = None,
         place: Where = None,
@@ -68,11 +69,13 @@ class DocumentService:
         except UnreadableDocument as error:
             raise BadInput(f"{named}: {error}") from error
 
-    async def remove(self, what: str, *, user: str | None = None, place: Where = None) -> list[Document]:
+    async def remove(
+        self, what: str | Path, *, user: str | None = None, place: Where = None
+    ) -> list[Document]:
         """Delete documents of one owner (the user, the place, or with neither everybody), with their text and
         their entries in the index. `what` is a path, a folder, an id or at least 8 characters of an id.
         Returns the deleted documents. Raises NotFound if none matches, or several ids do."""
-        return await self.library.remove(what, owner_of_documents(user, place))
+        return await self.library.remove(name_of_file(what), owner_of_documents(user, place))
 
     async def search(
         self, query: Query, *, user: str | None = None, place: Where = None, limit: Limit = 5

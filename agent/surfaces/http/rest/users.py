@@ -184,7 +184,7 @@ async def list_messages(
     limit: Limit = 50,
     before: Annotated[MessageId | None, InQuery(description="only older ones than this message")] = None,
 ) -> list[MessageJson]:
-    """List what was said and answered, newest first. A forgotten message has no text."""
+    """List what was said and answered, newest first, without what is forgotten."""
     found = await pet.conversations.messages(user=user, limit=limit, before=before)
     return [message_json(message) for message in found]
 
