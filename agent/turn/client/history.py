@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -123,79 +125,74 @@ class _Branches:
     def __init__(self, stored: Sequence[Message], sent: Sequence[Key]) -> None:
         self._stored, self._sent = stored, sent
         self._keys = [_key(one) for one in stored]
+        self._answers = [
+            answer if (asked[0], answer[0]) == EXCHANGE else None
+            for asked, answer in pairwise((*sent, ("", "")))
+        ]
+        """The answer to each sent message, where it is a question that has one."""
         self._next: dict[int, list[int]] = defaultdict(list)
+        self._exchanges: dict[tuple[Key, Key], list[int]] = defaultdict(list)
+        """Where the current questions are, by their words and their answers'."""
         for at, before in enumerate(_before(stored)):
             self._next[before].append(at)
-        self._exchanges: dict[tuple[Key, Key], list[int]] = defaultdict(list)
-        for at in self._current(range(len(stored))):
-            for answer in self._current(self._next[at]):
-                self._exchanges[self._keys[at], self._keys[answer]].append(at)
+            if before != ROOT and not (stored[at].gone or stored[before].gone):
+                self._exchanges[self._keys[before], self._keys[at]].append(before)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield the positions in `sent` and `stored` of the messages that both have."""
-        start = self._start()
-        if start is None:
-            return
-        first, here = start
-        yield first, here
-        for at in range(first + 1, len(self._sent)):
-            found = self._follow(here, at)
+        here: int | None = None
+        for at in range(len(self._sent)):
+            found = self._start(at) if here is None else self._follow(here, at)
             if found is not None:
                 here = found
                 yield at, here
 
-    def _start(self) -> tuple[int, int] | None:
-        """Return the first sent message that is stored, and where: there where most of what is sent follows;
-        at the end of the conversation or else at its beginning, where several are alike."""
-        known, starts = set(self._keys), set(self._next[ROOT])
-        for at, key in enumerate(self._sent):
-            if not known.intersection((key, *self._answer(at))):
-                continue
-            runs = {one: self._run(one, at) for one in range(len(self._stored)) if self._same(one, at)}
-            if runs:
-                ends = {one: not self._next[last] for one, (_, last) in runs.items()}
-                return at, max(runs, key=lambda one: (runs[one][0], ends[one], one in starts, one))
-        return None
+    def _start(self, at: int) -> int | None:
+        """Return where the sent message is stored: there where most of what is sent follows; at the end of
+        the conversation or else at its beginning, where several are alike."""
+        if self._known.isdisjoint((self._sent[at], self._answers[at])):
+            return None
+        runs = {one: self._run(one, at) for one in range(len(self._stored)) if any(self._alike(one, at))}
+        ends = {one: not self._next[last] for one, (_, last) in runs.items()}
+        first = set(self._next[ROOT])
+        return max(runs, key=lambda one: (runs[one][0], ends[one], one in first, one), default=None)
+
+    @cached_property
+    def _known(self) -> set[Key | None]:
+        return set(self._keys)
 
     def _run(self, here: int, at: int) -> tuple[int, int]:
         """Return how many sent messages in a row are stored from here on, and the last of them."""
-        first, found = at, self._child(here, at + 1)
+        length = 0
+        found: int | None = here
         while found is not None:
-            here, at = found, at + 1
-            found = self._child(here, at + 1)
-        return at + 1 - first, here
+            here, length = found, length + 1
+            found = self._child(here, at + length)
+        return length, here
 
     def _follow(self, here: int, at: int) -> int | None:
         """Return the stored message after `here` that the sent one is: the next one on any branch, or an
         exchange further on that the client still has, where one before it was deleted."""
         if (found := self._child(here, at)) is not None:
             return found
-        exchanges = (self._exchanges.get((self._sent[at], answer), ()) for answer in self._answer(at))
-        return next((one for found in exchanges for one in found if one > here), None)
+        answer = self._answers[at]
+        further = self._exchanges.get((self._sent[at], answer), ()) if answer else ()
+        return next((one for one in further if one > here), None)
 
     def _child(self, here: int, at: int) -> int | None:
-        alike = [one for one in self._next[here] if at < len(self._sent) and self._same(one, at)]
-        return max(alike, key=lambda one: self._likeness(one, at), default=None)
+        if at >= len(self._sent):
+            return None
+        alike = {one: (*self._alike(one, at), not self._stored[one].gone) for one in self._next[here]}
+        best = max(alike, key=alike.__getitem__, default=None)
+        return best if best is not None and any(alike[best][:2]) else None
 
-    def _likeness(self, one: int, at: int) -> tuple[bool, ...]:
-        return self._answered(one, at), self._keys[one] == self._sent[at], not self._stored[one].gone
-
-    def _same(self, one: int, at: int) -> bool:
-        """Return whether a stored message is the sent one. A question whose answer is unchanged may have
-        other words: the client put it into a template, or took it out of one."""
-        return self._keys[one] == self._sent[at] or self._answered(one, at)
-
-    def _answered(self, one: int, at: int) -> bool:
-        """Return whether both are questions with the same answer."""
-        answers = self._answer(at) if self._keys[one][0] == "user" else []
-        return bool(answers) and any(self._keys[next] == answers[0] for next in self._next[one])
-
-    def _answer(self, at: int) -> list[Key]:
-        """Return the answer to a sent question, if it has one."""
-        return [key for key in self._sent[at + 1 : at + 2] if (self._sent[at][0], key[0]) == EXCHANGE]
-
-    def _current(self, some: Iterable[int]) -> list[int]:
-        return [at for at in some if not self._stored[at].gone]
+    def _alike(self, one: int, at: int) -> tuple[bool, bool]:
+        """Return whether a stored message and the sent one are questions with the same answer, and whether
+        they have the same words. The words of a question whose answer is unchanged may have changed: the
+        client put it into a template, or took it out of one."""
+        answer, question = self._answers[at], self._keys[one][0] == "user"
+        answered = answer is not None and question and any(self._keys[n] == answer for n in self._next[one])
+        return answered, self._keys[one] == self._sent[at]
 
 
 def _before(stored: Sequence[Message]) -> list[int]:
