@@ -18,13 +18,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle, product
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 from urllib.request import urlopen
 
@@ -91,13 +92,8 @@ def requests(document: Json) -> Iterator[Request]:
             about = f"{method.upper()} {address}"
             for one in (one for one in operation.get("parameters", ()) if one["in"] != "header"):
                 asked = f"?{one['name']}={MARK}" if one["in"] == "query" else ""
-                yield (
-                    about + f" {one['name']}",
-                    method,
-                    address.replace(f"{{{one['name']}}}", MARK) + asked,
-                    "",
-                    text,
-                )
+                marked = address.replace(f"{{{one['name']}}}", MARK) + asked
+                yield f"{about} {one['name']}", method, marked, "", text
             for kind, body in operation.get("requestBody", {}).get("content", {}).items():
                 for name, value, fill in places(body["schema"], document["components"]["schemas"]):
                     if kind == "application/json":
@@ -115,38 +111,33 @@ def made(request: Request, kind: str, size: int) -> Made:
     if body.startswith("x-"):
         headers, body = {body: json.loads(content)}, ""
     raw = body == "@@"
-    said = (
-        ("%PDF-1.4\n" * address.endswith("pdf") + json.loads(content)) if raw else body.replace(MARK, content)
-    )
+    said = body.replace(MARK, content)
+    if raw:
+        said = "%PDF-1.4\n" * address.endswith("pdf") + json.loads(content)
     address = address.replace(MARK, quote(json.loads(content))) if MARK in address else address
     return method.upper(), address.replace("{", "%7B"), said.encode(), headers
 
 
 def send(port: int, method: str, address: str, said: bytes, headers: dict[str, str]) -> int:
     """Send it, and return the status; 0 where the server closed the connection."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=120)
-    try:
-        connection.request(method, address, said or None, headers)
-        return connection.getresponse().status
-    except (OSError, HTTPException):
-        return 0
-    finally:
-        connection.close()
+    with suppress(OSError, HTTPException), closing(HTTPConnection("127.0.0.1", port, timeout=120)) as server:
+        server.request(method, address, said or None, headers)
+        return server.getresponse().status
+    return 0
 
 
 class Scripted(BaseHTTPRequestHandler):
     """Answers as a model would."""
 
+    MESSAGE: ClassVar = {"role": "assistant", "content": '{"message": "I see.", "memories": []}'}
+    CHOICES: ClassVar = [{"index": 0, "message": MESSAGE, "finish_reason": "stop"}]
+    WHOLE: ClassVar = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": CHOICES}
+
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
-        message = {"role": "assistant", "content": '{"message": "I see.", "memories": []}'}
-        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-        whole = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": choices}
-        said = json.dumps(whole).encode()
         self.send_response(200)
-        self.send_header("content-length", str(len(said)))
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(json.dumps(self.WHOLE).encode())
 
     def log_message(self, *_: Any) -> None:
         """Nothing."""
@@ -161,15 +152,13 @@ class Other(threading.Thread):
 
     def run(self) -> None:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=300)
-        for address in cycle(("/healthz", "/api/users/ada/memories?limit=1")):
-            began = time.perf_counter()
-            try:
+        with suppress(OSError, HTTPException):  # the server has been ended
+            for address in cycle(("/healthz", "/api/users/ada/memories?limit=1")):
+                began = time.perf_counter()
                 connection.request("GET", address)
                 connection.getresponse().read()
-            except (OSError, HTTPException):
-                return  # the server has been ended
-            self.longest, self.asked = max(self.longest, time.perf_counter() - began), self.asked + 1
-            time.sleep(0.001)
+                self.longest, self.asked = max(self.longest, time.perf_counter() - began), self.asked + 1
+                time.sleep(0.001)
 
     def wait_during(self, work: Callable[[], Any]) -> float:
         """The longest wait while this is done, and for two questions more."""
