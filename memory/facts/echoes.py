@@ -6,16 +6,11 @@ by its id, on purpose. Whatever a model writes in words of its own counts as sta
 """
 
 from collections.abc import Iterable
-from typing import Any
-
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.facts.candidate import CandidateFact
 from memory.facts.compare import normalise, same_words
 from memory.records import Memory
-from memory.sql.tables import memories, rests_on
 
 
 def echoed(candidate: CandidateFact, known: Iterable[Memory] = ()) -> str | None:
@@ -36,15 +31,3 @@ def echoed(candidate: CandidateFact, known: Iterable[Memory] = ()) -> str | None
 def states(message: str, content: str) -> bool:
     """Whether the message has the words of the fact, as they stand there."""
     return normalise(content) in normalise(message)
-
-
-async def echoes_of(connection: AsyncConnection, ids: Any, user: str) -> list[tuple[str, str]]:
-    """The ids and texts of the memories of other people that may rest on these messages and memories: their
-    ids, or a query for them."""
-    query = (
-        select(memories.c.id, memories.c.content)
-        .join(rests_on, rests_on.c.derived_id == memories.c.id)
-        .where(rests_on.c.source_id.in_(ids), rests_on.c.how == "found", memories.c.user_id != user)
-    )
-    rows = await connection.execute(query.distinct().order_by(memories.c.id))
-    return [(row.id, row.content) for row in rows]

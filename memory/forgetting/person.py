@@ -23,9 +23,9 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.derived import withhold
 from memory.forgetting import hiding
 from memory.forgetting import person_rows as rows
+from memory.forgetting.person_reach import left_to_others, of_person
 from memory.forgetting.person_rows import LEFT, SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import Purge, drop_jobs, leave_to_others
-from memory.forgetting.reach import left_to_others, of_person
 from memory.forgetting.receipt import Erased, Remainder
 from memory.index import Index
 from memory.index.sync import IndexSync
@@ -123,7 +123,7 @@ class Erasure:
             reach = await of_person(connection, user, found.places)
         async with self._stage(found, reach.owners | found.places) as connection:
             now = self.clock()
-            reach = await of_person(connection, user, found.places, reach.scanned)
+            reach = await of_person(connection, user, found.places)
             own = await rows.messages_of(connection, user)
             facts, said = {fact.id for fact in reach.facts}, reach.messages | reach.replies
             shared = await left_to_others(connection, reach.links)

@@ -11,8 +11,7 @@ What others stated stays, in either case. What is hidden already goes too: anoth
 may be undone.
 """
 
-import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +26,8 @@ from memory.sql.memories import tellers
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept
 from memory.sql.owner_links import with_replaced
-from memory.sql.rests_on import resting_on, statements_of
+from memory.sql.rests_on import statements_of
 from memory.sql.tables import (
-    active_conversations,
     context_entries,
     memories,
     memory_owners,
@@ -93,7 +91,7 @@ async def of_fact(
     There is nothing to hide in `links` if they did not state it."""
     chain = await with_replaced(connection, [memory.id])
     links, shared = await lost_links(connection, chain, user)
-    facts = await _facts(connection, links)
+    facts = await facts_of(connection, links)
     own = await _own(connection, statements_of([fact.id for fact in facts]), user)
     own |= await _own(connection, [asked_in or ""], user)
     lost = _Lost(user, frozenset(owner for _, owner in links), shared)
@@ -113,7 +111,7 @@ async def of_messages(
     replies = set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers)))
     asked = await _own(connection, [asked_in or ""], user)
     links, shared = await lost_links(connection, await _alone(connection, own, user, _FACTS), user)
-    facts = await _facts(connection, links)
+    facts = await facts_of(connection, links)
     told = (await connection.execute(select(messages).where(messages.c.id.in_(own)))).all()
     places = {owner for row in told for owner in owners_of(user, Place.of_key(row.place))}
     lost = _Lost(user, frozenset({owner for _, owner in links} | places), shared)
@@ -130,7 +128,7 @@ async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) 
     return Reach(
         user,
         links,
-        tuple(await _facts(connection, links)),
+        tuple(await facts_of(connection, links)),
         frozenset(own),
         frozenset(ids) - own,
         (),
@@ -271,7 +269,7 @@ async def _told_there(connection: AsyncConnection, tellers: Collection[str], pla
     return set(await connection.scalars(spoke.distinct())) or places
 
 
-async def _facts(connection: AsyncConnection, links: Iterable[Link]) -> list[Memory]:
+async def facts_of(connection: AsyncConnection, links: Iterable[Link]) -> list[Memory]:
     ids = {id for id, _ in links}
     return await fetch(connection, memories.c.id.in_(ids)) if ids else []
 
@@ -293,7 +291,7 @@ async def _containing(
 ) -> tuple[set[str], int]:
     """The replies that contain one of the facts or all words of one of the `whole` messages, besides those
     that were `scanned` already."""
-    names = await _names(connection, lost.user)
+    names = await names_of(connection, lost.user)
     query = select(messages.c.seq, messages.c.id, messages.c.text).where(lost.replies)
     found, upto = set(scanned.found), scanned.upto
     for row in await connection.execute(query.where(messages.c.seq > upto).order_by(messages.c.seq)):
@@ -306,7 +304,7 @@ async def _containing(
     return set(still), upto
 
 
-async def _names(connection: AsyncConnection, user: str) -> str:
+async def names_of(connection: AsyncConnection, user: str) -> str:
     """The person's id and the names under which they spoke."""
     spoke = (messages.c.user_id == user, messages.c.role == "user")
     names = await connection.scalars(select(messages.c.author).where(*spoke).distinct())
@@ -328,90 +326,3 @@ async def _shown(
             given.setdefault(row.derived_id, set()).add(row.source_id)
     left = {id: sources.difference(gone, replies) for id, sources in given.items() if id not in replies}
     return {id for id, other in left.items() if not other}, {id for id, other in left.items() if other}
-
-
-async def of_person(
-    connection: AsyncConnection, user: str, places: Collection[str], scanned: Scanned = Scanned()
-) -> Reach:
-    """All that is a person's, with the replies to others, in these places or inside them, that were shown
-    something of theirs and contain it."""
-    own = user_key(user)
-    linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
-    stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
-    links, _ = await lost_links(connection, list(await connection.scalars(stated)), user)
-    facts = await _facts(connection, links)
-    kept_by_others = {id for id, owner in links if owner == GLOBAL}
-    mine = (await connection.execute(select(messages).where(messages.c.user_id == user))).all()
-    told = {row.id for row in mine if row.role == "user"}
-    shared = await left_to_others(connection, links)
-    texts = [fact.content for fact in facts if fact.id not in shared]
-    texts += [row.text for row in mine if row.id in told and len(words(row.text)) >= TELLING]
-    talks = {row.conversation_id for row in mine}
-    active = active_conversations.c
-    summaries = await connection.scalars(select(active.id).where(active.conversation_id.in_(talks)))
-    theirs = {fact.id for fact in facts} - shared | {row.id for row in mine} | set(summaries)
-    shown = await _shown_to_others(connection, user, theirs, places)
-    containing = await _repeating(connection, shown, texts, user)
-    its_tasks = select(tasks.c.id).where(tasks.c.user_id == user)
-    its_entries = select(context_entries.c.id).where(context_entries.c.user_id == user)
-    return Reach(
-        user,
-        frozenset(link for link in links if link[0] not in kept_by_others or link[1] == own),
-        tuple(facts),
-        frozenset(told),
-        frozenset({row.id for row in mine} - told | containing),
-        tuple(sorted(shown.keys() - containing)),
-        frozenset(await connection.scalars(its_tasks)),
-        frozenset(await connection.scalars(its_entries)),
-        False,
-        scanned,
-    )
-
-
-async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
-    """Those of the memories of these links that have others."""
-    query = select(memory_owners.c.memory_id, memory_owners.c.owner)
-    query = query.where(memory_owners.c.memory_id.in_({id for id, _ in links}))
-    return {row.memory_id for row in await connection.execute(query) if tuple(row) not in links}
-
-
-async def _shown_to_others(
-    connection: AsyncConnection, user: str, theirs: Collection[str], places: Collection[str]
-) -> dict[str, str]:
-    """The replies to others in these places that rest on something of the person's, and their texts."""
-    inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
-    there = or_(messages.c.place.in_(places), *inside)
-    found: dict[str, str] = {}
-    for part in parts(theirs):
-        rests = resting_on(part, "found", "covered")
-        query = select(messages.c.id, messages.c.text).where(messages.c.id.in_(rests), there)
-        rows = await connection.execute(
-            query.where(messages.c.role == "assistant", messages.c.user_id != user)
-        )
-        found |= {row.id: row.text for row in rows}
-    return found
-
-
-async def _repeating(
-    connection: AsyncConnection, shown: Mapping[str, str], texts: Sequence[str], user: str
-) -> set[str]:
-    """Those of the replies that contain one of the texts, and were shown no statement of somebody else that
-    contains it too."""
-    names, found = await _names(connection, user), set[str]()
-    for id, text in shown.items():
-        await asyncio.sleep(0)  # it may take long, and others have work to do
-        told = [one for one in texts if repeats(text, one, names)]
-        if told and not await _said_by_others(connection, id, told, user, names):
-            found.add(id)
-    return found
-
-
-async def _said_by_others(
-    connection: AsyncConnection, reply: str, texts: Sequence[str], user: str, names: str
-) -> bool:
-    given = select(rests_on.c.source_id).where(rests_on.c.derived_id == reply, rests_on.c.how == "found")
-    spoken = (messages.c.role == "user", messages.c.user_id != user, kept())
-    said = list(await connection.scalars(select(messages.c.text).where(messages.c.id.in_(given), *spoken)))
-    known = select(memories.c.content).where(memories.c.id.in_(given), memories.c.user_id != user)
-    said += await connection.scalars(known)
-    return all(any(repeats(one, text, names) for one in said) for text in texts)
