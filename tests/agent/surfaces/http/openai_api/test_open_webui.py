@@ -54,8 +54,8 @@ async def test_a_chat_is_edited_and_regenerated_and_calls_its_tools(
         "Its biggest port?",
     ]
     told = scripted.messages("webui-ana")
-    kept = [row["text"] for row in told]
-    assert kept == ["Name a country", "Chile", "Its biggest port?", "Valparaiso"]
+    kept = [one.text for one in await scripted.pet.conversations.messages(user="webui-ana")]
+    assert kept[::-1] == ["Name a country", "Chile", "Its biggest port?", "Valparaiso"]
     assert {row["author"] for row in told if row["role"] == "user"} == {"Ana Bé"}
 
     model.script(Call("get_current_time", {}, id="call_time"), answer("Noon."))
