@@ -22,10 +22,10 @@ a text is nothing but quotes or braces. An answer of 30,000 characters with 3,00
 LAST_REPAIRED = 2000
 """Characters that are repaired of a text with more, so that its message begins at least."""
 MOST_OBJECTS = 1000
-_END = "\ue000"
+_END = "\uffff"
 """Stands after the last character while a text is repaired, so that what it ends up in is known to be cut."""
 
-_BACKSLASH = "\ue001"
+_BACKSLASH = "\ufffe"
 """Stands for two while a text is repaired: json-repair reads an escape in their second one."""
 
 _GAP = r"(?:\s|//[^\n]{0,80}\n|/\*[^*]{0,80}\*/)*+"
@@ -36,6 +36,8 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 """Where an object or a list begins; or the fields of one whose brace is missing."""
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
+_CUT_MEMBER = re.compile(rf'(?:,|(?<=\{{))\s*(?:"[^"{_END}]*+(?:"\s*+(?::[^"{_END}]*)?)?)?{_END}\Z')
 _MARKS = re.compile(r"[\"'{}\[\]]")
 _OTHER_STRINGS = re.compile(r'(?<=[:\[,{ ])("""|`)((?:(?!```).){0,4000}?)\1(?=\s*[,}\]:])', re.DOTALL)
 _UNCLOSED = re.compile(r"(?<=[^\"'\]}\s,])(?<!null),\s*(?=\"memories\"\s*:)")
@@ -44,6 +46,7 @@ _INVISIBLE = "\u2060"
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _ESCAPE = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])""")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»‘’＂＇「『″]|[\"”＂]\s*[：﹕]")
+_ASCII_KEY = re.compile(r"""["'](?:message|memories)["']\s*:""")
 _IN_ASCII = str.maketrans("｛｝［］【】：﹕，﹐、“”„＂″「」『』«»", "{}[][]::,,," + '"' * 11)
 _OUTER_APOSTROPHE = re.compile(r"(?<!\w)[‘’＇]|[‘’＇](?!\w)")
 
@@ -122,7 +125,9 @@ def unescape(raw: str) -> str:
 
 def in_ascii(text: str) -> str:
     """Return a text whose JSON is in curly or full-width punctuation with that of ASCII; others unchanged."""
-    return _OUTER_APOSTROPHE.sub("'", text.translate(_IN_ASCII)) if _FOREIGN.search(text) else text
+    if _ASCII_KEY.search(text) or not _FOREIGN.search(text):
+        return text
+    return _OUTER_APOSTROPHE.sub("'", text.translate(_IN_ASCII))
 
 
 def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, int]:
@@ -134,6 +139,9 @@ def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, i
     damaged = _MEMORIES.sub(lambda key: f'"memories{next(seen) * _INVISIBLE}"', damaged)
     damaged = _HALF_ESCAPE.sub("", damaged) + _END
     parser = JSONParser(damaged, None, False)
+    if (whole := _completed(damaged)) is not None:
+        _cut_last(whole)
+        return whole, len(text)
     try:
         value = _marked(parser.parse_json())
     except (RecursionError, ValueError):
@@ -144,6 +152,25 @@ def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, i
     if not rest and not damaged.rstrip(f" \n\t`,]){_END}").endswith("}"):
         _cut_last(value)
     return value, len(text) - len(rest)
+
+
+def _completed(text: str) -> Fields | None:
+    """Return the object of a text that was only cut, and ends with `_END`; None if more is wrong with it."""
+    closers: list[str] = []
+    last = ""
+    for token in _TOKENS.finditer(text):
+        last = token[0]
+        if last in ("{", "["):
+            closers.append("}" if last == "{" else "]")
+        elif last in ("}", "]") and (not closers or closers.pop() != last or not closers):
+            return None
+    in_string = last.startswith('"') and _END in last
+    whole = text + '"' if in_string else text.removesuffix(_END)
+    for ended in (whole, _CUT_MEMBER.sub("", text)):
+        with suppress(ValueError, RecursionError):
+            value = _marked(_WHOLE.decode(ended + "".join(closers[::-1])))
+            return value if isinstance(value, Fields) and value else None
+    return None
 
 
 def _marked(value: Any) -> Any:

@@ -87,7 +87,8 @@ def _repaired(text: str, depth: int) -> Answer:
     message = _SPILLED.sub(r"\1", envelope.message or "")
     cut = isinstance(envelope.message, CutText)
     message = first_turn(message) if cut else message
-    broken = cut or "memories" in message or message.count("{") > message.count("}")
+    unclosed = '"message"' in message and message.count("{") > message.count("}")
+    broken = cut or "memories" in message or unclosed
     if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and broken:
         message = message if _is_json(message) else _repaired(message, depth + 1).message
     announced = envelope.sure or envelope.message is not None
