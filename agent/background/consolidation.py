@@ -39,7 +39,7 @@ from memory.people.memory_updates import NewPreference, entries_of
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
-from memory.process.spans import note, span
+from memory.process.spans import note, note_rows, span
 from memory.records import Decision, Draft
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
@@ -108,6 +108,9 @@ class Consolidation:
                 await self.queue.finish(connection, job)
             return []
         with span("exchange", messages=[line.message.id for line in reading.lines]):  # the stored name
+            note_rows(
+                {*reading.heard, *(fact.id for fact in reading.facts), *filter(None, [reading.summary_id])}
+            )
             found = await self._extract(reading, job)
             note(findings=found)
         return await self.apply_memory_updates_to_user_context(reading, found, job)
@@ -155,7 +158,7 @@ class Consolidation:
         )
         facts = {fact.id for fact in reading.facts} - set(ended)
         if (
-            (row is not None and row.forgotten_at != reading.forgotten_at)
+            (row is not None and row.id != reading.summary_id)
             or (row is not None and row.revision != reading.revision and not row.withheld)
             or await missing(connection, [*reading.heard], reading.owner)
             or await missing(connection, reading.profile_messages)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_
 
 from agent.settings import Budget
 from agent.turn.budget import newest_that_fit
@@ -27,7 +27,7 @@ from memory.sql.memory_rows import unexpired
 from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
 from memory.sql.summaries import MOST_BEHIND, ConversationSummaries
-from memory.sql.tables import active_conversations, memories
+from memory.sql.tables import memories
 from memory.text import sentences
 from memory.text.tags import tag, tags
 
@@ -87,8 +87,8 @@ class Reading:
     """The `seq` of the last message that the summary covers."""
     revision: int
     """Of that summary …"""
-    forgotten_at: datetime | None
-    """… and when something in it was forgotten last."""
+    summary_id: str | None
+    """… and its id, which changes when something in it is forgotten."""
     mode: Mode
     now: datetime
     judged: bool = False
@@ -179,8 +179,6 @@ class ConversationReader:
         async with self.store.database.read() as connection:
             if active and active.withheld:
                 earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
-            here = active_conversations.c.id == (active.id if active else None)
-            forgotten_at = await connection.scalar(select(active_conversations.c.forgotten_at).where(here))
             ids = [*(line.message.id for line in lines), *(message.id for message in earlier)]
             over = await no_longer(connection, ids, owner, now)
         names = {line.user: line.message.author for line in lines if line.message.role == "user"}
@@ -198,7 +196,7 @@ class ConversationReader:
             no_longer=over,
             after=after,
             revision=active.revision if active else 0,
-            forgotten_at=forgotten_at,
+            summary_id=active.id if active else None,
             mode=_mode(active.mode if active else None, self.mode),
             now=now,
             judged=self.judging,

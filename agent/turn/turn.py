@@ -169,7 +169,7 @@ async def commit_answer(
         return None, None
     found = frozenset(hit.id for hit in turn.tools.found)
     told_in = built.prompt.known.message_ids
-    sources = ReplySources(built.sources, told_in, request.audience, turn.began, found)
+    sources = ReplySources(built.sources, told_in, request.audience, found)
     # A forgetting holds these locks alone: it finds what is stored here, or this finds what is gone.
     async with deps.database.write(lock=request.audience.keys, shared=True) as connection:
         answers = AnswerStore(deps.transcript, connection, received, sources)

@@ -14,9 +14,10 @@ from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
+from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.changes import changed
-from memory.sql.hidden import link_is_hidden
+from memory.sql.hidden import hide, link_is_hidden
 from memory.sql.jobs import JobQueue
 from memory.sql.memory_rows import BY_IDS
 from memory.sql.message_rows import MESSAGE, kept
@@ -94,14 +95,15 @@ async def withhold(
     message_ids: Collection[str] = (),
     memory_ids: Collection[str] = (),
     owners: Collection[str] | None = None,
-    forgotten: bool = False,
+    forgetting: str | None = None,
     written_before: datetime | None = None,
 ) -> int:
     """Empty every summary that rests on these messages or memories, in the caller's transaction, and add the
     jobs that write it again. Returns how many.
 
-    `owners` are the owner keys for which they no longer hold; None means for everybody. With `forgotten`,
-    replies that are being written from such a summary are not stored. With `written_before`, only summaries
+    `owners` are the owner keys for which they no longer hold; None means for everybody. Those that a
+    `forgetting` empties get another id, and it hides the one they had: what was shown them goes with it, and
+    replies that are being written from them are not stored. With `written_before`, only summaries
     from before then: later ones know it already. Call it before the rows of a purge are deleted.
     """
     ids = {*message_ids, *memory_ids}
@@ -114,11 +116,15 @@ async def withhold(
     in_short = await _memory_summaries(connection, ids.union(emptied), owners)
     if emptied:
         values: dict[str, Any] = {"summary": "", "withheld": 1, "updated_at": now}
-        values |= {"forgotten_at": now} if forgotten else {}
         these = update(active_conversations).where(active_conversations.c.id.in_(emptied))
         await connection.execute(these.values(**values, revision=active_conversations.c.revision + 1))
         await let_go(connection, emptied)
         await changed(connection, "summary", emptied, gone=True)
+    if emptied and forgetting:
+        await hide(connection, forgetting, {"summary": emptied})
+        for id in emptied:
+            renamed = update(active_conversations).where(active_conversations.c.id == id)
+            await connection.execute(renamed.values(id=new_id()))
     for conversation, owner in {*((row.conversation_id, row.owner) for row in rows), *in_short}:
         await _rebuild(connection, conversation, owner, now)
     return len(emptied) + len(in_short)

@@ -106,7 +106,7 @@ class Forgetting:
             await hiding.hide(connection, id, reach, now)
             await drop_client_items(connection, user)
             await drop_jobs(connection, reach.ids)
-            summaries = await _withhold(connection, reach, now)
+            summaries = await _withhold(connection, reach, id, now)
         if self.undo_for:
             receipt = replace(receipt, undo_id=id, undo_until=until)
         return replace(receipt, summaries=summaries), reach.ids
@@ -157,7 +157,7 @@ class Forgetting:
             await hiding.hide_links(connection, links)
             await hiding.tell_messages(connection, told)
             facts = [fact.id for fact in reach.facts]
-            await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgotten=True)
+            await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgetting=id)
             await _note(connection, memory.id, user, now)
 
 
@@ -197,11 +197,15 @@ async def _receipt(connection: AsyncConnection, reach: Reach, named: Memory | No
     )
 
 
-async def _withhold(connection: AsyncConnection, reach: Reach, now: datetime) -> int:
+async def _withhold(connection: AsyncConnection, reach: Reach, forgetting: str, now: datetime) -> int:
     facts = [fact.id for fact in reach.facts]
     said = reach.messages | reach.replies
-    of_facts = await withhold(connection, now, memory_ids=facts, owners=reach.owners, forgotten=True)
-    return of_facts + await withhold(connection, now, message_ids=said, forgotten=True) + len(reach.entries)
+    of_facts = await withhold(connection, now, memory_ids=facts, owners=reach.owners, forgetting=forgetting)
+    return (
+        of_facts
+        + await withhold(connection, now, message_ids=said, forgetting=forgetting)
+        + len(reach.entries)
+    )
 
 
 async def _told_alone_in_places(connection: AsyncConnection, memory: Memory, user: str) -> bool:

@@ -141,7 +141,9 @@ class Erasure:
             summaries = await rows.delete_summaries(connection, user)
             found.counts["summaries"] += len(summaries)
             found.gone(summaries)
-            emptied = await withhold(connection, now, message_ids=said, memory_ids=facts, forgotten=True)
+            emptied = await withhold(
+                connection, now, message_ids=said, memory_ids=facts, forgetting=forgetting
+            )
             found.counts["summaries of places"] += emptied
 
     async def _purge(self, user: str) -> None:

@@ -66,7 +66,7 @@ class Purge:
             facts = {id.partition(" ")[0] for id in rows.get("link", ())}
             whole = await entries.hidden_among(connection, facts)
             texts = await connection.scalars(select(messages.c.text).where(messages.c.id.in_(said)))
-            items = rows.get("task", set()) | rows.get("entry", set())
+            items = rows.get("task", set()) | rows.get("entry", set()) | rows.get("summary", set())
             return frozenset(whole | said | items), frozenset(texts)
 
     async def delete(self, forgetting: str) -> set[str]:
@@ -99,7 +99,7 @@ class Purge:
         for part in parts(items):
             for column in (tasks.c.id, context_entries.c.id):
                 await connection.execute(delete(column.table).where(column.in_(part)))
-        gone |= said | items
+        gone |= said | items | rows.get("summary", set())
         await _delete_sources(connection, gone)
         await drop_jobs(connection, gone)
         for kind, ids in rows.items():
@@ -163,7 +163,8 @@ async def _owners_of(connection: AsyncConnection, forgetting: str) -> set[str]:
 async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:
     """Rows to delete, at most `BATCH`; without those that show nothing by themselves."""
     query = select(hidden.c.kind, hidden.c.row_id).where(
-        hidden.c.forgetting_id == forgetting, hidden.c.kind.in_(("link", "message", "task", "entry"))
+        hidden.c.forgetting_id == forgetting,
+        hidden.c.kind.in_(("link", "message", "task", "entry", "summary")),
     )
     found: dict[Kind, set[str]] = {}
     for row in await connection.execute(query.order_by(hidden.c.kind.desc(), hidden.c.row_id).limit(BATCH)):

@@ -7,6 +7,7 @@ can be undone in any order: a row is shown again once no entry names it. A row o
   memory while it is hidden, so that the same fact can be told again.
 - `replaced`: that a link had given way to a memory which is hidden, and holds meanwhile (`replaced_id`).
 - `message`, `task`, `entry`: such a row.
+- `summary`: the id that an emptied summary had. What was shown it rests on it; the next one has another id.
 - `told`: that a message, or an entry of a profile, is its place's. Its author still has it.
 """
 
@@ -21,7 +22,7 @@ from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.tables import context_entries, forgettings, hidden, memory_owners, messages, tasks
 
-Kind = Literal["link", "replaced", "message", "told", "task", "entry"]
+Kind = Literal["link", "replaced", "message", "told", "task", "entry", "summary"]
 Why = Literal["forgotten", "edited", "private", "erased"]
 Rows = Mapping[Kind, Collection[str]]
 IDS_AT_ONCE = 500

@@ -1,17 +1,16 @@
 """What a reply was written from, and whether that is still there when the reply is stored."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, bindparam, func, or_, select, union
+from sqlalchemy import BindParameter, ColumnElement, bindparam, func, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.sql.hidden import TASK_IS_HIDDEN, link_is_hidden
 from memory.sql.message_rows import BY_AUDIENCE, Condition, kept, people_and_places
 from memory.sql.rests_on import How, record_each
-from memory.sql.tables import Utc, active_conversations, memory_owners, messages, tasks
+from memory.sql.tables import active_conversations, memory_owners, messages, tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +21,6 @@ class ReplySources:
     """The messages in which the profile was told, those that were not hidden when it was read."""
     audience: Audience
     """Who reads the reply."""
-    since: datetime
-    """When the turn began, before anything was read."""
     found: frozenset[str] = frozenset()
     """What searches returned."""
 
@@ -40,7 +37,7 @@ class ReplySources:
         """True if one of them has been deleted, hidden or withdrawn from the audience since. A memory that
         was replaced is not lost."""
         people, places = people_and_places(self.audience)
-        values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids), "since": self.since}
+        values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids)}
         return Condition(
             _LOST, values | {"readers": list(self.audience.keys), "people": people, "places": places}
         )
@@ -48,15 +45,12 @@ class ReplySources:
 
 def _lost() -> ColumnElement[bool]:
     sources: BindParameter[str] = bindparam("sources", expanding=True)
-    since = bindparam("since", type_=Utc())
     active, link = active_conversations.c, memory_owners.c
     read = link.owner.in_(bindparam("readers", expanding=True))
     standing = union(
         select(messages.c.id).where(messages.c.id.in_(sources), kept(), BY_AUDIENCE),
         select(link.memory_id).where(link.memory_id.in_(sources), read, ~link_is_hidden()),
-        select(active.id).where(
-            active.id.in_(sources), or_(active.forgotten_at.is_(None), active.forgotten_at <= since)
-        ),
+        select(active.id).where(active.id.in_(sources)),
         select(tasks.c.id).where(tasks.c.id.in_(sources), ~TASK_IS_HIDDEN),
     ).subquery()
     return select(func.count()).select_from(standing).scalar_subquery() < bindparam("how_many")

@@ -136,9 +136,6 @@ active_conversations = Table(
         server_default="0",
         comment="1: removed, and to be written again from what still holds",
     ),
-    Column(
-        "forgotten_at", Utc, comment="something in it was forgotten then: replies begun before may tell it"
-    ),
     Index("uq_active_conversations", "conversation_id", "owner", unique=True),
     Index("ix_active_conversations_owner", "owner", "updated_at"),
 )

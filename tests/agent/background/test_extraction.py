@@ -72,7 +72,7 @@ EXCHANGE = Reading(
     no_longer=(),
     after=0,
     revision=1,
-    forgotten_at=None,
+    summary_id=None,
     mode="companion",
     now=NOW,
 )

@@ -35,8 +35,6 @@ WORD = re.compile(r"Z[aiou][bdfgmnprtv]avok")
 WORD_BYTES = re.compile(WORD.pattern.encode())
 WORDS = [f"Z{vowel}{letter}avok" for vowel, letter in product("aiou", "bdfgmnprtv")]
 UNDO_FOR = timedelta(minutes=10)
-FOR_TRACES = ("work", "traces", "trace_bodies")
-"""While a forgetting can be undone its traces are withheld, and a job that will empty them waits."""
 
 who = st.sampled_from(PEOPLE)
 where, which = st.sampled_from([None, CHANNEL]), st.integers(0, 20)
@@ -90,6 +88,11 @@ def words_in(*shown: Any) -> set[str]:
     return set(WORD.findall(" ".join(map(str, shown))))
 
 
+def note(word: str) -> str:
+    """What else the message that told this word says: it stays where the fact alone is forgotten."""
+    return f"Y{word[1:]}"
+
+
 def sentence(person: str, word: str) -> str:
     return f"{person.capitalize()} planted a {word}"
 
@@ -103,6 +106,10 @@ class World:
         self.pet, self.home, self.model, self.looking_back = pet, home, model, looking_back
         self.facts: dict[str, Fact] = {}
         self.undo: list[tuple[str, str, set[str]]] = []
+        self.deleted: set[str] = set()
+        """The words that no undo can bring back."""
+        self.messages_gone: set[str] = set()
+        """The words of which the message itself was forgotten, or its author erased."""
         self.log = Lines()
         self.ruled: int | None = None
         """Which of the shown facts the next consolidation says to be replaced."""
@@ -113,19 +120,19 @@ class World:
         return self.pet.clock()
 
     def look_back(self, asked: str) -> dict[str, Any]:
-        """Summaries repeat all words that the prompt quotes and does not say to be over, and the profile what
-        the person said. What has passed, a model sees by the dates."""
+        """Summaries repeat all words that the prompt quotes and neither says to be over nor are ruled so, and
+        the profile what else the person said. What has passed, a model sees by the dates."""
         quoted = "\n".join(line for line in asked.splitlines() if line.startswith(">"))
         over = words_in(asked.partition(NO_LONGER)[2].partition("\n- ")[0])
         over |= {fact.word for fact in self.facts.values() if fact.until and fact.until <= self.now}
+        rulings = [*self.rulings(quoted, self.ruled)] if self.ruled is not None else []
+        over |= {fact.word for fact in self.facts.values() if fact.replaced_for and rulings}
         words = " ".join(sorted(words_in(quoted) - over))
-        found: dict[str, Any] = {"summary": f"They spoke of {words}."}
+        found: dict[str, Any] = {"summary": f"They spoke of {words}.", "rulings": rulings}
         if said := re.findall(rf"I planted a ({WORD.pattern})", asked.partition("## What was said")[2]):
-            found["new_preferences"] = [{"key": "other_notes", "value": f"likes {said[-1]}"}]
+            found["new_preferences"] = [{"key": "other_notes", "value": f"likes {note(said[-1])}"}]
         if "memory_summary" in asked:
             found["memory_summary"] = f"All in all: {words}."
-        if self.ruled is not None:
-            found["rulings"] = [*self.rulings(quoted, self.ruled)]
         return found
 
     def rulings(self, quoted: str, which: int) -> Iterator[dict[str, str]]:
@@ -220,6 +227,7 @@ class World:
             receipt = await self.pet.conversations.forget(str(fact.message), user=name)
             words = words_in(*(memory.content for memory in receipt.memories)) | {fact.word}
             assert words == {fact.word}, "nothing else is taken"
+            self.messages_gone |= words
             await self.gone(name, words, receipt.undo_id)
 
     async def gone(self, name: str, words: set[str], undo_id: str | None) -> None:
@@ -238,6 +246,7 @@ class World:
             except NotFound:
                 assert taken_at is None or self.now - taken_at >= UNDO_FOR
                 return
+            self.messages_gone -= words
             for word in words:
                 self.facts[word].forgotten = False
             await self.look_again(words)
@@ -254,11 +263,16 @@ class World:
         for fact in self.facts.values():
             if fact.teller == name:
                 fact.forgotten = True
+                self.messages_gone.add(fact.word)
+                self.deleted.add(fact.word)
         self.undo.clear()  # an erasure ends the undos of replies that may repeat its person
 
     async def wait(self, **duration: float) -> None:
         self.pet.clock.advance(**duration or {"minutes": 15})  # type: ignore[attr-defined]
         await self.pet.admin.purge()
+        for fact in self.facts.values():
+            if fact.forgotten and fact.taken_at and self.now - fact.taken_at >= UNDO_FOR:
+                self.deleted.add(fact.word)
 
     async def day(self) -> None:
         await self.wait(days=1)
@@ -303,7 +317,7 @@ class World:
         assert not shown & forgotten, "the prompts of this step"
         for kept in (self.model.systems, self.model.inputs, self.model.asked, self.looking_back.asked):
             kept.clear()
-        assert not words_in(self.tables("forgotten", *FOR_TRACES)) & forgotten, "the tables"
+        assert not words_in(self.tables()) & self.deleted, "the tables"
         assert not words_in(self.log.text), "the log"
 
     async def check_reader(self, name: str, place: str | None) -> None:
@@ -318,6 +332,8 @@ class World:
         derived = [hit.content for hit in hits if hit.kind == "summary"]
         context = (await pet.people.context(**who)).to_json()
         assert words_in(derived, context) <= holds, ("derived", who)
+        notes = set(re.findall(WORD.pattern.replace("Z", "Y"), str(context)))
+        assert notes.isdisjoint(map(note, self.messages_gone)), ("notes", who)
         said = [message.text for message in await pet.conversations.messages(limit=100, **who)]
         assert words_in(said) <= may_hear, ("messages", who)
         if place is None:
@@ -326,14 +342,13 @@ class World:
             own = {fact.word for fact in self.facts.values() if fact.teller == name and fact.message}
             assert own - forgotten <= words_in(said), "no message is lost"
 
-    def tables(self, *left_out: str) -> str:
-        """All rows, but not those of the tables that are left out."""
+    def tables(self) -> str:
+        """All rows of all tables."""
         found = []
         with closing(sqlite3.connect(self.home / "hachi.db")) as connection:
             names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             for (table,) in names:
-                if table not in left_out:
-                    found += connection.execute(f'SELECT * FROM "{table}"').fetchall()
+                found += connection.execute(f'SELECT * FROM "{table}"').fetchall()
         return " ".join(_readable(value) for row in found for value in row)
 
     def check_files(self, forgotten: set[str]) -> None:

@@ -196,6 +196,7 @@ def _one_record_of_sources() -> None:
     emptied = {"summary": "", "withheld": 1}
     op.execute(sa.update(summaries).where(summaries.c.unsourced == 1).values(emptied))
     op.drop_column("active_conversations", "unsourced")
+    op.drop_column("active_conversations", "forgotten_at")
     for name in ("outdated_at", "sources", "ended"):
         op.drop_column("messages", name)
     op.drop_table("memory_sources")
