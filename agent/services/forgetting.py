@@ -13,7 +13,7 @@ from memory.errors import MemoryFault
 from memory.forgetting.forget import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index.sync import IndexSync
-from memory.records import Forgotten, Memory
+from memory.records import ForgetCandidate, Forgotten, Memory
 from memory.sql.memories import MemoryStore
 
 
@@ -36,6 +36,10 @@ class ForgetService:
         """Forget one of the user's messages, and what it alone states; or a reply to them. Raises NotFound
         for anybody else's."""
         return await self._finished(*await self.forgetting.forget_message(id, user, asked_in=asked_in))
+
+    async def preview(self, candidate: ForgetCandidate, user: str) -> ForgetCandidate:
+        """The candidate with the messages and the replies that would go with it."""
+        return await self.forgetting.preview(candidate, user)
 
     async def _finished(self, receipt: Forgotten, ids: Collection[str]) -> Forgotten:
         """Tell the index and the traces, and complete the receipt."""

@@ -233,6 +233,13 @@ class MemoryService:
         receipt = await self.forgetting.forget(memory, user_named(user))
         return await self._with_offered(receipt, user, place)
 
+    async def preview_forget(self, id: MemoryId, *, user: str, place: Where = None) -> ForgetCandidate:
+        """What `forget` would take with this memory: the messages, whole, and how many replies. Nothing is
+        forgotten by this."""
+        memory = await self.get(id, user=user, place=place)
+        named = ForgetCandidate(memory.id, "memory", memory.content, memory.created_at, asked_in="")
+        return await self.forgetting.preview(named, user_named(user))
+
     async def find_to_forget(
         self, words: str, *, user: str, place: Where = None
     ) -> tuple[ForgetCandidate, ...]:

@@ -23,7 +23,7 @@ from agent.surfaces.cli.output import (
     forgotten_text,
     memory_row,
     must_ask,
-    plain,
+    print_what_goes,
     say_without_index,
     short,
     table_of,
@@ -150,7 +150,7 @@ async def delete(pet: "Companion", id: ShortId, user: User, yes: Yes = False) ->
     """
     memory = await pet.memories.get(id, user=user)
     if must_ask(yes, "forgotten"):
-        print(plain(memory.content))
+        print_what_goes(await pet.memories.preview_forget(memory.id, user=user))
         confirm("Forget it, with what was said of it?", "forgotten")
     receipt = await pet.memories.forget(memory.id, user=user)
     text = forgotten_text(receipt, f"{short(memory.id)}: {memory.content}")

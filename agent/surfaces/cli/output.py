@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from agent.tracing.render.text import harmless, json_text
-from agent.types.records_json import taken_with
+from agent.types.records_json import goes_with, taken_with
 from memory.errors import StoreUnavailable
-from memory.records import Forgotten, Memory
+from memory.records import ForgetCandidate, Forgotten, Memory
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -140,6 +140,16 @@ def forgotten_text(receipt: Forgotten, what: str) -> str:
         lines.append("also told; `hachi memories delete ID` or `hachi messages delete ID` forgets it too:")
         lines += [f"  {one.kind} {short(one.id)}: {one.content}" for one in receipt.offered]
     return "\n".join(lines)
+
+
+def print_what_goes(named: ForgetCandidate) -> None:
+    """Print what is to be forgotten, with the messages that go whole and how many replies do."""
+    print(plain(named.content))
+    for text in named.messages:
+        if text != named.content:
+            print(plain(f"  “{text}”"))
+    if goes := goes_with(named):
+        print(goes)
 
 
 def short(id: str) -> str:

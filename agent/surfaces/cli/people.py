@@ -17,6 +17,7 @@ from agent.surfaces.cli.output import (
     must_ask,
     plain,
     print_table,
+    print_what_goes,
     say,
     short,
     table_of,
@@ -299,7 +300,7 @@ async def delete_message(pet: "Companion", id: ShortId, user: User, yes: Yes = F
     """
     message = await pet.conversations.message(id, user=user)
     if must_ask(yes, "forgotten"):
-        print(plain(message.text))
+        print_what_goes(await pet.conversations.preview_forget(message.id, user=user))
         confirm("Forget it, with the reply and what was learned from it?", "forgotten")
     receipt = await pet.conversations.forget(message.id, user=user)
     return Output(forgotten_json(receipt), forgotten_text(receipt, f"{short(message.id)}: {message.text}"))

@@ -69,7 +69,8 @@ async def show(here: Here, id: str) -> Response:
                 return go(f"/memories/{(await memories.get(newer, user=user)).id}")
         raise
     why = await why_remembered(here.pet, memory, user)
-    return here.page("console/memory.html", memory=memory, why=why)
+    forgetting = await memories.preview_forget(memory.id, user=user)
+    return here.page("console/memory.html", memory=memory, why=why, forgetting=forgetting)
 
 
 @router.post("/memories/{id}")

@@ -105,3 +105,13 @@ def test_what_was_forgotten_is_brought_back_while_there_is_time(hachi):
     assert hachi("memories", "restore", told["undo_id"][:8]).out == "brought back: 1 memory\n"
     assert [memory["id"] for memory in hachi("memories", "list", "--json").json] == [id]
     assert hachi("memories", "restore", told["undo_id"]).code == 1
+
+
+def test_what_goes_with_a_fact_or_a_message_is_shown_before_it_is_confirmed(hachi):
+    hachi("chat", "-m", "I broke my shoulder")
+    [memory] = hachi("memories", "list", "--json").json
+    asked = hachi("memories", "delete", memory["id"], stdin=b"n\n", typed=True)
+    assert f"{memory['content']}\n1 message and 1 reply go with it\n" in asked.out
+    said = next(one for one in hachi("messages", "list", "--json").json if one["role"] == "user")
+    asked = hachi("messages", "delete", said["id"], stdin=b"n\n", typed=True)
+    assert "I broke my shoulder\n1 message and 1 reply go with it\n" in asked.out
