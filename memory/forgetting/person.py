@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import user_key
+from memory.audience import GLOBAL, user_key
 from memory.documents.library import DocumentLibrary
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.derived import withhold
@@ -32,7 +32,13 @@ from memory.index.sync import IndexSync
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.tables import forgettings, knowledge_chunks, knowledge_documents, memories
+from memory.sql.tables import (
+    forgettings,
+    knowledge_chunks,
+    knowledge_documents,
+    memories,
+    memory_owners,
+)
 
 PASSES = 5
 """How often the deletion repeats while the person keeps talking in another process."""
@@ -152,7 +158,8 @@ class Erasure:
         for row in await self.database.rows(select(forgettings.c.id).where(*erased)):
             await _retried(partial(self.purge.delete, row.id))
         async with self.database.write() as connection:
-            everybodys = select(memories.c.id).where(memories.c.user_id == user)
+            everybodys = select(memories.c.id).join(memory_owners, memory_owners.c.memory_id == memories.c.id)
+            everybodys = everybodys.where(memories.c.user_id == user, memory_owners.c.owner == GLOBAL)
             for id in list(await connection.scalars(everybodys)):
                 await leave_to_others(connection, id, user)
 

@@ -877,6 +877,13 @@ PROFILE: dict[str, Any] = {
     ],
     leaving="ben",
 )
+@example(
+    story=[
+        ("tell", "anna", None, "{me} moved to Lyon"),
+        ("tell", "anna", "acme", "{me} moved to Lyon"),
+    ],
+    leaving="anna",
+)
 async def test_in_any_story_the_others_lose_nothing(
     stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
 ) -> None:
