@@ -148,6 +148,7 @@ async def test_what_is_forgotten_is_nowhere_and_nothing_else_is_lost(
         "work",
         "traces",
         "trace_bodies",
+        "trace_rows",
         "active_conversations",
         "rests_on",
         "figures",
