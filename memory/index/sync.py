@@ -60,8 +60,6 @@ class IndexSync:
         self._putting = asyncio.Lock()
         self._absorbed: set[Position] = set()
         """The changes that wait to be followed, and that the index shows already."""
-        self._complete: set[Position] = set()
-        """Those of them that lack no vector, so that nothing is left to be put."""
         self._woken = False
         self._hurried = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -161,8 +159,7 @@ class IndexSync:
     async def _absorb(self, changes: Sequence[Change]) -> None:
         """Show what has changed at once, as far as its vectors are known, and before it is followed."""
         if new := [change for change in changes if change.position not in self._absorbed]:
-            lacking = await self._put(_by_kind(new))
-            self._complete |= set() if lacking else {change.position for change in new}
+            await self._put(_by_kind(new))
         self._absorbed = {change.position for change in changes}
 
     async def due(self) -> int:
@@ -233,12 +230,11 @@ class IndexSync:
     async def _show(self, batch: Sequence[Change]) -> int:
         """Put the points of these rows, and remove those of rows that are gone or that nobody may read. What
         must be embedded first is found by its words until then."""
-        ids = _by_kind([change for change in batch if change.position not in self._complete])
-        if ids and (lacking := await self._put(ids)):
+        ids = _by_kind(batch)
+        if lacking := await self._put(ids):
             await vectors.make(self._database, self._embedder, lacking)
             await self._put(ids)
-        self._complete.difference_update(change.position for change in batch)
-        return sum(map(len, _by_kind(batch).values()))
+        return sum(map(len, ids.values()))
 
     async def _put(self, ids: Mapping[Kind, Sequence[str]]) -> vectors.Texts:
         """Show these rows as they are now. Returns the texts whose vectors are lacking."""
