@@ -802,11 +802,12 @@ class World:
             return {tuple(row) for row in await connection.execute(query)}
 
     async def indexed(self) -> int:
-        """How many points the index should have: active memories, messages and summaries."""
+        """How many points the index should have: active memories, shown messages and summaries."""
         active = [m for m in await self.stack.store.where(tables.memories.c.id.is_not(None)) if m.owners]
         summaries = [row for row in await rows(self.stack, tables.active_conversations.c.summary) if row[0]]
-        kept = await rows(self.stack, tables.messages.c.id)
-        return len(active) + len(kept) + len(summaries)
+        said = {row.id for row in await rows(self.stack, tables.messages.c.id)}
+        said -= {row.row_id for row in await rows(self.stack, tables.hidden.c.row_id)}
+        return len(active) + len(said) + len(summaries)
 
     async def replies(self, name: str) -> dict[str, tuple[str, str]]:
         """Where each reply to another person was given, and what it says, by id."""
