@@ -1,7 +1,6 @@
 """Forgets what a person stated, a fact or a message, with everything that shows it; undoes it; makes private.
 
-What goes is hidden in one transaction, and deleted for good when the undo ends (`purge`). The transaction
-adds the job that withholds the traces that show it.
+What goes is hidden in one transaction, and deleted for good when the undo ends (`purge`).
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -48,8 +47,8 @@ class Forgetting:
         self, memory: Memory, user: str, *, asked_in: str | None = None
     ) -> tuple[Forgotten, frozenset[str]]:
         """Forget a memory that the person stated. Their message `asked_in` asked for it in words: it goes
-        too, but not what else it tells. Returns the receipt and the id of the job, claimed by the caller,
-        that withholds traces. Raises NotFound if `user` did not state it."""
+        too, but not what else it tells. Returns the receipt and the ids of what is hidden, by which traces
+        are found. Raises NotFound if `user` did not state it."""
         return await _retried(lambda: self._hide(user, _fact(memory, user, asked_in), memory))
 
     async def forget_message(
@@ -132,8 +131,7 @@ class Forgetting:
 
     async def make_private(self, memory: Memory, user: str) -> None:
         """Hide a person's memory from all places, with what it had replaced, the messages that told it and
-        the replies there that answered those or contain it. The person keeps all that is theirs. Returns the
-        id of the job, claimed by the caller, that withholds the traces of the places that show it. Raises
+        the replies there that answered those or contain it. The person keeps all that is theirs. Raises
         NotFound if the memory is in no place, or if somebody else stated it too."""
         await _retried(lambda: self._make_private(memory, user))
 

@@ -1,8 +1,8 @@
 """Erases a person: hides all that is theirs, deletes it for good at once, and counts what went and what
 stays.
 
-The first transaction stores who is being erased, and hides their messages, memories, tasks and profile: from
-then on no read finds them, and a process that still works on one of them stores nothing. The purge then
+The first transaction stores who is being erased. A later one hides messages, memories, tasks and profile:
+from then on no read finds them, and a process that still works on one of them stores nothing. The purge then
 deletes the hidden rows in batches. Every step may run again, so a later call completes an interrupted
 erasure.
 """
