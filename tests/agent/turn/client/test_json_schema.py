@@ -1,10 +1,10 @@
 """JSON schemas that clients send."""
 
-import time
 from functools import reduce
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from agent.errors import BadInput
 from agent.turn.client.json_schema import check_schema, fault_in
@@ -54,21 +54,20 @@ def test_a_value_is_checked() -> None:
     assert fault_in({"first": {"next": {"name": "B"}}}, LIST) == "'B' does not match '^[a-z]+$'"
 
 
-def test_a_large_schema_is_refused_before_it_is_read() -> None:
-    flat = {"type": "object", "properties": {f"a{n}": {"type": "string"} for n in range(35_000)}}
-    started = time.process_time()
+def test_a_large_schema_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Draft202012Validator, "check_schema", pytest.fail)
     with pytest.raises(BadInput, match="characters"):
-        check_schema(flat)
-    assert time.process_time() - started < 0.5
+        check_schema({"properties": {f"a{n}": {"type": "string"} for n in range(35_000)}})
 
 
-def test_items_that_must_differ_are_compared_in_linear_time() -> None:
+def test_items_that_must_differ_are_not_compared_each_with_each() -> None:
+    class Item(dict[str, int]):
+        __eq__ = pytest.fail
+
     schema = {"properties": {"a": {"uniqueItems": True}}}
     check_schema(schema)
-    started = time.process_time()
-    assert fault_in({"a": [{"n": n} for n in range(20_000)]}, schema) is None
+    assert fault_in({"a": [Item(n=n) for n in range(100)]}, schema) is None
     assert fault_in({"a": [{"n": 1, "m": 2}, {"m": 2, "n": 1}]}, schema) == "an item is there twice"
-    assert time.process_time() - started < 2
 
 
 def test_no_schema_takes_long() -> None:
