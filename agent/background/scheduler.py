@@ -83,6 +83,8 @@ class Schedule:
         try:
             yield
         finally:
+            scheduler.pause()
+            await asyncio.sleep(0)  # a start that is due now runs first: shutdown would cancel it and log an error
             scheduler.shutdown(wait=False)
             await _finish(running)
 
