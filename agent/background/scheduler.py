@@ -84,7 +84,9 @@ class Schedule:
             yield
         finally:
             scheduler.pause()
-            await asyncio.sleep(0)  # a start that is due now runs first: shutdown would cancel it and log an error
+            await asyncio.sleep(
+                0
+            )  # a start that is due now runs first: shutdown would cancel it and log an error
             scheduler.shutdown(wait=False)
             await _finish(running)
 
