@@ -42,13 +42,15 @@ async def update_task(
     due: Annotated[
         str | None,
         BeforeValidator(none_if_blank),
-        Field(description='ISO 8601, by the person\'s clock; left out it stays, "never" takes it away'),
+        Field(
+            description='"in 20 minutes", or ISO 8601 by their clock; left out it stays, "never" removes it'
+        ),
     ] = None,
 ) -> dict[str, Any]:
     """Note, change or finish what the person has to do or be reminded of. Without an id the open task of the
     same words is meant, else a new one; to begin or finish one, a word of it will do. Where several can be
     meant nothing changes, and you are told which. If one that comes back as `close` was meant, change that
-    and set the new one to done."""
+    and set the new one to done. Tell them a due time with its zone."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: no task can be kept for them")
     if id is None and not description.strip():
@@ -84,6 +86,7 @@ def _shown(turn: TurnContext, change: Change, when: Due, now: datetime) -> dict[
         "description": task.description,
         "status": task.status,
         "due": task.due.astimezone(turn.zone).isoformat(timespec="minutes") if task.due else None,
+        **({"zone": str(turn.zone)} if task.due else {}),
     }
     if isinstance(when, datetime) and when <= now and task.status != "done":
         shown["note"] = "that due time has passed; if it was not meant, give another"

@@ -189,7 +189,9 @@ def _noted(turn: _Turn) -> str:
 
 def _task_line(task: dict[str, Any]) -> str:
     due = datetime.fromisoformat(task["due"]) if task.get("due") and task.get("status") != "done" else None
-    return f"“{task['description']}”" + (f", due {due:%A} {due.day} {due:%B %Y, %H:%M}" if due else "")
+    city = f", {task['zone'].rpartition('/')[2].replace('_', ' ')}" if "zone" in task else ""
+    when = f", due {due:%A} {due.day} {due:%B %Y, %H:%M}{city}" if due else ""
+    return f"“{task['description']}”{when}"
 
 
 def _quoted(turn: _Turn, question: str, failed: str) -> str:
@@ -254,9 +256,9 @@ def _lines(turn: _Turn, heading: str, quotes: list[Quote]) -> str:
 
 def _now(text: str) -> datetime:
     """Return the time in the prompt, in the person's zone."""
-    if found := re.match(r"\w+ (\d+ \w+ \d+, \d+:\d+)(?: \(([\w+/-]+), )?", text):
+    if found := re.match(r"\w+ (\d+ \w+ \d+, [\d:]+)(?: \(([\w+/-]+), )?", text):
         zone = ZoneInfo(found[2]) if found[2] else UTC
-        return datetime.strptime(found[1], "%d %B %Y, %H:%M").replace(tzinfo=zone)
+        return datetime.strptime(found[1], "%d %B %Y, %H:%M:%S").replace(tzinfo=zone)
     return datetime.now(UTC)
 
 

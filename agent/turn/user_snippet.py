@@ -154,10 +154,11 @@ def moment(at: datetime, zone: tzinfo) -> str:
 
 
 def clock(now: datetime, zone: tzinfo) -> str:
-    """Return ``Monday 23 November 2026, 09:00 (Europe/Paris, UTC+01:00)``."""
-    local = now.astimezone(zone)
+    """Return ``Monday 23 November 2026, 09:00:00 (Europe/Paris, UTC+01:00)``. Seconds are rounded up, so that
+    what a model counts from it ("in two minutes") is never too early."""
+    local = (now + timedelta(microseconds=999_999)).astimezone(zone)
     where = "UTC" if str(zone) == "UTC" else f"({zone}, {_offset(local)})"
-    return f"{local:%A %d %B %Y, %H:%M} {where}"
+    return f"{local:%A %d %B %Y, %H:%M:%S} {where}"
 
 
 def _offset(local: datetime) -> str:

@@ -45,6 +45,7 @@ async def test_a_task_is_made_changed_and_done(turn: Any) -> None:
         turn, "buy green tea", id=f"[task {made['id']}]", status="in_progress", due="2026-12-01T10:00Z"
     )
     new = {"description": "buy green tea", "status": "in_progress", "due": "2026-12-01T10:00+00:00"}
+    new |= {"zone": "UTC"}
     assert changed == made | new | {"action": "changed"}
     same = await change(turn, "", id=made["id"], status=None)
     assert same == changed | {"action": "unchanged"}
@@ -71,7 +72,8 @@ async def test_due_times_are_read_by_the_persons_clock(turn_of: Callable[..., An
         "null": "2026-12-01T09:00+01:00",
         " Never ": None,
     }.items():
-        assert (await change(turn, "", id=task["id"], due=due))["due"] == shown, due
+        changed = await change(turn, "", id=task["id"], due=due)
+        assert (changed["due"], changed.get("zone")) == (shown, shown and "Europe/Paris"), due
     await change(turn, "", id=task["id"], due="2026-12-01T10:00")
     [kept] = await tasks(turn)
     assert kept.due == datetime(2026, 12, 1, 9, tzinfo=UTC)

@@ -114,7 +114,7 @@ def test_what_is_known_and_what_was_noted_already_is_shown_so_that_it_is_not_tol
     assert "> - [FACT] Ana has two cats (22 Nov 2026) [" in prompt
     assert "[task 1a2b3c4d] Buy a car (open)" in prompt
     assert "> - [FACT] Ana passed her driving test (22 Nov 2026) [" in prompt
-    assert "Today: Sunday 22 November 2026, 10:30 (Europe/Paris, UTC+01:00)" in prompt
+    assert "Today: Sunday 22 November 2026, 10:30:00 (Europe/Paris, UTC+01:00)" in prompt
 
 
 @pytest.mark.parametrize(

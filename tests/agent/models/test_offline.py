@@ -105,6 +105,24 @@ async def test_a_reminder_that_is_answered_with_done_is_done(open_pet, clock):
     assert [task.description for task in await pet.components.tasks.list("ben", PRIVATE)] == ["wash up"]
 
 
+async def test_a_reminder_in_two_minutes_comes_after_two_minutes_and_names_the_zone(open_pet, clock):
+    pet, sent = await open_pet(), []
+
+    async def send(*given: Any) -> bool:
+        sent.append(given)
+        return True
+
+    pet.reminders.register("", send)
+    await pet.people.set_context("timezone", "America/New_York", user="ben")
+    clock.advance(seconds=17.3)
+    reply = await pet.respond("remind me to feed the cat in 2 minutes", user="ben")
+    assert reply.message.endswith(", New York.")
+    clock.advance(seconds=119.9)
+    assert await pet.reminders.run() == 0
+    clock.advance(seconds=1)
+    assert await pet.reminders.run() == len(sent) == 1
+
+
 async def test_for_an_anonymous_person_nothing_is_kept(open_pet):
     pet = await open_pet()
     reply = await pet.respond("my sister Ana lives in Rome", user=None)

@@ -263,7 +263,7 @@ def test_the_whole_of_it() -> None:
         "> The hut opens in June.\n"
         "\n"
         "## This conversation\n"
-        "Now: Saturday 21 November 2026, 10:30 (Europe/Paris, UTC+01:00)\n"
+        "Now: Saturday 21 November 2026, 10:30:00 (Europe/Paris, UTC+01:00)\n"
         "Speaking now: Ana\n"
         "Reminders: not sent to them; a task is only shown when they write here\n"
         "Where: a private conversation"
@@ -303,14 +303,14 @@ def test_a_persona_of_ones_own_stands_in_place_of_the_pet_and_is_taken_as_it_is(
 @pytest.mark.parametrize(
     ("zone", "now", "written"),
     [
-        (None, NOW, "Saturday 21 November 2026, 09:30 UTC"),
-        ("Mars/Olympus", NOW, "Saturday 21 November 2026, 09:30 UTC"),
-        ("Europe/London", NOW, "Saturday 21 November 2026, 09:30 (Europe/London, UTC)"),
-        ("Asia/Kathmandu", NOW, "Saturday 21 November 2026, 15:15 (Asia/Kathmandu, UTC+05:45)"),
+        (None, NOW, "Saturday 21 November 2026, 09:30:00 UTC"),
+        ("Mars/Olympus", NOW, "Saturday 21 November 2026, 09:30:00 UTC"),
+        ("Europe/London", NOW, "Saturday 21 November 2026, 09:30:00 (Europe/London, UTC)"),
+        ("Asia/Kathmandu", NOW, "Saturday 21 November 2026, 15:15:00 (Asia/Kathmandu, UTC+05:45)"),
         (
             "America/Lima",
             NOW.replace(hour=2),
-            "Friday 20 November 2026, 21:30 (America/Lima, UTC-05:00)",
+            "Friday 20 November 2026, 21:30:00 (America/Lima, UTC-05:00)",
         ),
     ],
 )

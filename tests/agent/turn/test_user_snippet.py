@@ -18,6 +18,7 @@ from agent.turn.user_snippet import (
     MAX_FACTS,
     answer_style,
     build_memory_context,
+    clock,
     fact_lines,
     fitting,
     line,
@@ -324,6 +325,15 @@ def test_a_task_without_a_due_date_has_none() -> None:
 )
 def test_times_are_shown_in_the_persons_zone(zone: Any, at: datetime, written: str) -> None:
     assert moment(at, zone) == written
+
+
+@given(st.timedeltas(timedelta(), timedelta(days=1)))
+def test_the_clock_of_the_prompt_is_never_behind(passed: timedelta) -> None:
+    now = NOW + passed
+    shown = clock(now, UTC).removesuffix(" UTC")
+    told = datetime.strptime(shown, "%A %d %B %Y, %H:%M:%S").replace(tzinfo=UTC)
+
+    assert timedelta() <= told - now < timedelta(seconds=1)
 
 
 def shown_of(known: UserContext, budget: Budget) -> list[str]:
