@@ -5,7 +5,8 @@
     ├── BadInput                  what was handed in cannot be used
     └── ModelError                the language model
         ├── ModelUnavailable      it does not answer: network, time-out, 5xx, too many requests
-        └── ModelRejected         it answers and refuses: key, model name, request
+        ├── ModelRejected         it answers and refuses: key, model name, request
+        └── AnswerMisfit          its answer does not have the form that a client asked for
 
 `memory.errors.MemoryFault` is a tree of its own, since memory knows nothing of the agent: catch `FAULTS`.
 """
@@ -37,6 +38,10 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRejected(ModelError):
+    pass
+
+
+class AnswerMisfit(ModelError):
     pass
 
 

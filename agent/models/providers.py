@@ -87,6 +87,11 @@ def sees_images(settings: Settings) -> bool:
     return settings.images and not settings.offline
 
 
+def takes_others(settings: Settings) -> bool:
+    """Return whether parameters that OpenAI does not have are sent on, as servers of models have many."""
+    return api_of(settings) == "chat" and provider_of(settings) is not PROVIDERS["openai"]
+
+
 def structured_of(settings: Settings) -> Literal["schema", "object", "none"]:
     return settings.structured or provider_of(settings).structured
 

@@ -1,5 +1,6 @@
 """What a client of a chat API sends beside a message."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -64,6 +65,8 @@ class Sampling:
     stop: tuple[str, ...] = ()
     reasoning_effort: str | None = None
     verbosity: Literal["low", "medium", "high"] | None = None
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """What OpenAI does not know, and a server of models may, as `top_k`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 
 from agent.errors import (
     FAULTS,
+    AnswerMisfit,
     BadInput,
     HachiError,
     ModelError,
@@ -47,6 +48,7 @@ STATUS: Mapping[type[Exception], tuple[int, str, str]] = {
     EmbedderUnavailable: (503, "server_error", "embedder_unavailable"),
     ModelUnavailable: (503, "server_error", "model_unavailable"),
     ModelRejected: (502, "server_error", "model_rejected"),
+    AnswerMisfit: (502, "server_error", "answer_misfit"),
     ModelError: (502, "server_error", "model_error"),
     SettingsError: (500, "server_error", "settings"),
     HachiError: (500, "server_error", "internal_error"),
@@ -162,11 +164,11 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
     message = " ".join(str(error).split())
     if status >= 500:
         log.warning("%s: %s", trace or code, message)
-        if not operator:
+        if not operator and not isinstance(error, AnswerMisfit):
             message = PUBLIC_MESSAGES.get(code, "something is wrong with this server; its log says what")
     if status == 404:
         message = without_command(message)
-    param = _parameter_of(message) if isinstance(error, BadInput) else None
+    param = _parameter_of(message) if isinstance(error, BadInput | AnswerMisfit) else None
     return status, error_body(f"{message} ({trace})" if trace else message, kind, code, param)
 
 

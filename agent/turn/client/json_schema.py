@@ -52,14 +52,17 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 def fault_in(value: object, schema: Mapping[str, Any]) -> str | None:
-    """Return how the value differs from the schema; None if it does not."""
+    """Return how the value differs from the schema, the field first; None if it does not."""
     keywords = {"pattern": _pattern, "uniqueItems": _unique, "$ref": partial(_reference, count())}
     validator = extend(Draft202012Validator, keywords)(_without_dialect(schema), registry=Registry())
     try:
         error = next(validator.iter_errors(value), None)
     except RecursionError:
         return "the schema leads back to itself without end"
-    return error and str(error.message)[:300]
+    if error is None:
+        return None
+    where = error.json_path.removeprefix("$").removeprefix(".")
+    return f"{where}: {error.message}"[:300] if where else str(error.message)[:300]
 
 
 def _without_dialect(schema: Mapping[str, Any]) -> dict[str, Any]:

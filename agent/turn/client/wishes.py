@@ -11,9 +11,9 @@ from agents import ModelSettings
 from openai.types.shared import Reasoning
 from pydantic_core import from_json
 
-from agent.errors import BadInput, ModelError
+from agent.errors import AnswerMisfit, BadInput, ModelError
 from agent.models.json_objects import objects_in
-from agent.models.providers import api_of, sees_images
+from agent.models.providers import api_of, sees_images, takes_others
 from agent.settings import Settings
 from agent.turn.client.json_schema import fault_in
 from agent.turn.output.memories import drafts_in
@@ -38,22 +38,35 @@ def checked(request: TurnRequest, settings: Settings) -> TurnRequest:
         raise BadInput(
             f"the message has {len(text):,} characters and the limit is {MAX_MESSAGE:,}; send it in parts"
         )
-    if request.client:
-        _check_wishes(request.client, settings)
-        _check_size(request.client, text)
-    return replace(request, text=text)
+    client = request.client
+    if client:
+        client = client if sees_images(settings) else _without_old_images(client)
+        _check_wishes(client, settings)
+        _check_size(client, text)
+    return replace(request, text=text, client=client)
+
+
+def _without_old_images(client: ClientTurn) -> ClientTurn:
+    """Return it without the images of earlier messages, for a model that sees none."""
+    history = client.history and tuple(map(_without_images, client.history))
+    return replace(client, history=history, after=tuple(map(_without_images, client.after)))
+
+
+def _without_images(item: Item) -> Item:
+    return replace(item, images=()) if isinstance(item, Said) and item.images else item
 
 
 def _check_wishes(client: ClientTurn, settings: Settings) -> None:
     """Raise BadInput for what the model that is set up cannot do."""
     if settings.offline and client.form:
         raise BadInput("response_format: the rule-based stand-in cannot shape its answers; set up a model")
-    said = [*(client.history or ()), *client.after]
-    images = client.images or any(getattr(item, "images", ()) for item in said)
-    if images and not sees_images(settings):
+    if client.images and not sees_images(settings):
         raise BadInput("messages: the model is shown no images; set HACHI_IMAGES=true where it can see")
     if client.sampling.seed is not None and api_of(settings) == "responses" and not settings.offline:
         raise BadInput("seed: the model is asked over the Responses API, which takes none")
+    asks = next((name for name, value in client.sampling.others.items() if value), None)
+    if asks and not settings.offline and not takes_others(settings):
+        raise BadInput(f"{asks}: there is no such parameter here; leave it out")
     if client.tool_choice and not client.tools:
         raise BadInput("tool_choice: a call is wanted, and `tools` has nothing to call")
     if client.tool_choice not in (None, "required", *(tool.name for tool in client.tools)):
@@ -68,6 +81,7 @@ def _check_size(client: ClientTurn, text: str) -> None:
         "tools": sum(len(tool.name) + len(tool.description) for tool in client.tools),
         "tools and response_format": len(json.dumps(schemas, ensure_ascii=False)),
         "results of tools": sum(_length(item) for item in client.after),
+        "parameters": len(json.dumps(dict(client.sampling.others))),
     }
     if (total := sum(parts.values())) > MOST_CHARACTERS:
         most = max(parts, key=parts.__getitem__)
@@ -103,6 +117,7 @@ def model_settings(client: ClientTurn, settings: Settings) -> ModelSettings:
         tool_choice=client.tool_choice,
         parallel_tool_calls=client.parallel_tool_calls,
         extra_args=extra or None,
+        extra_body=dict(wish.others) if wish.others and takes_others(settings) else None,
     )
 
 
@@ -110,8 +125,9 @@ def refused_wish(error: Exception, wish: Sampling) -> BadInput | None:
     """Return the error to show if the model's server refused one of the client's parameters."""
     if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
         return None
-    for name in ("seed", "stop", "reasoning_effort", "verbosity", *NAMES):
-        if getattr(wish, name) not in (None, ()) and (name in error.message or error.param == name):
+    known = ("seed", "stop", "reasoning_effort", "verbosity", *NAMES)
+    for name in (*(name for name in known if getattr(wish, name) not in (None, ())), *wish.others):
+        if name in error.message or error.param == name:
             return BadInput(f"{name}: the model does not take this value")
     return None
 
@@ -180,7 +196,7 @@ class FormStream:
 
 def shaped(raw: str, form: AnswerForm) -> Answer:
     """Return the answer whose message is the JSON object that the client wants: as it was written, if there
-    is nothing else. Raises ModelError if the model did not write one."""
+    is nothing else. Raises AnswerMisfit if the model did not write one."""
     value = _object_in(raw) or {}
     memories: tuple[Draft, ...] = ()
     candidates = [value] if value else []
@@ -195,7 +211,7 @@ def shaped(raw: str, form: AnswerForm) -> Answer:
         if fault is None:
             alone = candidate is value and _read(raw) == value
             return Answer(raw.strip() if alone else json.dumps(candidate, ensure_ascii=False), memories)
-    raise ModelError(f"the model's answer does not fit response_format: {fault}")
+    raise AnswerMisfit(f"response_format: the model's answer does not fit it: {fault}")
 
 
 def _read(text: str) -> object:

@@ -79,12 +79,13 @@ const tasks = {
     const shaped = await client.chat.completions.create({ ...said("which town?"), response_format: schema });
     const messages = [{ role: "user", content: "Name a country" }];
     const edited = [];
+    const named = { model: "hachi", metadata: { chat_id: "countries" } };
     for (let again = 0; again < 2; again += 1) {
-      const made = await client.chat.completions.create({ model: "hachi", messages });
+      const made = await client.chat.completions.create({ ...named, messages });
       edited.push(made.choices[0].message.content);
     }
     messages.push({ role: "assistant", content: edited[1] }, { role: "user", content: "Its capital?" });
-    const last = await client.chat.completions.create({ model: "hachi", messages });
+    const last = await client.chat.completions.create({ ...named, messages });
     edited.push(last.choices[0].message.content);
     const response = await client.responses.create({ model: "hachi", input: "I row" });
     return {

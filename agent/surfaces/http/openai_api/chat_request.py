@@ -131,13 +131,18 @@ class Parameters(BaseModel):
             raise BadInput(f"the name of the conversation has more than {MAX_CHAT} characters")
         return named or None
 
-    def check(self, harmless: Mapping[str, Any]) -> None:
-        """Raise BadInput for a parameter that would change nothing. `harmless` are values that ask for what
-        is done anyway."""
+    def others(self, harmless: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that OpenAI does not have. Raises BadInput for one that it has and that would
+        change nothing; `harmless` are values that ask for what is done anyway."""
+        others = {}
         for name, value in (self.model_extra or {}).items():
-            if value in (None, False, "", [], {}) or name in IGNORED or value in harmless.get(name, ()):
+            if value is None or name in IGNORED or value in harmless.get(name, ()):
                 continue
-            raise BadInput(f"{name}: {REFUSED.get(name, 'there is no such parameter here; leave it out')}")
+            if name not in REFUSED:
+                others[name] = value
+            elif value not in (False, "", [], {}):
+                raise BadInput(f"{name}: {REFUSED[name]}")
+        return others
 
 
 class ChatRequest(Parameters):
@@ -166,7 +171,8 @@ class ChatRequest(Parameters):
         """Return it for a turn; `kept_here` where the transcript has the history."""
         if self.n not in (None, 1):
             raise BadInput("n: one answer is made, so n must be 1")
-        self.check({"modalities": (["text"],), "service_tier": ("auto", "default"), "top_logprobs": (0,)})
+        usual = {"modalities": (["text"],), "service_tier": ("auto", "default"), "top_logprobs": (0,)}
+        others = self.others(usual)
         tools = () if self.tool_choice == "none" else self.tools or ()
         choice = self.tool_choice
         name = choice.function.name if isinstance(choice, NamedTool) else choice
@@ -188,6 +194,7 @@ class ChatRequest(Parameters):
                 (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ()),
                 self.reasoning_effort,
                 self.verbosity,
+                others,
             ),
             self.response_format.form if self.response_format else None,
         )

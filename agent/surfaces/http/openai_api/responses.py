@@ -111,7 +111,7 @@ class ResponsesRequest(Parameters):
     def as_chat(self, earlier: Sequence[InputItem] = ()) -> ChatRequest:
         """Return the request that asks a chat completion for the same, after the `earlier` items. Raises
         BadInput."""
-        self.check(HARMLESS)
+        others = self.others(HARMLESS)
         messages = [{"role": "developer", "content": self.instructions}] if self.instructions else []
         given = [InputItem(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         text, reasoning = self.text or TextOptions(), self.reasoning or Reasoning()
@@ -119,7 +119,7 @@ class ResponsesRequest(Parameters):
         choice: Any = self.tool_choice
         if isinstance(choice, FlatToolChoice):
             choice = {"function": {"name": choice.name}}
-        body = {name: getattr(self, name) for name in Parameters.model_fields} | {
+        body = others | {name: getattr(self, name) for name in Parameters.model_fields} | {
             "messages": [*messages, *_messages((*earlier, *given))],
             "max_completion_tokens": self.max_output_tokens,
             "reasoning_effort": reasoning.effort,
