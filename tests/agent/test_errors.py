@@ -33,4 +33,8 @@ def test_everything_hangs_on_two_roots() -> None:
 
 
 def test_the_models_faults_can_be_caught_together() -> None:
-    assert {kind.__name__ for kind in ModelError.__subclasses__()} == {"AnswerMisfit", "ModelRejected", "ModelUnavailable"}
+    assert {kind.__name__ for kind in ModelError.__subclasses__()} == {
+        "AnswerMisfit",
+        "ModelRejected",
+        "ModelUnavailable",
+    }

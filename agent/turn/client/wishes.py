@@ -11,7 +11,7 @@ from agents import ModelSettings
 from openai.types.shared import Reasoning
 from pydantic_core import from_json
 
-from agent.errors import AnswerMisfit, BadInput, ModelError
+from agent.errors import AnswerMisfit, BadInput
 from agent.models.json_objects import objects_in
 from agent.models.providers import api_of, sees_images, takes_others
 from agent.settings import Settings

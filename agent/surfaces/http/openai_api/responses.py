@@ -119,15 +119,19 @@ class ResponsesRequest(Parameters):
         choice: Any = self.tool_choice
         if isinstance(choice, FlatToolChoice):
             choice = {"function": {"name": choice.name}}
-        body = others | {name: getattr(self, name) for name in Parameters.model_fields} | {
-            "messages": [*messages, *_messages((*earlier, *given))],
-            "max_completion_tokens": self.max_output_tokens,
-            "reasoning_effort": reasoning.effort,
-            "verbosity": text.verbosity,
-            "response_format": {"type": form.type, "json_schema": form.model_dump(by_alias=True)},
-            "tools": [{"type": "function", "function": tool.model_dump()} for tool in self.tools or ()],
-            "tool_choice": choice,
-        }
+        body = (
+            others
+            | {name: getattr(self, name) for name in Parameters.model_fields}
+            | {
+                "messages": [*messages, *_messages((*earlier, *given))],
+                "max_completion_tokens": self.max_output_tokens,
+                "reasoning_effort": reasoning.effort,
+                "verbosity": text.verbosity,
+                "response_format": {"type": form.type, "json_schema": form.model_dump(by_alias=True)},
+                "tools": [{"type": "function", "function": tool.model_dump()} for tool in self.tools or ()],
+                "tool_choice": choice,
+            }
+        )
         try:
             return ChatRequest.model_validate(body)
         except ValidationError as error:

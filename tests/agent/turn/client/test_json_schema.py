@@ -51,7 +51,9 @@ def test_a_schema_that_leads_elsewhere_or_cannot_be_checked_is_refused(part: Any
 def test_a_value_is_checked() -> None:
     check_schema(LIST)
     assert fault_in({"first": {"next": {"name": "b"}}, "$ref": "x"}, LIST) is None
-    assert fault_in({"first": {"next": {"name": "B"}}}, LIST) == "first.next.name: 'B' does not match '^[a-z]+$'"
+    assert (
+        fault_in({"first": {"next": {"name": "B"}}}, LIST) == "first.next.name: 'B' does not match '^[a-z]+$'"
+    )
 
 
 def test_a_large_schema_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
