@@ -2,6 +2,7 @@ FROM python:3.13-slim AS build
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY agent agent
+COPY hachi hachi
 COPY memory memory
 COPY prompts prompts
 COPY tools tools

@@ -1,49 +1,47 @@
-"""The errors a caller sees, as a tree.
+"""The errors a caller sees, as a tree. `HachiError`, whose fields say what to do, is in `memory.errors`.
 
-    HachiError                    anything below; its text is one line that says what to do
-    ├── SettingsError             a setting cannot be read or does not fit the others
-    ├── BadInput                  what was handed in cannot be used
-    └── ModelError                the language model
-        ├── ModelUnavailable      it does not answer: network, time-out, 5xx, too many requests
-        ├── ModelRejected         it answers and refuses: key, model name, request
-        └── AnswerMisfit          its answer does not have the form that a client asked for
-
-`memory.errors.MemoryFault` is a tree of its own, since memory knows nothing of the agent: catch `FAULTS`.
+HachiError                    anything below; its text is one line that says what to do
+├── SettingsError             a setting cannot be read or does not fit the others
+├── BadInput                  what was handed in cannot be used
+├── ModelError                the language model
+│   ├── ModelUnavailable      it does not answer: network, time-out, 5xx, too many requests
+│   ├── ModelRejected         it answers and refuses: key, model name, request
+│   └── AnswerMisfit          its answer does not have the form that a client asked for
+└── memory.errors.MemoryFault what is remembered
 """
 
-from memory.errors import MemoryFault
+from memory.errors import HachiError
 
-
-class HachiError(Exception):
-    """The text is one line that a person can act on."""
-
-    trace_id: str | None = None
-    """The turn in which it happened, for looking it up afterwards."""
+__all__ = [
+    "AnswerMisfit",
+    "BadInput",
+    "HachiError",
+    "ModelError",
+    "ModelRejected",
+    "ModelUnavailable",
+    "SettingsError",
+]
 
 
 class SettingsError(HachiError):
-    pass
+    code = "settings"
 
 
 class BadInput(HachiError):
-    pass
+    status, code = 400, "bad_input"
 
 
 class ModelError(HachiError):
-    pass
+    status, code = 502, "model_error"
 
 
 class ModelUnavailable(ModelError):
-    pass
+    status, code, retryable = 503, "model_unavailable", True
 
 
 class ModelRejected(ModelError):
-    pass
+    code = "model_rejected"
 
 
 class AnswerMisfit(ModelError):
-    pass
-
-
-FAULTS = (HachiError, MemoryFault)
-"""Everything a caller of `Companion` need catch."""
+    code = "answer_misfit"

@@ -33,7 +33,7 @@ from agents.testing import assistant_message
 from rich.console import Console
 from rich.table import Table
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 from memory.records import Decision
 
 ALLOWED_MISSES = 0.05

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 from memory.audience import Audience
 from memory.documents.ingest import IngestProgress
 from memory.documents.store import DocumentStore

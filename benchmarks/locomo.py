@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 from memory.audience import PRIVATE, Audience
 from memory.index import KINDS, Question
 from memory.index.embedders import bundled

@@ -41,8 +41,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from agent import Companion, Settings
 from agent.settings import tokens as count
+from hachi import Companion, Settings
 from prompts import read, render
 
 USER = "maya"

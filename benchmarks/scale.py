@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 
 PER_PERSON, EXPIRING, WARM_UP = 200, 100, 50
 SLOWER, SMALL, LARGE = 2.0, 10_000, 100_000

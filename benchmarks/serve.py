@@ -29,9 +29,9 @@ from agents.models.interface import Model
 from agents.testing import assistant_message, function_call
 from rich.console import Console
 
-from agent import Companion, Settings
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import address_of, listening, server_of
+from hachi import Companion, Settings
 
 LONGEST_LINE = 1 << 24
 """Bytes of what the client says at once."""

@@ -123,7 +123,7 @@ def commands(home: Path, times: int) -> dict[str, float]:
         for _ in range(times):
             begun = time.perf_counter()
             subprocess.run(
-                [sys.executable, "-m", "agent.surfaces.cli", *command],
+                [sys.executable, "-m", "hachi", *command],
                 env=environment,
                 stdout=subprocess.DEVNULL,
                 check=True,

@@ -37,17 +37,17 @@ from agents.testing import assistant_message, function_call
 from greenlet import getcurrent
 from sqlalchemy import event
 
-from agent import Companion, Settings
 from agent.tracing import recorder
 from agent.turn.prompt import PromptContext, build_messages_for_model
 from agent.wiring.components import utc_now
+from hachi import Companion, Settings
 from memory.audience import PRIVATE
 from memory.process.spans import new_id
 from memory.records import Message
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool
 
-HACHI = [sys.executable, "-m", "agent.surfaces.cli"]
+HACHI = [sys.executable, "-m", "hachi"]
 BARS = {"ratio": 1.3, "recording": 1.05, "reply": 15, "after": 24, "help_seconds": 0.4, "prompt_seconds": 1.0}
 FACTS = 200
 WARM_UP = 5

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 
 now = datetime(2026, 1, 12, 9, tzinfo=UTC)
 

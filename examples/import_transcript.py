@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from agent import Companion
+from hachi import Companion
 
 SAMPLE = [
     {

@@ -11,7 +11,7 @@ import json
 
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-from agent import Companion
+from hachi import Companion
 
 TOOL_CALL = function_call(
     "remember",

@@ -1,6 +1,6 @@
 import asyncio
 
-from agent import Companion
+from hachi import Companion
 
 
 async def main() -> None:

@@ -1,1 +1,1 @@
-"""Long-term memory: records, the database, the index, and the storage and search of facts."""
+"""Hachi's long-term memory: records, the database, the index, and the storage and search of facts."""

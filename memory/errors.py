@@ -1,28 +1,44 @@
-"""The errors of memory, as a tree.
+"""The errors of Hachi, and those of memory, as a tree; `agent.errors` has the others.
 
-MemoryFault                 anything below; its text says what to do
-├── StoreUnavailable        the database cannot be opened, read or written
-├── IndexUnavailable        the index cannot be reached or opened
-├── EmbedderUnavailable     the embedder is unknown, not installed or does not answer
-└── NotFound                no such memory or task for this audience
+HachiError                  anything that Hachi raises; its text says what to do
+└── MemoryFault             what is remembered
+    ├── StoreUnavailable    the database cannot be opened, read or written
+    ├── IndexUnavailable    the index cannot be reached or opened
+    ├── EmbedderUnavailable the embedder is unknown, not installed or does not answer
+    └── NotFound            no such memory or task for this audience
 """
 
 
-class MemoryFault(Exception):
-    """The base of memory errors. Its text is one line that a person can act on."""
+class HachiError(Exception):
+    """The text is one line that a person can act on."""
+
+    status = 500
+    """The HTTP status that says the same."""
+    code = "internal_error"
+    """A name for programs; the HTTP API sends it."""
+    retryable = False
+    """Whether the same call may succeed later."""
+    retry_after: float | None = None
+    """Seconds to wait before that, where it is known."""
+    trace_id: str | None = None
+    """The turn in which it happened, for looking it up afterwards."""
+
+
+class MemoryFault(HachiError):
+    pass
 
 
 class StoreUnavailable(MemoryFault):
-    pass
+    status, code, retryable = 503, "record_unavailable", True
 
 
 class IndexUnavailable(MemoryFault):
-    pass
+    status, code, retryable = 503, "index_unavailable", True
 
 
 class EmbedderUnavailable(MemoryFault):
-    pass
+    status, code, retryable = 503, "embedder_unavailable", True
 
 
 class NotFound(MemoryFault):
-    pass
+    status, code = 404, "not_found"

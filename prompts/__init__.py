@@ -1,4 +1,4 @@
-"""Prompts are files: one Markdown file a prompt, with places written {{like_this}}."""
+"""Hachi's prompts are files: one Markdown file a prompt, with places written {{like_this}}."""
 
 import re
 from functools import cache

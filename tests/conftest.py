@@ -167,7 +167,7 @@ def clock() -> Clock:
 @pytest.fixture(scope="session")
 def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder in which nothing has been said yet. Making one takes longer than copying it."""
-    from agent import Companion, Settings
+    from hachi import Companion, Settings
 
     folder = tmp_path_factory.mktemp("empty") / "home"
 
@@ -220,7 +220,7 @@ async def open_pet(
     is a model that answers instead of the one the settings name, `looking_back` one that looks back at what
     was said. Without `upkeep` unless it is asked for. The model's server outlives it: a companion that closes
     finishes what it is doing, and would try again for seconds where nobody answers."""
-    from agent import Companion, Settings
+    from hachi import Companion, Settings
 
     async with AsyncExitStack() as closing:
 

@@ -13,9 +13,9 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 import typer
 
-from agent import Companion, Settings
 from agent.settings import Budget
 from agent.surfaces.cli import build
+from hachi import Companion, Settings
 from tools.registry import TOOLS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -134,14 +134,16 @@ def test_the_constraints_pin_whatever_make_installs() -> None:
 def imported_packages() -> set[str]:
     """The top-level names of other packages that the product imports, lazily too."""
     names = set()
-    for path in (path for root in ("agent", "memory", "tools") for path in (HERE / root).rglob("*.py")):
+    for path in (
+        path for root in ("hachi", "agent", "memory", "tools") for path in (HERE / root).rglob("*.py")
+    ):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names.add(node.module or "")
     roots = {name.partition(".")[0] for name in names}
-    return roots - sys.stdlib_module_names - {"agent", "memory", "tools", "prompts"}
+    return roots - sys.stdlib_module_names - {"hachi", "agent", "memory", "tools", "prompts"}
 
 
 def test_every_imported_package_is_declared() -> None:

@@ -1,1 +1,1 @@
-"""What the model may do: plain typed functions, registered in one list in `tools.registry`."""
+"""Hachi's tools: what the model may do, as typed functions, registered in one list in `tools.registry`."""

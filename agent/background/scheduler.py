@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agent.background.reminders import Reminders
-from agent.errors import FAULTS
+from agent.errors import HachiError
 from agent.services.admin import AdminService
 from agent.services.erasure import ErasureService
 from agent.services.statistics import Figures
@@ -113,7 +113,7 @@ def _starting(
     async def run() -> None:
         try:
             await act()
-        except FAULTS as error:
+        except HachiError as error:
             log.warning("%s and will be tried again: %s", failure, error)
         except Exception:
             log.exception("%s and will be tried again", failure)

@@ -54,6 +54,7 @@ class BreakerModel(Model):
         except CircuitOpen as error:
             failure = KnownFailure(str(error))
             failure.error = ModelUnavailable(str(error))
+            failure.error.retry_after = error.seconds
             raise failure from error
 
     async def _in_time(self, answer: Any) -> Any:

@@ -29,7 +29,16 @@ class KnownFailure(AgentsException):
 
 
 def model_error(error: Exception, settings: Settings) -> ModelError | BadInput | None:
-    """Return the ModelError that says what to do about a failed run; None if the model is not to blame."""
+    """Return the ModelError that says what to do about a failed run, with the server's `Retry-After` where it
+    sent one in seconds; None if the model is not to blame."""
+    found = _explained(error, settings)
+    if found and isinstance(error, openai.APIStatusError):
+        seconds = error.response.headers.get("retry-after", "")
+        found.retry_after = float(seconds) if seconds.isdecimal() else None
+    return found
+
+
+def _explained(error: Exception, settings: Settings) -> ModelError | BadInput | None:
     if isinstance(error, KnownFailure):
         return error.error
     where = _server(settings)

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import uuid4
 
-from agent.errors import ModelError
+from agent.errors import HachiError, ModelError
 from agent.tracing.serialization import Serializer, Stored
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import CALL, TURN, Summary, place_key
@@ -117,16 +117,17 @@ class Recorder:
 
     @contextmanager
     def turn(self, incoming: TurnRequest, model: str) -> Iterator[TraceRecording]:
-        """Record a turn. Its exceptions are recorded and re-raised; a ModelError gets the trace's id."""
+        """Record a turn. Its exceptions are recorded and re-raised; a HachiError gets the trace's id."""
         about = self._about(TURN, incoming.user, incoming.place)
         about = replace(about, conversation=incoming.conversation_id, model=model, said=incoming.text)
         heard = ("text", "author", "conversation", "sent_at")
         with self._recorded(about, incoming={name: getattr(incoming, name) for name in heard}) as recorded:
             try:
                 yield recorded
-            except ModelError as error:
+            except HachiError as error:
                 error.trace_id = about.id
-                log.error("%s: %s", about.id, error)
+                if isinstance(error, ModelError):
+                    log.error("%s: %s", about.id, error)
                 raise
 
     @contextmanager

@@ -32,10 +32,10 @@ State = Literal["closed", "open", "half-open"]
 class NotNow(Exception):
     """The call was not made."""
 
-    def __init__(self, message: str, until: datetime) -> None:
+    def __init__(self, message: str, until: datetime, seconds: float | None = None) -> None:
         super().__init__(message)
-        self.until = until
-        """When another call may be tried."""
+        self.until, self.seconds = until, seconds
+        """When another call may be tried, and in how many seconds."""
 
 
 class CircuitOpen(NotNow):
@@ -124,7 +124,8 @@ class Breaker:
         ends = opened_at + self._pause * (2 if goes_last else 1)
         if self._probing or opened_at <= now < ends:
             until = max(ends, now + FIRST_PAUSE)
-            raise CircuitOpen(f"{self._reason} (not tried again before {until:%H:%M:%S} UTC)", until)
+            why = f"{self._reason} (not tried again before {until:%H:%M:%S} UTC)"
+            raise CircuitOpen(why, until, (until - now).total_seconds())
 
     @contextmanager
     def calling(self, blame: Callable[[Exception], str | None] = _text) -> Iterator[None]:

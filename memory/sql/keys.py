@@ -37,6 +37,8 @@ LONGEST_SECRET = 200
 class BadKey(MemoryFault):
     """A key that cannot be created as requested."""
 
+    status, code = 400, "bad_key"
+
 
 @dataclass(frozen=True, slots=True)
 class Key:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scripted_server import ScriptedServer
 
-from agent import Companion, Reply
+from hachi import Companion, Reply
 
 KEY = "sk-test-4f1d2c"
 

@@ -19,9 +19,9 @@ from qdrant_server import QdrantServer
 from scripted_model import AnsweringModel
 from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
-from agent import Companion, Place, Settings
-from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
+from agent.errors import BadInput, HachiError, ModelUnavailable, SettingsError
 from agent.wiring.components import utc_now
+from hachi import Companion, Place, Settings
 from memory.errors import EmbedderUnavailable, NotFound, StoreUnavailable
 from memory.index.embedders.openai import OpenAIEmbedder
 
@@ -491,7 +491,7 @@ async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet: Ope
 async def test_a_broken_queue_at_the_start_is_mended_by_the_next_turn(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet(given=says("Hello.", "Hello."))
     rows("ALTER TABLE work RENAME TO work_away")
-    with pytest.raises(FAULTS):
+    with pytest.raises(HachiError):
         await pet.respond("my name is Ana", user="ana")
     rows("ALTER TABLE work_away RENAME TO work")
 
@@ -542,7 +542,7 @@ def test_opening_a_companion_loads_neither_the_agents_sdk_nor_openai(home: Path)
     script = """
 import asyncio, json, pathlib, sys
 import agent
-from agent import Companion, Place, Reply, Settings
+from hachi import Companion, Place, Reply, Settings
 from agent.types import TurnRequest
 first = sorted(sys.modules)
 async def main():

@@ -11,7 +11,7 @@ from typing import Any
 
 from scripted_server import Hang, ScriptedServer, answer
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 NAMES = ["Iris", "Noor", "Otto", "Pia", "Quin", "Rosa", "Sven", "Tara", "Udo", "Vera"]

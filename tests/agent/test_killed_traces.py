@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from scripted_server import Call, Hang, ScriptedServer
 
-from agent import Companion, Settings
 from agent.tracing.filters import TraceFilter
 from agent.tracing.render.trace import SCREEN, overview_lines
+from hachi import Companion, Settings
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 

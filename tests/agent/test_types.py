@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent import Place, Reply
 from agent.types import ToolCall, TurnRequest
+from hachi import Place, Reply
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

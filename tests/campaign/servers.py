@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent import Companion, Settings
 from agent.errors import HachiError
+from hachi import Companion, Settings
 from memory.errors import MemoryFault
 from tests.campaign.postgresql import Server, revive, strike
 from tests.campaign.trials import Found, Outcome, Place, Tell, checked, prepared

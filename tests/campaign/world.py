@@ -10,7 +10,7 @@ from typing import Any
 from agents import Model, ModelResponse, Usage
 from agents.testing import assistant_message, function_call
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 from tests.campaign.trials import Found, Place, Tell
 
 PEOPLE = ("ana", "ben", "cleo")

@@ -22,7 +22,7 @@ import pytest
 from agent.surfaces.cli import main
 from memory.index.embedders import bundled
 
-COMMAND = (sys.executable, "-m", "agent.surfaces.cli")
+COMMAND = (sys.executable, "-m", "hachi")
 LOAD_ONCE = functools.cache(bundled._load)
 
 

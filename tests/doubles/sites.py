@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agent import Companion, Settings
 from agent.surfaces.http.server import Server, address_of, listening, server_of
+from hachi import Companion, Settings
 from memory.sql.keys import Key
 
 

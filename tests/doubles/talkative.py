@@ -10,7 +10,7 @@ import time
 from itertools import count
 from pathlib import Path
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 
 
 async def main(home: str, url: str, manner: str) -> None:

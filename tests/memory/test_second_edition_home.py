@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.tables import messages, metadata, trace_bodies

@@ -11,7 +11,7 @@ import pytest
 from command import Hachi, Ran
 from scripted_server import ScriptedServer
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
 

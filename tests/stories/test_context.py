@@ -17,8 +17,8 @@ import pytest
 from scripted_model import AnsweringModel
 from scripted_server import Call, Say, ScriptedServer, answer
 
-from agent import Companion
 from agent.errors import BadInput
+from hachi import Companion
 from memory.audience import PRIVATE, Place
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"

@@ -15,7 +15,7 @@ from typing import Any
 from agents.testing import function_call
 from scripted_model import AnsweringModel, id_beside
 
-from agent import Companion
+from hachi import Companion
 from memory.audience import Audience, Place
 
 CHOIR = "harbour/choir"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scripted_server import Call, ScriptedServer, answer
 
-from agent import Companion
+from hachi import Companion
 
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
 Hachi = Callable[..., Any]

@@ -9,10 +9,10 @@ from typing import Any
 from agents.testing import function_call
 from scripted_model import AnsweringModel
 
-from agent import Companion
 from agent.errors import HachiError
 from agent.replay.replay import replay
 from agent.tracing.filters import TraceFilter
+from hachi import Companion
 
 TURNS, REPLAYED = 260, 200
 PEOPLE, PLACES = ("ana", "ben", "cleo", "ana", "dora"), (None, "acme/general", None, "acme/random")

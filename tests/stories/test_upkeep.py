@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agents.testing import ScriptedModel, assistant_message
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 
 
 async def test_what_is_unimportant_and_long_unused_goes_and_nothing_else(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 from memory.audience import Audience, Place
 from memory.facts.similar import Doubt
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent import Companion
+from hachi import Companion
 from memory.audience import PRIVATE, Place
 from tools.context import TurnContext
 from tools.registry import TOOLS

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from agent import Companion
 from agent.turn.turn import receive
 from agent.types import TurnRequest
+from hachi import Companion
 from memory.audience import PRIVATE, Place
 from tools.found import NEWEST_ONLY, NOTHING, NOTHING_NEW, NOTHING_YET, SEEN
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.errors import FAULTS
+from agent.errors import HachiError
 from agent.surfaces.cli.output import Output, say
 from memory.text import storable
 
@@ -87,7 +87,7 @@ class Session(ExitStack):
             import traceback
 
             traceback.print_exception(error, file=sys.stderr)
-        if not isinstance(error, (*FAULTS, OSError)):
+        if not isinstance(error, (HachiError, OSError)):
             import logging
 
             logging.getLogger("hachi.cli").error("something broke inside", exc_info=error)
@@ -111,7 +111,7 @@ def error_line(error: Exception) -> str:
 
 
 def _text(error: Exception) -> str:
-    if isinstance(error, FAULTS):
+    if isinstance(error, HachiError):
         return str(error)
     if isinstance(error, OSError):
         reason = error.strerror or str(error) or type(error).__name__

@@ -15,46 +15,13 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from agent.errors import (
-    FAULTS,
-    AnswerMisfit,
-    BadInput,
-    HachiError,
-    ModelError,
-    ModelRejected,
-    ModelUnavailable,
-    SettingsError,
-)
-from memory.errors import (
-    EmbedderUnavailable,
-    IndexUnavailable,
-    MemoryFault,
-    NotFound,
-    StoreUnavailable,
-)
-from memory.sql.engine.errors import Overtaken
-from memory.sql.keys import BadKey
+from agent.errors import AnswerMisfit, BadInput, HachiError
 from memory.text import storable
 
 log = logging.getLogger("hachi.http")
 
-STATUS: Mapping[type[Exception], tuple[int, str, str]] = {
-    BadInput: (400, "invalid_request_error", "bad_input"),
-    BadKey: (400, "invalid_request_error", "bad_key"),
-    NotFound: (404, "not_found_error", "not_found"),
-    Overtaken: (503, "server_error", "overtaken"),
-    StoreUnavailable: (503, "server_error", "record_unavailable"),
-    IndexUnavailable: (503, "server_error", "index_unavailable"),
-    EmbedderUnavailable: (503, "server_error", "embedder_unavailable"),
-    ModelUnavailable: (503, "server_error", "model_unavailable"),
-    ModelRejected: (502, "server_error", "model_rejected"),
-    AnswerMisfit: (502, "server_error", "answer_misfit"),
-    ModelError: (502, "server_error", "model_error"),
-    SettingsError: (500, "server_error", "settings"),
-    HachiError: (500, "server_error", "internal_error"),
-    MemoryFault: (500, "server_error", "internal_error"),
-}
-"""Status, type and code of each fault. An unlisted fault uses those of its nearest parent class."""
+KINDS = {400: "invalid_request_error", 404: "not_found_error"}
+"""The `type` of an error, by its status; any other is a `server_error`."""
 
 PUBLIC_MESSAGES = {
     "overtaken": "somebody else changed the same just now; try again",
@@ -153,14 +120,13 @@ def _parameter_of(message: str) -> str | None:
 
 def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, Any]]:
     """Return status and body for any error. Server faults are logged; only the log describes an error that
-    is not one of `FAULTS`."""
-    if not isinstance(error, FAULTS):
+    is no HachiError."""
+    if not isinstance(error, HachiError):
         id = f"err_{uuid4().hex[:12]}"
         log.error("%s: something broke inside", id, exc_info=error)
         message = f"something broke inside; the log has it as {id}"
         return 500, error_body(message, "server_error", "internal_error")
-    status, kind, code = next(STATUS[parent] for parent in type(error).__mro__ if parent in STATUS)
-    trace = getattr(error, "trace_id", None)
+    status, code, trace = error.status, error.code, error.trace_id
     message = " ".join(str(error).split())
     if status >= 500:
         log.warning("%s: %s", trace or code, message)
@@ -169,6 +135,7 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
     if status == 404:
         message = without_command(message)
     param = _parameter_of(message) if isinstance(error, BadInput | AnswerMisfit) else None
+    kind = KINDS.get(status, "server_error")
     return status, error_body(f"{message} ({trace})" if trace else message, kind, code, param)
 
 
@@ -179,7 +146,7 @@ def without_command(message: str) -> str:
 
 def add_handlers(app: Starlette) -> None:
     """Answer every fault, invalid request and unknown path with the same JSON shape."""
-    for kind in (ApiError, RequestValidationError, HTTPException, *FAULTS):
+    for kind in (ApiError, RequestValidationError, HTTPException, HachiError):
         app.add_exception_handler(kind, _respond)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from agent.errors import FAULTS
+from agent.errors import HachiError
 from agent.surfaces.http.authentication import Pet, require_admin
 from agent.surfaces.http.metrics import Measured
 
@@ -57,7 +57,7 @@ async def _check(check: Callable[[], Awaitable[object]]) -> str:
     try:
         async with asyncio.timeout(CHECK_TIMEOUT):
             await check()
-    except (*FAULTS, TimeoutError):
+    except (HachiError, TimeoutError):
         return "away"
     return "ok"
 

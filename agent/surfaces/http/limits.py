@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent.errors import FAULTS
+from agent.errors import HachiError
 from agent.surfaces.http.errors import IMAGE_URL, ApiError, error_response
 
 MOST_VALUES, DEEPEST = 50_000, 60
@@ -97,7 +97,7 @@ class RequestLimits:
                 check_json(body)
         except ClientDisconnect:
             return None
-        except (ApiError, *FAULTS) as error:
+        except (ApiError, HachiError) as error:
             return await _close(error_response(error))(scope, receive, send)
         messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.companion import Companion
-from agent.errors import FAULTS, BadInput
+from agent.errors import BadInput, HachiError
 from agent.surfaces.http.errors import ApiError, without_command
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.web import listing, remembered, talk, trace_page
@@ -76,7 +76,7 @@ def app(
     made.include_router(_visits)
     made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # without a key
     handlers: dict[type[Exception], Any] = {ApiError: _refused, HTTPException: _no_page}
-    for kind, handler in (handlers | dict.fromkeys(FAULTS, _fault)).items():
+    for kind, handler in (handlers | {HachiError: _fault}).items():
         made.add_exception_handler(kind, handler)
     made.middleware("http")(_add_headers)
     made.add_middleware(

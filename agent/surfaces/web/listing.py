@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import HTMLResponse
 
-from agent.errors import FAULTS, BadInput
+from agent.errors import BadInput, HachiError
 from agent.surfaces.web.templates import page, render
 from agent.surfaces.web.visits import Visitor, visitor_of
 from agent.tracing.filters import TraceFilter, read_place, read_seconds, read_since
@@ -116,7 +116,7 @@ async def live_rows(
         begun = perf_counter()
         try:
             found = await traces.list(query.filter, clock(), PAGE)
-        except FAULTS:  # the stream ends, and the browser connects again by itself
+        except HachiError:  # the stream ends, and the browser connects again by itself
             return
         if shown is None:
             shown = {one.id: one for one in found}

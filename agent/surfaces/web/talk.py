@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
 from agent.companion import Companion
-from agent.errors import FAULTS
+from agent.errors import HachiError
 from agent.surfaces.web.forms import Asked, Here, go
 from agent.surfaces.web.remembered import turn_of
 from agent.surfaces.web.templates import markdown, render
@@ -86,7 +86,7 @@ async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
         yield await _turn(pet, user, stream.reply)
         await pet.settle(SETTLE, hurry=False)
         yield await _turn(pet, user, stream.reply)
-    except FAULTS as error:
+    except HachiError as error:
         yield _line(wrong=str(error))
 
 

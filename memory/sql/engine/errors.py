@@ -31,6 +31,8 @@ ADVICE = (
 class Overtaken(StoreUnavailable):
     """A concurrent transaction wrote the same rows first. This one was rolled back; a retry sees its rows."""
 
+    code = "overtaken"
+
 
 async def retried(act: Callable[[], Awaitable[T]]) -> T:
     """What `act` returns. It is done anew, `TRIES` times at most, while others overtake it."""

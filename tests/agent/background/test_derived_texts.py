@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scripted_model import AnsweringModel
 
-from agent import Companion
+from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from scripted_model import AnsweringModel
 
-from agent import Companion
 from agent.background import scheduler
 from agent.background.reminders import LATE, LONGEST, text_of
 from agent.turn.prompt import NOT_SENT, SENT
+from hachi import Companion
 from memory.audience import PRIVATE, Audience, Place
 from memory.people.profile import Profile, UserContext
 from memory.records import Task

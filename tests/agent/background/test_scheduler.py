@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from agents.testing import ScriptedModel
 
-from agent import Companion, Settings
 from agent.background import scheduler as schedule
 from agent.background.reminders import Reminders
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
+from hachi import Companion, Settings
 from memory.errors import IndexUnavailable
 from memory.records import Draft
 

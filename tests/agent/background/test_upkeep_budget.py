@@ -10,8 +10,8 @@ import pytest
 from scripted_model import AnsweringModel
 from sqlalchemy import select
 
-from agent import Companion, Settings
 from agent.background.upkeep_budget import BudgetSpent, UpkeepBudget
+from hachi import Companion, Settings
 from memory.sql.engine import Database
 from memory.sql.tables import figures
 from tests.memory.conftest import server as postgresql

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from agents.testing import ScriptedModel
 
-from agent import Companion, Place
 from agent.background.worker import LOOK_AHEAD
 from agent.turn.jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
+from hachi import Companion, Place
 from memory.records import Draft, Hit
 from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job
 

@@ -10,10 +10,10 @@ from agents.exceptions import ModelBehaviorError, ModelTimeoutError
 from agents.testing import ScriptedModel
 from scripted_server import Call, Drop, Fail, Hang, Raw, answer
 
-from agent import Companion, Settings
 from agent.errors import ModelError, ModelRejected, ModelUnavailable, SettingsError
 from agent.models.choose import LONGEST_WAIT, brought_model, choose_model
 from agent.models.failures import model_error
+from hachi import Companion, Settings
 
 KEY = "sk-test-4f1d2c"
 

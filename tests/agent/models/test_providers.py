@@ -3,10 +3,10 @@
 import pytest
 from scripted_server import Call, answer
 
-from agent import Companion, Settings
 from agent.errors import ModelRejected, SettingsError
 from agent.models.choose import choose_model
 from agent.models.providers import PROVIDERS, api_of, base_url_of, provider_of, structured_of
+from hachi import Companion, Settings
 
 COMMON = {"model", "messages", "tools", "tool_choice", "stream", "temperature", "top_p", "max_tokens", "stop"}
 JSON = {"response_format", "response_format.type", "response_format.json_schema"}

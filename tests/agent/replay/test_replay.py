@@ -8,7 +8,6 @@ from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Hang, Say, answer
 
 import prompts
-from agent import Companion
 from agent.errors import BadInput, ModelUnavailable
 from agent.replay.pytest_file import make_test
 from agent.replay.replay import ReplayOptions, replay
@@ -16,6 +15,7 @@ from agent.tracing import setup
 from agent.tracing.filters import TraceFilter
 from agent.tracing.trace import Trace
 from agent.turn import loop, prompt
+from hachi import Companion
 from memory.process.spans import Span
 from tools import registry
 from tools.memories import search_memories

@@ -9,9 +9,9 @@ import pytest
 from agents.testing import ScriptedModel, assistant_message
 from sqlalchemy import select
 
-from agent import Companion
 from agent.errors import BadInput
 from agent.services.conversations import BATCH
+from hachi import Companion
 from memory.sql.tables import session_memories
 from tests.memory.conftest import server as postgresql
 

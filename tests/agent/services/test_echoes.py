@@ -7,7 +7,7 @@ import pytest
 from agents.testing import function_call
 from scripted_model import AnsweringModel
 
-from agent import Companion
+from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

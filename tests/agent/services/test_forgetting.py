@@ -21,7 +21,7 @@ from agent.tracing.filters import TraceFilter
 from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
-    from agent import Companion
+    from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Any]]
 

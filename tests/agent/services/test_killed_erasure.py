@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -20,7 +20,7 @@ import asyncio, importlib, os, signal, sys
 from pathlib import Path
 import pytest
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 
 module, _, path = sys.argv[2].partition(":")
 owner = importlib.import_module(module)

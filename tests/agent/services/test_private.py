@@ -7,9 +7,9 @@ import pytest
 from scripted_model import AnsweringModel
 from sqlalchemy import select
 
-from agent import Companion
 from agent.services.arguments import audience_of
 from agent.tracing.filters import TraceFilter
+from hachi import Companion
 from memory.audience import PRIVATE
 from memory.facts.candidate import Provenance
 from memory.sql.tables import active_conversations

@@ -8,8 +8,8 @@ import pytest
 from agents.testing import function_call
 from scripted_model import AnsweringModel
 
-from agent import Companion
 from agent.types import Reply
+from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent import Companion
+from hachi import Companion
 from memory.errors import StoreUnavailable
 
 OpenPet = Callable[..., Awaitable[Companion]]

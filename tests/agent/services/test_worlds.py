@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted_model import AnsweringModel
 
-from agent import Companion, Settings
+from hachi import Companion, Settings
 from memory.audience import Audience, Place, owners_of, user_key
 from memory.errors import NotFound
 from prompts import read

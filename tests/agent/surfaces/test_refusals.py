@@ -12,11 +12,11 @@ from command import Hachi, use_home
 from mcp import Client
 from sites import companion_in
 
-from agent import Companion
 from agent.errors import BadInput
 from agent.surfaces.http.application import app
 from agent.surfaces.mcp.server import MemoryServer
 from agent.surfaces.mcp.tools import Identity
+from hachi import Companion
 
 WRONG: dict[str, tuple[dict[str, Any], list[str] | None]] = {
     "content: it is empty; write the fact as a sentence": ({"content": " \n"}, [" \n"]),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent import Companion
 from agent.tracing.trace import Trace
+from hachi import Companion
 
 
 @pytest.fixture

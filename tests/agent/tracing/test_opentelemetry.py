@@ -168,7 +168,7 @@ async def test_a_collector_that_is_down_keeps_nobody_waiting(pet_at, first_way, 
 def test_nothing_of_it_is_imported_where_nobody_asks(home):
     look = (
         "import asyncio, sys\n"
-        "from agent import Companion\n"
+        "from hachi import Companion\n"
         "async def main():\n"
         "    async with Companion.open(upkeep=False) as pet:\n"
         "        await pet.respond('hello', user='ana')\n"

@@ -15,11 +15,11 @@ from uuid import UUID
 import pytest
 from scripted_server import Call, Fail, Hang, Raw, Say, answer
 
-from agent import Companion, Settings
 from agent.errors import ModelError
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
 from agent.types import TurnRequest
+from hachi import Companion, Settings
 from memory.audience import PRIVATE
 from memory.errors import StoreUnavailable
 from memory.process.breaker import FIRST_PAUSE

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 from scripted_server import Call, Fail, Hang, Say, answer
 
-from agent import Companion
 from agent.errors import ModelError
 from agent.tracing.render.text import when
 from agent.tracing.render.trace import SCREEN, full_lines, overview_lines
 from agent.tracing.trace import Trace
+from hachi import Companion
 from memory.errors import StoreUnavailable
 
 Looked = Callable[..., Awaitable[Trace]]

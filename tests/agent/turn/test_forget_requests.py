@@ -6,7 +6,7 @@ from typing import Any
 
 from scripted_server import Say, ScriptedServer, answer
 
-from agent import Companion
+from hachi import Companion
 from memory.records import ForgetCandidate
 
 PetAt = Callable[..., Awaitable[Companion]]

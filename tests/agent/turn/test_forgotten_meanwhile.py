@@ -9,8 +9,8 @@ from agents.testing import function_call
 from scripted_model import AnsweringModel
 from sqlalchemy import delete
 
-from agent import Companion
 from agent.types.client import ClientTool, ClientTurn
+from hachi import Companion
 from memory.audience import GLOBAL
 from memory.sql.tables import memories
 from tests.memory.conftest import Server

@@ -15,7 +15,6 @@ from agents.tracing.provider import DefaultTraceProvider
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 
-from agent import Companion
 from agent.models.choose import keep_traces_here
 from agent.turn import loop
 from agent.turn.model_run import ANSWER_SCHEMA
@@ -23,6 +22,7 @@ from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import take_turn
 from agent.types import TurnRequest, Usage
 from agent.types.client import ClientTool, ClientTurn
+from hachi import Companion
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from scripted_server import Call, ScriptedServer, answer
 
-from agent import Companion, Place
+from hachi import Companion, Place
 
 GENERAL = Place(("acme", "general"))
 RANDOM = Place(("acme", "random"))

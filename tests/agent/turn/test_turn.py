@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
-from agent import Companion, Place
 from agent.errors import BadInput, ModelError, ModelUnavailable
 from agent.turn.context import build_context
 from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import receive
 from agent.types import MAX_MESSAGE, TurnRequest
+from hachi import Companion, Place
 from memory.errors import StoreUnavailable
 from prompts import read
 

@@ -9,7 +9,7 @@ import discord
 from discord import app_commands
 
 from agent.companion import Companion
-from agent.errors import FAULTS
+from agent.errors import HachiError
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.attachments import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
@@ -94,7 +94,7 @@ async def is_first(interaction: discord.Interaction) -> bool:
         return await pet.conversations.deliveries.first(
             "discord", f"interaction {interaction.id}", pet.clock()
         )
-    except FAULTS as error:
+    except HachiError as error:
         log.warning("another process may answer interaction %s too: %s", interaction.id, error)
         return True
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from agent.errors import FAULTS
+from agent.errors import HachiError
 from agent.services.transfer.home import lost_database
 from agent.surfaces.cli.output import Output, plain
 from agent.surfaces.cli.session import Session, error_line, with_session
@@ -63,7 +63,7 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
         try:
             async with asyncio.timeout(OPEN_TIMEOUT):
                 pet = await closing.enter_async_context(session.companion())
-        except (*FAULTS, TimeoutError) as error:
+        except (HachiError, TimeoutError) as error:
             named = {StoreUnavailable: "database", EmbedderUnavailable: "embedder"}
             part = next((name for kind, name in named.items() if isinstance(error, kind)), "settings")
             reason = error_line(error) or f"not open within {OPEN_TIMEOUT} s"
@@ -173,7 +173,7 @@ async def _check(name: str, look: Callable[[], Awaitable[Any]], told: Callable[[
             return Check(name, True, told(await look()))
     except TimeoutError:
         return Check(name, False, f"no answer within {CHECK_TIMEOUT} s")
-    except (*FAULTS, OSError) as error:
+    except (HachiError, OSError) as error:
         return Check(name, False, error_line(error))
 
 

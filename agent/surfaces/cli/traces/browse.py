@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.errors import FAULTS
+from agent.errors import HachiError
 from agent.surfaces.cli.operate.servers import serve_traces
 from agent.surfaces.cli.options import Limit
 from agent.surfaces.cli.output import Output, say
@@ -136,7 +136,7 @@ async def diff(
     try:
         async with session.traces() as traces:
             one, other = [await traces.get(id, datetime.now(UTC)) for id in (before, after)]
-    except FAULTS as error:
+    except HachiError as error:
         session.report(error)
         raise typer.Exit(2) from None
     found = differences(one, other)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from agent import Companion
 from agent.errors import BadInput
 from agent.services.transfer.backup import MANIFEST, _described, back_up, require_unused, restore
+from hachi import Companion
 from memory.errors import StoreUnavailable
 
 OpenPet = Callable[..., Awaitable[Companion]]

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from agent import Companion
 from agent.services.transfer.imports import parse_import
+from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

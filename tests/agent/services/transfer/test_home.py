@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent import Companion
 from agent.services.transfer.home import make_private, remove_obsolete
+from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent import Companion
 from agent.errors import BadInput
 from agent.services.transfer.imports import Imported, parse_import
+from hachi import Companion
 
 MEMORY = {"content": "Lea swims", "created_at": "2026-01-10T09:30:00Z"}
 EXPORT = {"format": "hachi-export", "version": 1}

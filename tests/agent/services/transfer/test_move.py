@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from agent import Companion
 from agent.errors import BadInput
 from agent.services.transfer import move
 from agent.services.transfer.move import TABLES, Move, MovedTable
+from hachi import Companion
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.tables import memories, messages, users

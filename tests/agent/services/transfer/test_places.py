@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agent import Companion
 from agent.errors import BadInput
 from agent.services.transfer.imports import parse_import
+from hachi import Companion
 from memory.audience import Place
 
 OpenPet = Callable[..., Awaitable[Companion]]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from scripted_server import ScriptedServer
 
-from agent import Companion
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line
 from agent.surfaces.bots.replies import Gone
+from hachi import Companion
 from memory.audience import Place
 
 OpenPet = Callable[..., Awaitable[Companion]]

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent import Companion
 from agent.surfaces.bots.answers import (
     NOTHING,
     QUESTION,
@@ -15,6 +14,7 @@ from agent.surfaces.bots.answers import (
     forget_question,
 )
 from agent.surfaces.bots.commands import GONE, PAGE, Commands
+from hachi import Companion
 from memory.audience import Place
 
 ANA, BEN = "chat:1", "chat:2"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent import Companion, Settings
 from agent.surfaces.bots.running import CLOSED, reminder_sender, who_answers
+from hachi import Companion, Settings
 from memory.audience import Place
 
 ANA = "chat:1"

@@ -13,11 +13,11 @@ import pytest_asyncio
 from scripted_server import ScriptedServer
 from sites import companion_in, new_key, serving
 
-from agent import Companion
 from agent.surfaces.http import authentication
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import Server
 from agent.wiring import components
+from hachi import Companion
 from memory.sql.keys import Key
 
 

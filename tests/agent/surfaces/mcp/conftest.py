@@ -14,11 +14,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 from sites import companion_in, new_key, serving
 
-from agent import Companion
 from agent.surfaces.http.server import is_loopback
 from agent.surfaces.mcp.http import app
 from agent.surfaces.mcp.server import MemoryServer
 from agent.surfaces.mcp.tools import Identity
+from hachi import Companion
 from memory.audience import Place
 from memory.sql.keys import Key
 

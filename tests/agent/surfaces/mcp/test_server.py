@@ -7,11 +7,11 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from agent import Companion
 from agent.surfaces.cli.traces.lines import cells
 from agent.tracing.filters import TraceFilter
 from agent.tracing.render.trace import title
 from agent.tracing.trace import CALL
+from hachi import Companion
 from memory.errors import IndexUnavailable
 
 READING = {"search_memories", "get_recent_memories", "search_knowledge", "list_tasks"}

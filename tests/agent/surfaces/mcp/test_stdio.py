@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent import Companion
 from agent.surfaces.mcp import stdio
 from agent.surfaces.mcp.tools import Identity
+from hachi import Companion
 
 
 class Program:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sites import companion_in
 
-from agent import Companion
+from hachi import Companion
 
 
 async def test_a_fact_is_remembered_found_corrected_and_forgotten(pet: Companion, agent: Any) -> None:

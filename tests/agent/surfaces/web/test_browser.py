@@ -15,9 +15,9 @@ from selenium.webdriver.common.keys import Keys as Key
 from selenium.webdriver.support.ui import WebDriverWait
 from written_traces import HOSTILE, Written, a_turn, remembering
 
-from agent import Companion, Settings
 from agent.surfaces.http.server import address_of, listening, server_of
 from agent.surfaces.web.application import app
+from hachi import Companion, Settings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")

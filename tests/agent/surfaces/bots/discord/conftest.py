@@ -10,7 +10,7 @@ import pytest
 import yarl
 from discord_server import TOKEN, DiscordServer
 
-from agent import Companion
+from hachi import Companion
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of audioop, for voice, which is not used

@@ -21,8 +21,8 @@ from discord_server import (
 )
 from scripted_server import ScriptedServer, answer
 
-from agent import Companion
 from agent.surfaces.bots.discord.bot import Allowed
+from hachi import Companion
 from memory.errors import StoreUnavailable
 
 AT = f"<@{BOT}>"

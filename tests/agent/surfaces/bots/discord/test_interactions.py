@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from discord_server import ANA, BEN, DM, GENERAL, GROUP, GUILD, DiscordServer
 
-from agent import Companion
 from agent.surfaces.bots.commands import COMMANDS, LISTEN
+from hachi import Companion
 from memory.audience import Place
 
 HERE = Place(("discord", str(GUILD), str(GENERAL)))

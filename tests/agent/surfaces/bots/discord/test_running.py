@@ -10,10 +10,10 @@ import pytest
 from discord_server import ANA, APPLICATION, BEN, DM, GENERAL, GUILD, TOKEN, DiscordServer, refusal
 from scripted_server import ScriptedServer, answer
 
-from agent import Companion, Settings
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.discord.bot import Allowed, run
 from agent.surfaces.bots.errors import UNEXPECTED
+from hachi import Companion, Settings
 from memory.audience import PRIVATE, Place
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from slack_server import APP_TOKEN, BOT_TOKEN, SECRET, SlackServer
 
-from agent import Companion, Settings
 from agent.surfaces.bots.slack.bot import SlackBot, listening
+from hachi import Companion, Settings
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from slack_server import SlackServer, buttons_of
 
-from agent import Companion
 from agent.surfaces.bots.commands import COMMANDS, LISTEN
+from hachi import Companion
 from memory.audience import Place
 
 NAMES = "|".join(command.name for command in (*COMMANDS, LISTEN))

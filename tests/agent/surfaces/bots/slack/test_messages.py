@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from slack_server import SlackServer
 
-from agent import Settings
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
 from agent.surfaces.bots.slack import messages
 from agent.surfaces.bots.slack.messages import NAME_SECONDS, Reader, attachment_of, build_client
+from hachi import Settings
 from memory.audience import Place
 
 

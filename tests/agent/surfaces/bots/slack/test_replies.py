@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from slack_server import SlackServer, buttons_of
 
-from agent import Settings
 from agent.surfaces.bots.answers import receipt_item
 from agent.surfaces.bots.replies import Reply
 from agent.surfaces.bots.slack.messages import Source, build_client
 from agent.surfaces.bots.slack.replies import LIMIT, SlackPosts
+from hachi import Settings
 from memory.audience import PRIVATE
 from memory.records import Decision
 

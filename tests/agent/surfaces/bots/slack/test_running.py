@@ -9,9 +9,9 @@ import pytest
 from scripted_server import answer
 from slack_server import APP_TOKEN, BOT_TOKEN
 
-from agent import Companion, Settings
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.slack.bot import run
+from hachi import Companion, Settings
 from memory.audience import PRIVATE, Place
 
 DM = "D1"

@@ -105,7 +105,7 @@ def test_at_a_real_terminal(home):
     settings = os.environ | {"PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"}
     terminal = pexpect.spawn(
         sys.executable,
-        ["-m", "agent.surfaces.cli", "chat"],
+        ["-m", "hachi", "chat"],
         env=settings,
         encoding="utf-8",
         timeout=30,

@@ -1,0 +1,116 @@
+"""Hachi, a companion that remembers: what a program imports.
+
+    from hachi import Companion
+
+    async with Companion.open() as pet:
+        reply = await pet.respond("I broke my shoulder", user="mickael")
+        print(reply.message)
+
+The names below are stable; docs/python.md tells of them. The packages `agent`, `tools`, `memory` and
+`prompts` beside this one are how it is made. `import hachi` loads none of them: a name loads on first use.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+    from agent.errors import (
+        AnswerMisfit,
+        BadInput,
+        HachiError,
+        ModelError,
+        ModelRejected,
+        ModelUnavailable,
+        SettingsError,
+    )
+    from agent.settings import Settings
+    from agent.types import Reply, ToolCall, Usage
+    from memory.audience import Place
+    from memory.errors import (
+        EmbedderUnavailable,
+        IndexUnavailable,
+        MemoryFault,
+        NotFound,
+        StoreUnavailable,
+    )
+    from memory.records import Decision, Forgotten, Hit, Memory, Message, Task
+
+    __version__: str
+
+_HOMES = {
+    "agent.companion": ["Companion"],
+    "agent.errors": [
+        *("AnswerMisfit", "BadInput", "HachiError", "ModelError", "ModelRejected"),
+        *("ModelUnavailable", "SettingsError"),
+    ],
+    "agent.settings": ["Settings"],
+    "agent.types": ["Reply", "ToolCall", "Usage"],
+    "memory.audience": ["Place"],
+    "memory.errors": [
+        *("EmbedderUnavailable", "IndexUnavailable", "MemoryFault", "NotFound", "StoreUnavailable")
+    ],
+    "memory.records": ["Decision", "Forgotten", "Hit", "Memory", "Message", "Task"],
+}
+
+__all__ = [
+    "AnswerMisfit",
+    "BadInput",
+    "Companion",
+    "Decision",
+    "EmbedderUnavailable",
+    "Forgotten",
+    "HachiError",
+    "Hit",
+    "IndexUnavailable",
+    "Memory",
+    "MemoryFault",
+    "Message",
+    "ModelError",
+    "ModelRejected",
+    "ModelUnavailable",
+    "NotFound",
+    "Place",
+    "Reply",
+    "Settings",
+    "SettingsError",
+    "StoreUnavailable",
+    "Task",
+    "ToolCall",
+    "Usage",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("hachi")
+    home = next((module for module, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module 'hachi' has no attribute {name!r}")
+    check_neighbours()
+    return getattr(import_module(home), name)
+
+
+def check_neighbours() -> None:
+    """Raise ImportError, in one line, if Python finds what is not Hachi's under the plain name of one of its
+    packages: earlier on the path, imported already, a module, or installed over ours."""
+    here = Path(__file__).resolve().parent.parent
+    for name in ("agent", "tools", "memory", "prompts"):
+        try:
+            spec = find_spec(name)
+        except ValueError:  # a module that was made by hand
+            spec = None
+        found = Path(spec.origin).resolve() if spec and spec.origin else None
+        if found != here / name / "__init__.py":
+            where = found or (spec and next(iter(spec.submodule_search_locations or ()), None)) or "nothing"
+            what = f"Python finds {where}"
+        elif "Hachi" not in found.read_text(encoding="utf-8", errors="replace").partition("\n")[0]:
+            what = f"another package has been installed over it in {found.parent}"
+        else:
+            continue
+        raise ImportError(
+            f"Hachi needs its own package '{name}' in {here}, but {what}; rename that one, run from another "
+            "folder, or give Hachi an environment of its own (docs/python.md, Neighbours)"
+        )

@@ -1,0 +1,20 @@
+"""The command `hachi`."""
+
+import sys
+
+from hachi import check_neighbours
+
+
+def main() -> int:
+    try:
+        check_neighbours()
+    except ImportError as error:
+        print(error, file=sys.stderr)
+        return 1
+    from agent.surfaces.cli import main as command
+
+    return command()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
