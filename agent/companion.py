@@ -11,6 +11,7 @@ conversation is not private. Errors are those of `agent.errors`.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent.background.scheduler import Schedule
@@ -19,13 +20,13 @@ from agent.settings import Settings
 from agent.turn.persona import read_persona
 from agent.turn.streaming import ReplyStream
 from agent.types import Reply, TurnRequest
-from agent.types.arguments import Where
+from agent.types.arguments import Content, Importance, Limit, MemoryId, Query, Subjects, Ttl, Type, Where
 from agent.types.client import ClientTurn
 from agent.wiring.components import Clock, Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from agent.wiring.services import build_services
 from memory.errors import MemoryFault
-from memory.records import Role
+from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, Role
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
@@ -46,8 +47,6 @@ class Companion:
         self.admin = services.admin
         self.reminders = services.reminders
         """Surfaces register here whom they can reach; due tasks are then announced."""
-        self.remember = services.memories.remember
-        self.search_memories = services.memories.search
         self._runtime: Runtime | None = None
         self._runtime_lock = asyncio.Lock()
 
@@ -163,6 +162,51 @@ class Companion:
 
         await self.people.erasure.finished(request.user)
         return await take_turn(runtime.turn, request, on_text, settle=settle)
+
+    async def remember(
+        self,
+        content: Content,
+        *,
+        user: str,
+        subjects: Subjects = (),
+        ttl: Ttl = None,
+        type: Type = "fact",
+        importance: Importance = DEFAULT_IMPORTANCE,
+        replaces: MemoryId | None = None,
+        place: Where = None,
+        said_at: datetime | None = None,
+        everybody: bool = False,
+        author: str | None = None,
+    ) -> Decision:
+        """`pet.memories.remember`."""
+        return await self.memories.remember(
+            content,
+            user=user,
+            subjects=subjects,
+            ttl=ttl,
+            type=type,
+            importance=importance,
+            replaces=replaces,
+            place=place,
+            said_at=said_at,
+            everybody=everybody,
+            author=author,
+        )
+
+    async def search_memories(
+        self,
+        query: Query,
+        *,
+        user: str,
+        place: Where = None,
+        limit: Limit = 10,
+        subjects: Subjects = (),
+        author: str = "",
+    ) -> list[Hit]:
+        """`pet.memories.search`."""
+        return await self.memories.search(
+            query, user=user, place=place, limit=limit, subjects=subjects, author=author
+        )
 
     async def settle(self, within: float | None = None, *, hurry: bool = True) -> bool:
         """Wait until the background work that is due has been done, and with `hurry` what waits for
