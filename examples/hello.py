@@ -24,8 +24,8 @@ async def main(home: Path) -> None:
         print((await pet.respond("where do I live?", user="mickael")).message)
 
         now += timedelta(days=30)
-        [home] = reply.memories
-        moved = await pet.remember("Mickael moved to Lyon", user="mickael", replaces=home.id)
+        [told] = reply.memories
+        moved = await pet.remember("Mickael moved to Lyon", user="mickael", replaces=told.id)
         await pet.remember("Mickael's train leaves at 9:15", user="mickael", ttl="1d")
         print(f"{moved.action}: {moved.content} ({moved.reason})")
 
