@@ -67,6 +67,7 @@ class Connections:
         def taken(_: Any, record: Any, __: Any) -> None:
             with suppress(RuntimeError):  # no event loop
                 mine = (engine, asyncio.current_task())
+                self._taken.pop(record, None)  # it is told twice of one that the server has closed
                 if mine in self._taken.values():
                     self.second.append(_stack_of_the_task())
                 self._taken[record] = mine

@@ -101,16 +101,14 @@ async def forget(database: Database, ids: Sequence[str]) -> None:
     async with database.read() as connection:
         left = list(await connection.scalars(select(vectors.c.id).where(vectors.c.id.in_(ids))))
     if left:
-        async with database.write() as connection:
-            await connection.execute(delete(vectors).where(vectors.c.id.in_(left)))
+        await database.run(delete(vectors).where(vectors.c.id.in_(left)))
 
 
 async def forget_others(database: Database, embedder: str) -> None:
     """Delete the vectors of other embedders, once an index is complete."""
     others = select(vectors.c.id).where(vectors.c.embedder != embedder).limit(1)
     if await database.rows(others):
-        async with database.write() as connection:
-            await connection.execute(delete(vectors).where(vectors.c.embedder != embedder))
+        await database.run(delete(vectors).where(vectors.c.embedder != embedder))
 
 
 def with_vectors(drafts: Sequence[Draft], known: "Mapping[tuple[str, str], Any]") -> list[Point]:

@@ -41,5 +41,4 @@ class Places:
             raise ValueError(f"what is listened to is set for a place: one of {', '.join(LISTENING)}")
         values = {"listening": listening, "changed_by": by, "changed_at": now}
         put = self._database.insert(places).values(place=place.key, **values)
-        async with self._database.write() as connection:
-            await connection.execute(put.on_conflict_do_update(index_elements=["place"], set_=values))
+        await self._database.run(put.on_conflict_do_update(index_elements=["place"], set_=values))

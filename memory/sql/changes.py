@@ -151,15 +151,12 @@ class Followed:
 
     async def _update(self, name: str, **values: Any) -> bool:
         mine = (index_positions.c.name == name, index_positions.c.holder == self._holder)
-        async with self._database.write() as connection:
-            done = await connection.execute(update(index_positions).where(*mine).values(**values))
-        return bool(done.rowcount)
+        return bool(await self._database.run(update(index_positions).where(*mine).values(**values)))
 
     async def forget(self, name: str) -> None:
         """The index is gone: whoever makes it anew fills it."""
-        async with self._database.write() as connection:
-            lost = update(index_positions).where(index_positions.c.name == name)
-            await connection.execute(lost.values(tx=None, seq=None))
+        lost = update(index_positions).where(index_positions.c.name == name)
+        await self._database.run(lost.values(tx=None, seq=None))
 
 
 async def _place(database: Database, connection: AsyncConnection, name: str, position: Position) -> None:

@@ -161,8 +161,7 @@ class JobQueue:
             .values(due_at=now + CLAIM, claimed_by=self._process)
             .returning(work)
         )
-        async with self._database.write() as connection:
-            rows = (await connection.execute(claimed)).all()
+        rows = await self._database.rows(claimed)
         return [_job(row) for row in sorted(rows, key=lambda row: row.seq)]
 
     @asynccontextmanager
@@ -188,8 +187,7 @@ class JobQueue:
 
     async def _set(self, which: ColumnElement[bool], **values: Any) -> int:
         """Change these jobs. Returns how many."""
-        async with self._database.write() as connection:
-            return (await connection.execute(update(work).where(which).values(**values))).rowcount
+        return await self._database.run(update(work).where(which).values(**values))
 
     async def take_up(self, now: datetime) -> list[Crash]:
         """Free the jobs whose claim has ended, and those of a process of this host that has ended. Returns
@@ -254,8 +252,7 @@ class JobQueue:
         await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
 
     async def done(self, *ids: str) -> None:
-        async with self._database.write() as connection:
-            await connection.execute(delete(work).where(work.c.id.in_(ids)))
+        await self._database.run(delete(work).where(work.c.id.in_(ids)))
 
     async def failed(self, job: Job, error: str, now: datetime) -> None:
         """Count a failure and schedule the next attempt: after 1 s, 4 s, 16 s … at most an hour."""

@@ -90,8 +90,7 @@ class Keys:
             digest=digest(secret),
             created_at=now,
         )
-        async with self._database.write() as connection:
-            await connection.execute(row)
+        await self._database.run(row)
         return key, secret
 
     async def all(self) -> list[Key]:
@@ -127,18 +126,16 @@ class Keys:
         found = await self._read(_ACTIVE.where(matches)) if id.isascii() and id.isprintable() else []
         if len(found) != 1:
             raise NotFound(f"no key {id[:80]!r} that is not revoked; `hachi keys list` shows the ids")
-        async with self._database.write() as connection:
-            same = update(api_keys).where(api_keys.c.id == found[0].id)
-            await connection.execute(same.values(revoked_at=now))
+        same = update(api_keys).where(api_keys.c.id == found[0].id)
+        await self._database.run(same.values(revoked_at=now))
         return found[0]
 
     async def _note_use(self, key: Key, now: datetime) -> None:
         """Store the time of use. Only one of several concurrent requests writes it."""
         due = or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at <= now - NOTED)
         try:
-            async with self._database.write() as connection:
-                noted = update(api_keys).where(api_keys.c.id == key.id, due).values(last_used_at=now)
-                await connection.execute(noted)
+            noted = update(api_keys).where(api_keys.c.id == key.id, due).values(last_used_at=now)
+            await self._database.run(noted)
         except StoreUnavailable as error:
             log.warning("the use of key %s is not noted: %s", key.id, error)
 

@@ -336,8 +336,7 @@ class MemoryStore:
     async def touch(self, ids: Collection[str], now: datetime) -> None:
         """Store that these memories were recalled at `now`."""
         touched = update(memories).where(memories.c.id.in_(ids))
-        async with self.database.write() as connection:
-            await connection.execute(touched.values(last_accessed_at=now, uses=memories.c.uses + 1))
+        await self.database.run(touched.values(last_accessed_at=now, uses=memories.c.uses + 1))
 
     async def totals(self, now: datetime) -> dict[str, int]:
         """Counts for `hachi doctor` and `hachi stats`; no content."""

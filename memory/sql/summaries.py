@@ -138,8 +138,7 @@ class ConversationSummaries:
         kept = row.on_conflict_do_update(
             index_elements=[table.c.conversation_id, table.c.owner], set_={"mode": mode}
         )
-        async with self._database.write() as connection:
-            await connection.execute(kept)
+        await self._database.run(kept)
 
     def _new(
         self, conversation: str, owner: str, now: datetime, **given: Any

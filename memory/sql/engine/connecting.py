@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from memory.errors import StoreUnavailable
@@ -20,10 +20,16 @@ CONNECT_SECONDS = 10.0
 """How long a PostgreSQL server may take to answer, unless its URL says otherwise."""
 ANSWER_SECONDS = 60.0
 """How long a PostgreSQL server may take for one statement before it counts as hung."""
-CONNECTIONS = 15
-"""The most connections to SQLite. They stay open: opening one takes longer than most transactions."""
+POOL = {
+    "pool_size": 15,
+    "max_overflow": 0,
+    "pool_use_lifo": True,  # a connection keeps its statements and pages: most of the time few are used
+}
+"""Connections stay open: opening one takes longer than most transactions."""
 STATEMENTS = 64
 """The most compiled statements that a connection to SQLite keeps, at some 10 kB each. A turn uses 40."""
+PREPARED = 250
+"""The most that one to PostgreSQL keeps, where each length of a list is a statement of its own."""
 
 Connect = Callable[[], Awaitable[Any]]
 """Makes a connection of PostgreSQL's driver."""
@@ -76,8 +82,21 @@ def _postgresql(url: URL) -> Engine:
         except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
             raise StoreUnavailable(explain(error, where)) from error
 
-    engine = create_async_engine("postgresql+asyncpg://", async_creator=connection, pool_pre_ping=True)
+    engine = create_async_engine(
+        "postgresql+asyncpg://",
+        async_creator=connection,
+        connect_args={"prepared_statement_cache_size": PREPARED},
+        **POOL,
+    )
+    event.listen(engine.sync_engine, "checkout", _refuse_closed)
     return engine, where, connection
+
+
+def _refuse_closed(connection: Any, *_: Any) -> None:
+    """Have the pool replace a connection that the server has closed, as it does when it ends. The driver
+    knows, so no round trip is spent on asking."""
+    if connection.driver_connection.is_closed():
+        raise DisconnectionError
 
 
 def _sqlite(path: Path) -> Engine:
@@ -91,9 +110,7 @@ def _sqlite(path: Path) -> Engine:
     engine = create_async_engine(
         url,
         connect_args={"timeout": BUSY_SECONDS, "cached_statements": STATEMENTS},
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_use_lifo=True,  # a connection keeps its statements and pages: most of the time few are used
+        **POOL,
     )
     event.listen(engine.sync_engine, "connect", set_up)
     event.listen(engine.sync_engine, "begin", begin)

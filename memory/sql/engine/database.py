@@ -1,6 +1,7 @@
 """Opens and migrates the database: SQLite in WAL mode by default, PostgreSQL by URL.
 
-`Database.read()` and `Database.write()` each give one transaction. On SQLite a write takes the lock at once
+`Database.read()` gives a connection on which each statement sees the state of its own moment, without a
+transaction around it. `Database.write()` gives one transaction. On SQLite a write takes the lock at once
 (BEGIN IMMEDIATE), so what it has read cannot change before it writes.
 """
 
@@ -13,7 +14,7 @@ from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Executable, Table, text
+from sqlalchemy import ARRAY, Executable, Table, Text, bindparam, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -34,8 +35,12 @@ _CLUSTER_AND_DATABASE = text(
     "SELECT system_identifier, oid FROM pg_control_system(), pg_database WHERE datname = current_database()"
 )
 _AFTER_COMMIT = "hachi_after_commit"
-_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
-_LOCK_SHARED = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
+_NAMES = "(hashtextextended(name, 0)) FROM (SELECT name FROM unnest(:names) AS name ORDER BY 1) AS ordered"
+_LOCK, _LOCK_SHARED = (
+    text(f"SELECT pg_advisory_xact_lock{shared}{_NAMES}").bindparams(bindparam("names", type_=ARRAY(Text)))
+    for shared in ("", "_shared")
+)
+"""In the order of their names, so that two transactions do not wait for each other."""
 
 
 class Database:
@@ -43,6 +48,7 @@ class Database:
 
     def __init__(self, engine: AsyncEngine, where: str, connect_alone: Connect | None = None) -> None:
         self.engine = engine
+        self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
         self.where = where
         """The database's name in messages: a path, or the server without its password."""
         self.sqlite = engine.dialect.name == "sqlite"
@@ -102,7 +108,7 @@ class Database:
         if not self._prepared:
             await self._prepare()
         with translated(self.where):
-            async with self.engine.connect() as connection:
+            async with self._reading.connect() as connection:
                 yield connection
 
     @asynccontextmanager
@@ -124,9 +130,8 @@ class Database:
                 connection.info[_AFTER_COMMIT] = []
                 try:
                     await _once_unlocked(connection.begin)
-                    if not self.sqlite:
-                        for name in sorted(lock):
-                            await connection.execute(_LOCK_SHARED if shared else _LOCK, {"name": name})
+                    if (names := sorted(lock)) and not self.sqlite:
+                        await connection.execute(_LOCK_SHARED if shared else _LOCK, {"names": names})
                     yield connection
                     await connection.commit()
                 except BaseException:
@@ -139,10 +144,23 @@ class Database:
                 for callback in connection.info[_AFTER_COMMIT]:
                     callback()
 
-    async def rows(self, query: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
-        """The rows of a query, in a transaction of its own."""
-        async with self.read() as connection:
-            return (await connection.execute(query, values)).all()
+    async def rows(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
+        """The rows of one statement, which is a transaction of its own."""
+        async with self._alone(statement) as connection:
+            return (await connection.execute(statement, values)).all()
+
+    async def run(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
+        """Write with one statement, which is a transaction of its own. Returns how many rows it changed."""
+        async with self._alone(statement) as connection:
+            return (await connection.execute(statement, values)).rowcount
+
+    @asynccontextmanager
+    async def _alone(self, statement: Executable) -> AsyncIterator[AsyncConnection]:
+        """PostgreSQL commits a statement by itself; on SQLite one that writes has to wait for its turn."""
+        writes = statement.is_dml
+        async with self.write() if writes and self.sqlite else self.read() as connection:
+            yield connection
+        self.writes += writes and not self.sqlite
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT in the database's own dialect, which can say what happens on a conflict."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
@@ -361,6 +361,30 @@ async def test_a_server_that_goes_away_is_told_and_found_again(server: Server, t
     with pytest.raises(StoreUnavailable):
         await read_while_it_goes_away()
     assert await names(database) == ["anna"]
+    await database.close()
+
+
+async def test_a_connection_that_the_server_closed_while_nobody_used_it_is_replaced(
+    server: Server, tmp_path: Path
+) -> None:
+    database = await Database.open(await server.new(), tmp_path)
+    async with database.read() as connection:
+        idle: Any = (await connection.get_raw_connection()).driver_connection
+        closed = asyncio.Event()
+        idle.add_termination_listener(lambda _: closed.set())
+    await server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'")
+    await closed.wait()
+    assert await names(database) == []
+    await database.close()
+
+
+async def test_only_a_write_puts_its_statements_into_one_transaction(server: Server, tmp_path: Path) -> None:
+    database = await Database.open(await server.new(), tmp_path)
+    began = sa.text("SELECT now()")  # of the transaction
+    async with database.read() as connection:
+        assert await connection.scalar(began) < await connection.scalar(began)
+    async with database.write() as connection:
+        assert await connection.scalar(began) == await connection.scalar(began)
     await database.close()
 
 
