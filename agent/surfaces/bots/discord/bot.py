@@ -9,6 +9,8 @@ from typing import Any
 
 import aiohttp
 import discord
+import yarl
+from discord.gateway import DiscordWebSocket
 
 from agent.companion import Companion
 from agent.errors import HachiError, SettingsError
@@ -105,10 +107,17 @@ class DiscordBot(discord.AutoShardedClient):
 
     async def setup_hook(self) -> None:
         self.add_dynamic_items(HachiButton)
+        await self._find_gateway()
         try:
             await self.tree.sync()
         except API_ERRORS as error:
             log.error("the commands are unchanged, Discord does not take them: %s", error)
+
+    async def _find_gateway(self) -> None:
+        """Use the gateway that the API names at every connection. discord.py asks only before the first:
+        a new session would go to Discord's own, past `DISCORD_API_URL`."""
+        self.shard_count, address, *_ = await self.http.get_bot_gateway()
+        DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(address)
 
     async def on_shard_connect(self, shard_id: int) -> None:
         self._missed.begin(shard_id)

@@ -24,7 +24,7 @@ from agent.surfaces.bots.discord.bot import DiscordBot
 async def platform(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServer]:
     async with DiscordServer.running() as running:
         monkeypatch.setattr(discord.http.Route, "BASE", f"http://{running.address}/api/v10")
-        monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(f"ws://{running.address}/gw/"))
+        monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL("ws://127.0.0.1:9/"))
         yield running
 
 
