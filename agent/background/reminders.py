@@ -30,9 +30,9 @@ LATE = timedelta(hours=1)
 LONGEST = 300
 """Characters of a task that a reminder quotes."""
 
-Send = Callable[..., Awaitable[bool]]
-"""``send(user, place, text)``: `place` is None in private. Returns whether it reached the person. After False
-or an error it is called again later, up to eight times in all."""
+Send = Callable[[Reminder, str], Awaitable[bool]]
+"""``send(reminder, text)`` returns whether it reached the person, `reminder.task.user_id`. After False or an
+error it is called again later, up to eight times in all."""
 
 _NOW = "⏰ Reminder: “{what}”"
 _DUE = "⏰ Reminder: “{what}”, due {when}"
@@ -94,10 +94,9 @@ class Reminders:
             return False
         known = await self._contexts.view(piece.user_id, reminder.place, self._clock())
         text = text_of(reminder.task, known, self._clock())
-        place = None if reminder.place.private else reminder.place
         try:
             async with asyncio.timeout(SECONDS):
-                sent = await self._sender(piece.user_id)(piece.user_id, place, text)
+                sent = await self._sender(piece.user_id)(reminder, text)
             error = "" if sent else "it did not reach them"
         except Exception as fault:
             sent, error = False, f"{type(fault).__name__}: {fault}"
@@ -121,7 +120,7 @@ class Reminders:
     async def _note(self, piece: Job, reminder: Reminder, text: str) -> None:
         """Store the reminder in the transcript, so that the model understands "done!", and delete the job."""
         now = self._clock()
-        talk = TurnRequest("", piece.user_id, now, reminder.place).conversation_id
+        talk = reminder.conversation or TurnRequest("", piece.user_id, now, reminder.place).conversation_id
         message = Message(new_id(), talk, "assistant", "hachi", text, now)
         async with self._database.write() as connection:
             mine = work_table.c.id == piece.id

@@ -10,14 +10,14 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select, update
 
 from memory.audience import Place
 from memory.records import Task
 from memory.sql.engine import Database
 from memory.sql.hidden import TASK_IS_HIDDEN
 from memory.sql.jobs import REMIND, Job, JobQueue, claimable
-from memory.sql.tables import tasks, work
+from memory.sql.tables import message_origins, messages, rests_on, tasks, work
 
 TOO_OLD = timedelta(days=30)
 """A task that has been due for longer than this is not announced, but stays in the list of tasks."""
@@ -32,6 +32,10 @@ class Reminder:
     task: Task
     place: Place
     """The place where the user asked for the task."""
+    conversation: str = ""
+    asked_in: str = ""
+    """The conversation, and the id across platforms (``discord:1234``), of the chat message that asked last;
+    empty if none did."""
 
 
 class DueTasks:
@@ -81,10 +85,19 @@ class DueTasks:
         row = next(iter(await self._database.rows(query)), None)
         if row is None or row.due is None or row.due.isoformat() != job.payload["due"]:
             return None
-        return Reminder(Task(*row[:-1]), Place.of_key(row.place))
+        asked = next(iter(await self._database.rows(_ASKED, {"task": row.id})), ("", ""))
+        return Reminder(Task(*row[:-1]), Place.of_key(row.place), *asked)
 
 
 _COLUMNS = [tasks.c[field.name] for field in fields(Task)]
+_ASKED = (
+    select(messages.c.conversation_id, message_origins.c.origin)
+    .join(message_origins, message_origins.c.message_id == messages.c.id)
+    .join(rests_on, rests_on.c.source_id == messages.c.id)
+    .where(rests_on.c.derived_id == bindparam("task"), rests_on.c.how == "stated")
+    .order_by(messages.c.seq.desc())
+    .limit(1)
+)
 
 
 def _due(now: datetime) -> ColumnElement[bool]:

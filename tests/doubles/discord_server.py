@@ -271,10 +271,10 @@ class DiscordServer:
         await self.send("INTERACTION_CREATE", payload)
         return made
 
-    async def answered(self, interaction: Interaction) -> Posted:
-        """Wait for the answer to an interaction, and return it."""
+    async def answered(self, interaction: Interaction, *, apart: bool = False) -> Posted:
+        """Wait for the answer to an interaction, and return it. `apart`: in a message of its own."""
         async with asyncio.timeout(10):
-            await interaction.done.wait()
+            await (self.until(lambda: interaction.follow_ups) if apart else interaction.done.wait())
         return interaction.answer
 
     def posted(self, channel: int) -> list[Posted]:

@@ -498,6 +498,8 @@ class SlackServer:
         ]
         lines = [line for line in self.said if line["channel"] == channel] + bots
         lines = [line for line in lines if thread in (line["ts"], line.get("thread_ts"))]
+        if any(line["ts"] != thread for line in lines):  # Slack marks the first message of a thread too
+            lines = [line | {"thread_ts": line.get("thread_ts") or thread} for line in lines]
         lines = sorted(
             (line for line in lines if line["ts"] < arguments.get("latest", "9")), key=lambda m: m["ts"]
         )

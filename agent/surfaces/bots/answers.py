@@ -56,7 +56,7 @@ class Button:
     label: str
     action: str
     value: str = ""
-    """At most 60 characters."""
+    """At most 60 characters: the id of what it is about, and after a full stop what else is needed."""
     style: Literal["normal", "danger"] = "normal"
 
 
@@ -132,6 +132,13 @@ def task_item(task: Task) -> Item:
     state: Words = ("in progress ",) if task.status == "in_progress" else ()
     due: Words = ("due ", task.due) if task.due else ()
     return Item(shorten(task.description), (*state, *due), (Button("Done", "done", task.id),))
+
+
+def reminder_answer(text: str, task: str) -> Answer:
+    """Return a reminder of the task with this id, with buttons to finish it and to be reminded again."""
+    later = {"10 minutes": "in 10 minutes", "An hour": "in an hour", "Tomorrow": "tomorrow"}
+    snooze = (Button(label, "snooze", f"{task}.{due}") for label, due in later.items())
+    return Answer(text, buttons=(Button("Done", "done", task), *snooze))
 
 
 def context_items(known: UserContext) -> tuple[Item, ...]:

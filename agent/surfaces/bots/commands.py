@@ -35,6 +35,7 @@ from memory.records import ForgetCandidate, Forgotten, Memory
 PAGE = 8
 """Memories in one list."""
 NOT_THEIRS = "That is not there any more, or somebody else said it too."
+NOT_OPEN = "That task is not open any more, or it is somebody else's."
 GONE = "That is not yours to forget, or it is forgotten already."
 NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
 _LISTENING: dict[Listening, str] = {
@@ -103,6 +104,7 @@ class Commands:
             "undo": self._undo,
             "private": self._make_private,
             "done": self._finish_task,
+            "snooze": self._snooze,
             "more": self._page,
             "erase": self._erase,
         }
@@ -222,7 +224,8 @@ class Commands:
 
     async def _restore(self, asker: Asker, id: str) -> Answer:
         back = await self._pet.memories.undo_forget(id, user=asker.user)
-        return Answer(f"I remember it again: {shorten(back.content) or 'your message'}")
+        text = shorten(back.content) or "your message"
+        return Answer(f"I remember it again: {text}", outcome="undone")
 
     async def _forget_me(self, asker: Asker, _: str) -> Answer:
         return Answer(
@@ -271,5 +274,15 @@ class Commands:
         try:
             change = await self._pet.tasks.update(id=id, status="done", **asker.scope)
         except NotFound:
-            return Answer("That task is not open any more.")
-        return Answer(f"Done: {shorten(change.task.description)}")
+            return Answer(NOT_OPEN)
+        return Answer(f"Done: {shorten(change.task.description)}", outcome="done")
+
+    async def _snooze(self, asker: Asker, value: str) -> Answer:
+        """Remind of a task again. The value says when, by the person's clock."""
+        id, _, due = value.partition(".")
+        known = {task.id for task in await self._pet.tasks.list(**asker.scope)}
+        if id not in known:
+            return Answer(NOT_OPEN)
+        task = (await self._pet.tasks.update(id=id, due=due, **asker.scope)).task
+        when = ("until ", task.due) if task.due else ()
+        return Answer(f"I remind you again: {shorten(task.description)}", note=when, outcome="snoozed")

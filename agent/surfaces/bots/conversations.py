@@ -18,7 +18,7 @@ from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
 from agent.surfaces.bots.replies import Reply
 from agent.types.client import ClientTurn
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 from memory.people.places import Listening
 
 log = logging.getLogger("hachi.bots")
@@ -39,7 +39,7 @@ STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
 BUSY_TIMEOUT = 5.0
 """Seconds that hiding a typing indicator or a status may take."""
-NOT_HERE = (
+NOT_HERE = Answer(
     "I may not write where you have just asked me something. Ask me here, or whoever manages that channel."
 )
 TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
@@ -245,7 +245,7 @@ class Conversations:
                         log.error("a reply in %s could not be shown; the transcript has it", left[-1].queue)
                     elif reply.refused and (told := (left[-1].user, left[-1].place)) not in self._told:
                         self._told.append(told)
-                        await self.platform.write(left[-1].user, None, NOT_HERE)
+                        await self.platform.write(left[-1].user, PRIVATE, NOT_HERE)
                     break
                 await reply.withdraw()
             for message in deleted:  # stored after it was deleted

@@ -114,9 +114,9 @@ class Platform(Protocol):
 
     def reply_to(self, message: IncomingMessage) -> Posts: ...
 
-    async def write(self, user: str, place: Place | None, text: str) -> bool:
-        """Write to a person: in the place, or privately if it is None. Returns False if the platform does not
-        let the bot write there."""
+    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
+        """Write to a person in the place, in the thread of the message with the origin `asked_in`. Returns
+        False if the platform does not let the bot write there."""
 
 
 def quoted(what: str, author: str, text: str) -> str:

@@ -15,6 +15,7 @@ from agent.background.reminders import LATE, LONGEST, text_of
 from agent.turn.prompt import NOT_SENT, SENT
 from hachi import Companion
 from memory.audience import PRIVATE, Audience, Place
+from memory.people.due_tasks import Reminder
 from memory.people.profile import Profile, UserContext
 from memory.records import Task
 from memory.sql.jobs import CLAIM, MAX_ATTEMPTS
@@ -30,11 +31,11 @@ class Messenger:
     """Writes down what it is given to send; with `reaches` False nobody gets it."""
 
     reaches: bool = True
-    sent: list[tuple[str, Place | None, str]] = field(default_factory=list)
+    sent: list[tuple[str, Place, str]] = field(default_factory=list)
 
-    async def __call__(self, user: str, place: Place | None, text: str) -> bool:
+    async def __call__(self, reminder: Reminder, text: str) -> bool:
         if self.reaches:
-            self.sent.append((user, place, text))
+            self.sent.append((reminder.task.user_id, reminder.place, text))
         return self.reaches
 
 
@@ -155,8 +156,8 @@ async def test_a_person_erased_while_a_reminder_is_sent_leaves_nothing(
 ) -> None:
     pet = await open_pet()
 
-    async def erased_meanwhile(user: str, *_: Any) -> bool:
-        await pet.people.erase(user=user)
+    async def erased_meanwhile(reminder: Reminder, _: str) -> bool:
+        await pet.people.erase(user=reminder.task.user_id)
         return True
 
     pet.reminders.register("discord:", erased_meanwhile)
@@ -214,7 +215,7 @@ async def test_a_due_task_is_announced_once_where_it_was_asked_for(
     assert [await pet.reminders.run(), await pet.reminders.run()] == [2, 0]
     text = "⏰ Reminder: “call the dentist”"  # their own time zone, told in private, counts in a place too
     timed = f"{text}, due 2026-11-21 19:30 (JST)"
-    assert sorted(messenger.sent, key=str) == [("discord:1", CHANNEL, timed), ("discord:2", None, text)]
+    assert sorted(messenger.sent, key=str) == [("discord:1", CHANNEL, timed), ("discord:2", PRIVATE, text)]
     assert await pet.components.queue.counts() == (0, 0)
     said = rows("SELECT conversation_id, place, role, text FROM messages ORDER BY user_id")
     assert [tuple(row.values()) for row in said] == [

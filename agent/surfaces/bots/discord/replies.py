@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import discord
-from discord.utils import format_dt
+from discord.utils import MISSING, format_dt
 
 from agent.surfaces.bots.answers import Answer, Button, Item, Words
 from agent.surfaces.bots.discord.messages import (
@@ -131,7 +131,7 @@ def without_receipt(message: discord.Message, value: str, outcome: str) -> dict[
     outcome in place of its receipt or its numbered line."""
     view, number = discord.ui.View.from_message(message, timeout=None), "1"
     for item in view.children:
-        if isinstance(item, discord.ui.Button) and str(item.custom_id).endswith(f":{value}"):
+        if isinstance(item, discord.ui.Button) and _about(str(item.custom_id)) == value.partition(".")[0]:
             view.remove_item(item)
             number = str(item.label).rpartition(" ")[2]
     view.stop()  # `HachiButton` handles the buttons that are left
@@ -143,8 +143,15 @@ def without_receipt(message: discord.Message, value: str, outcome: str) -> dict[
         lines[at] = f"-# ({outcome})"
     elif numbered:
         lines[numbered[0]] = f"{number}. ({outcome})"
+    else:
+        lines.append(f"-# ({outcome})")
     changes: dict[str, Any] = {"view": view if view.children else None}
     return changes | ({"content": "\n".join(lines)} if outcome else {})
+
+
+def _about(custom_id: str) -> str:
+    """Return the id of what a button is about."""
+    return custom_id.rpartition(":")[2].partition(".")[0]
 
 
 def escape(text: str) -> str:
@@ -202,21 +209,23 @@ class DiscordPlatform:
         async with message.source.channel.typing():
             await asyncio.Event().wait()
 
-    async def write(self, user: str, place: Place | None, text: str) -> bool:
-        """In a place the message pings, as no other of the bot's does, and only its recipient."""
-        id, channel = user_id(user), channel_id(place) if place else None
-        if id is None or (place and channel is None):
+    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
+        """In a place the message pings, as no other of the bot's does, and only its recipient. There a thread
+        is a place."""
+        id, channel = user_id(user), channel_id(place)
+        if id is None or (channel is None and not place.private):
             return False
-        person, text = discord.Object(id), escape(text)
+        text, person = answer_text(answer), discord.Object(id)
+        options: dict[str, Any] = {"suppress_embeds": True, "view": answer_view(answer, id) or MISSING}
         try:
             if channel is None:
-                await (await self.client.create_dm(person)).send(text, suppress_embeds=True)
+                await (await self.client.create_dm(person)).send(text, **options)
             else:
                 target: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
                 mentions = discord.AllowedMentions(everyone=False, roles=False, users=[person])
-                await target.send(f"<@{id}> {text}", allowed_mentions=mentions, suppress_embeds=True)
+                await target.send(f"<@{id}> {text}", allowed_mentions=mentions, **options)
         except (discord.Forbidden, discord.NotFound) as error:
-            log.warning("cannot remind %s in %s: %s", user, channel or "direct messages", error)
+            log.warning("cannot write to %s in %s: %s", user, place, error)
             return False
         return True
 
@@ -282,6 +291,6 @@ class DiscordPosts:
             await handles[-1].edit(view=view, suppress=True)
 
     async def ask(self, question: Answer) -> None:
-        view = answer_view(question, self.source.author.id) or discord.utils.MISSING
+        view = answer_view(question, self.source.author.id) or MISSING
         nonce = f"{self.source.id}-ask"
         await self.source.channel.send(answer_text(question), view=view, nonce=nonce, suppress_embeds=True)

@@ -100,7 +100,8 @@ class Interactions:
             page = answer if action == "more" else None
             await self._show_home(context, None if page else answer, page)
         else:
-            await _send(respond, replace(answer, replaces=answer.replaces or replaces))
+            taken = answer.replaces or (replaces and bool(answer.outcome))
+            await _send(respond, replace(answer, replaces=taken))
 
     async def _ask_for_text(self, context: Any, trigger: str, kept: Mapping[str, Any]) -> None:
         """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""

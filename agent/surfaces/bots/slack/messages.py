@@ -227,6 +227,15 @@ class Reader:
             return {}
         return next((line for line in thread["messages"] if line["ts"] != source.ts), {})
 
+    async def thread_of(self, channel: str, ts: str) -> str | None:
+        """Return the thread that a message is in or has begun; None if there is none any more."""
+        try:
+            said = await self.client.conversations_replies(channel=channel, ts=ts, limit=1)
+        except API_ERRORS as error:
+            log.warning("cannot find a thread of %s: %s", channel, error)
+            return None
+        return next((line.get("thread_ts") for line in said["messages"]), None)
+
     async def thread(self, message: IncomingMessage) -> list[Line]:
         """Return the lines before the message in its thread."""
         source: Source = message.source

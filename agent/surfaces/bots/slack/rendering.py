@@ -111,12 +111,14 @@ MODAL = "hachi.edited"
 _BLOCK, _INPUT = "memory", "words"
 
 
-def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS) -> list[Block]:
+def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS, to: str = "") -> list[Block]:
+    """`to` is the id of somebody to mention first."""
     replaces = len(answer.items) <= 1 and not answer.buttons
     note = [_text(_words(answer.note, MAX_ANSWER, italic=True))] if answer.note else []
     buttons = [_actions(answer.buttons, replaces=True)] if answer.buttons else []
     items = _items(answer.items, replaces)[: limit - 1 - len(note) - len(buttons)]
-    return [_text(_words((answer.text or "…",), MAX_ANSWER)), *items, *note, *buttons]
+    mention = [{"type": "user", "user_id": to}, *_words((" ",), 1)] if to else []
+    return [_text([*mention, *_words((answer.text or "…",), MAX_ANSWER)]), *items, *note, *buttons]
 
 
 def receipts_answer(items: Iterable[Item]) -> Answer:

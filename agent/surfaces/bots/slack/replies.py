@@ -21,7 +21,6 @@ from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, Source
 from agent.surfaces.bots.slack.rendering import (
     answer_blocks,
     answer_text,
-    escape,
     escape_markdown,
     receipts_answer,
 )
@@ -76,19 +75,20 @@ class SlackPlatform:
                 channel_id=channel, thread_ts=thread, status=STATUS if busy else ""
             )
 
-    async def write(self, user: str, place: Place | None, text: str) -> bool:
-        id, text = user.rpartition(":")[2], escape(text)
-        channel, thread = (*(place.path if place else ()), *[None] * 4)[2:4]
-        if place and channel is None:
+    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
+        """In a channel the message mentions its recipient."""
+        id, channel = user.rpartition(":")[2], "".join(place.path[2:3])
+        said_in, ts = (*asked_in.split(":"), *[""] * 4)[2:4]
+        if place.path and not channel:
             return False
         try:
-            if channel is None:
-                channel = (await self.client.conversations_open(users=id))["channel"]["id"]
-            else:
-                text = f"<@{id}> {text}"
-            await self.client.chat_postMessage(channel=str(channel), text=text, thread_ts=thread)
+            channel = channel or (await self.client.conversations_open(users=id))["channel"]["id"]
+            thread = await self.reader.thread_of(channel, ts) if said_in == channel else None
+            to = "" if place.private else id
+            text, blocks = answer_text(answer), answer_blocks(answer, to=to)
+            await self.client.chat_postMessage(channel=channel, text=text, blocks=blocks, thread_ts=thread)
         except SlackApiError as error:
-            log.warning("cannot remind %s in %s: %s", user, channel, error.response.get("error"))
+            log.warning("cannot write to %s in %s: %s", user, place, error.response.get("error"))
             return False
         return True
 

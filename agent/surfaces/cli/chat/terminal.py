@@ -18,7 +18,7 @@ from agent.surfaces.cli.chat.commands import ChatCommands, confirm_forget, ends
 from agent.surfaces.cli.chat.markdown import print_turn
 from agent.surfaces.cli.output import plain
 from agent.surfaces.cli.session import Session
-from memory.audience import Place
+from memory.people.due_tasks import Reminder
 from memory.text import storable
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _keys() -> KeyBindings:
     return keys
 
 
-async def _ring(_user: str, _place: Place | None, text: str) -> bool:
+async def _ring(_: Reminder, text: str) -> bool:
     print(f"\a{plain(text)}", flush=True)
     return True
 

@@ -125,8 +125,8 @@ class FakePlatform:
         finally:
             self.busy.append(False)
 
-    async def write(self, user: str, place: Place | None, text: str) -> bool:
-        self.written.append((user, text))
+    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
+        self.written.append((user, answer.text))
         return True
 
     def reply_to(self, message: IncomingMessage) -> FakePosts:

@@ -310,7 +310,7 @@ async def test_where_the_bot_may_not_write_who_asks_is_told_privately_once(
     for message in (ana("hello"), ana("hello?"), ben("hello")):
         conversations.add(message)
         await conversations.settle()
-    assert platform.written == [("chat:1", NOT_HERE), ("chat:2", NOT_HERE)]
+    assert platform.written == [("chat:1", NOT_HERE.text), ("chat:2", NOT_HERE.text)]
 
 
 async def test_queued_messages_are_answered_before_the_bot_stops(conversations, platform, server) -> None:

@@ -19,8 +19,8 @@ async def ask(platform: DiscordServer, name: str, **given: Any) -> Any:
     return await platform.answered(await platform.command(name, **given))
 
 
-async def press(platform: DiscordServer, on: Any, label: str, **given: Any) -> Any:
-    return await platform.answered(await platform.press(on, label, **given))
+async def press(platform: DiscordServer, on: Any, label: str, *, apart: bool = False, **given: Any) -> Any:
+    return await platform.answered(await platform.press(on, label, **given), apart=apart)
 
 
 async def test_discord_gets_the_commands_with_their_options(bot, platform: DiscordServer) -> None:
@@ -68,7 +68,7 @@ async def test_a_button_works_after_a_restart_and_then_goes(bot, pet, platform, 
     )
     assert [button["label"] for button in shown.buttons] == ["Forget 2", "Edit 2"]
     assert shown.text.splitlines()[1:] == ["1. (forgotten)", "2. Ana plays the cello (<t:1795253400:f>)"]
-    back = await press(platform, pressed.answer, "Undo")
+    back = await press(platform, pressed.answer, "Undo", apart=True)
     assert back.text == "I remember it again: Ana lives in Lyon"
     assert len(await pet.memories.list(user=WHO)) == 2
 
@@ -91,7 +91,7 @@ async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: D
     assert "Ana lives in Lyon" in (await ask(platform, "remember", content="Ana lives in Lyon")).text
     await pet.tasks.update("call the dentist", user=WHO)
     tasks = await ask(platform, "tasks")
-    assert (await press(platform, tasks, "Done 1")).text == "Done: call the dentist"
+    assert (await press(platform, tasks, "Done 1", apart=True)).text == "Done: call the dentist"
     await pet.people.set_context("role", "nurse", user=WHO)
     assert "**role:** nurse" in (await ask(platform, "context")).text
     assert "**Who may read it:**" in (await ask(platform, "privacy")).text

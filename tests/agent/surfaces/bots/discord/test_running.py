@@ -2,13 +2,14 @@
 
 import asyncio
 import os
+import re
 import signal
 from types import SimpleNamespace as Is
 from typing import Any
 
 import pytest
-from discord_server import ANA, APPLICATION, BEN, DM, GENERAL, GUILD, TOKEN, DiscordServer, refusal
-from scripted_server import ScriptedServer, answer
+from discord_server import ANA, APPLICATION, BEN, BOT, DM, GENERAL, GUILD, TOKEN, DiscordServer, refusal
+from scripted_server import Call, ScriptedServer, answer
 
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.discord.bot import Allowed, run
@@ -83,6 +84,7 @@ async def test_the_bot_runs_though_discord_refuses_its_commands_and_a_message_fa
     assert "does not take them" in caplog.text
 
 
+THREAD_ID = 555
 SERVER = Place(("discord", str(GUILD)))
 
 
@@ -97,6 +99,32 @@ async def test_in_a_channel_a_reminder_pings_the_person_and_nobody_else(bot, pet
     assert posted.text.startswith(f"<@{ANA}> ")
     assert posted.pings == {str(ANA)}
     assert platform.shown(DM) == []
+
+
+async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
+    bot, pet, platform, server, clock
+) -> None:
+    platform.threads[THREAD_ID] = GENERAL
+    due = {"id": None, "description": "call Ben", "status": "open", "due": "in 2 minutes"}
+    server.script(Call("update_task", due), answer("I will."))
+    await bot.hears(f"<@{BOT}> remind me", channel=THREAD_ID)
+    clock.advance(minutes=2)
+    assert await pet.reminders.run() == 1
+    reminder = platform.posted(THREAD_ID)[-1]
+    others = await platform.answered(await platform.press(reminder, "10 minutes", by=BEN))
+    assert "somebody else" in others.text
+    again = await platform.answered(await platform.press(reminder, "10 minutes"))
+    assert "I remind you again: call Ben" in again.text
+    assert re.search(r"until <t:\d+:f>", again.text)
+    assert (reminder.text.split("\n")[1:], reminder.buttons) == (["-# (snoozed)"], [])
+    clock.advance(minutes=9)
+    assert await pet.reminders.run() == 0
+    clock.advance(minutes=1)
+    assert await pet.reminders.run() == 1
+    reminder = platform.posted(THREAD_ID)[-1]
+    assert "Done: call Ben" in (await platform.answered(await platform.press(reminder, "Done"))).text
+    assert reminder.text.endswith("\n-# (done)")
+    assert await pet.tasks.list(user=f"discord:{ANA}") == []
 
 
 async def test_otherwise_it_is_a_direct_message(bot, pet: Companion, platform: DiscordServer) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from scripted_server import answer
-from slack_server import APP_TOKEN, BOT_TOKEN
+from scripted_server import Call, answer
+from slack_server import APP_TOKEN, BOT_TOKEN, buttons_of
 
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.slack.bot import run
@@ -112,7 +112,7 @@ async def test_reminders_reach_people_while_the_bot_runs(go_online, slack, pet, 
     clock.advance(minutes=5)
     for what, user, path in (
         ("call the dentist", "slack:T1:UANA", ()),
-        ("bring <!channel> cake", "slack:T1:UANA", ("slack", "T1", "C1", "1.5")),
+        ("bring <!channel> cake", "slack:T1:UANA", ("slack", "T1", "C1")),
         ("buy milk", "slack:T1:UANA", ("slack", "T1", "C2")),
         ("of another workspace", "slack:T2:UANA", ()),
     ):
@@ -123,9 +123,41 @@ async def test_reminders_reach_people_while_the_bot_runs(go_online, slack, pet, 
     assert await pet.reminders.run() == 3
     assert "call the dentist" in slack.in_channel("DANA")[0].text
     assert len(slack.in_channel("DANA")) == 2
-    [public] = slack.in_channel("C1", thread="1.5")
-    assert public.text.startswith("<@UANA> ")
+    [public] = slack.in_channel("C1")
+    said = public.blocks[0]["elements"][0]["elements"]
+    assert said[0] == {"type": "user", "user_id": "UANA"}
+    assert "bring <!channel> cake" in said[2]["text"]
     assert "bring &lt;!channel&gt; cake" in public.text
+
+
+@pytest.mark.parametrize("channel", ["DANA", "C1"])
+async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
+    bot, slack, pet, clock, server, channel
+) -> None:
+    due = {"id": None, "description": "call Ben", "status": "open", "due": "in 2 minutes"}
+    server.script(Call("update_task", due), answer("I will."), answer("Then not."))
+    asked = slack.mentions("UANA", "remind me", channel=channel, ts="1.5")
+    await bot.hears(*asked[channel[0] == "D" :])
+    clock.advance(minutes=2)
+    assert await pet.reminders.run() == 1
+    reminder = slack.in_channel(channel, thread="1.5")[-1]
+    done, soon, *_ = buttons_of(reminder.blocks)
+    for pressed, user, replaced in ((soon, "UBEN", False), (soon, "UANA", True)):
+        before = len(slack.responses)
+        await slack.deliver(slack.pressed(pressed, user=user, channel=channel))
+        await slack.until(lambda before=before: len(slack.responses) > before)
+        assert slack.responses[-1]["replace_original"] is replaced
+    clock.advance(minutes=9)
+    assert await pet.reminders.run() == 0
+    clock.advance(minutes=1)
+    assert await pet.reminders.run() == 1
+    await bot.hears(slack.says("UANA", "no!", channel=channel, thread_ts="1.5"))
+    assert "Reminder" in server.asked[-1].conversation[-2][1], "the talk of the thread has it"
+    for pressed in (done, soon):
+        await slack.deliver(slack.pressed(pressed, user="UANA", channel=channel))
+    await slack.until(lambda: "not open any more" in slack.responses[-1]["text"])
+    assert "Done: call Ben" in slack.responses[-2]["text"]
+    assert await pet.tasks.list(user="slack:T1:UANA") == []
 
 
 async def test_closed_direct_messages_are_no_error(bot, slack, pet, clock) -> None:
