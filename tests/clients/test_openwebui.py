@@ -25,6 +25,8 @@ HACHI = (sys.executable, "-c", "import sys; from agent.surfaces.cli import main;
 ALWAYS = {"stream": True, "model": "hachi", "params": {}, "tool_ids": [], "features": {"memory": True}}
 """With each message; the front end adds `variables` and `model_item`, which change nothing of it here."""
 TASKS = ("title_generation", "tags_generation", "follow_up_generation")
+OWN_TEMPLATE = "Which two words name this?"
+"""An admin's, with nothing of Open WebUI's own in it."""
 CHORES = {"title": "Nuts", "tags": ["food"], "follow_ups": ["And almonds?"], "queries": ["trains"]}
 """What the model answers to all that Open WebUI asks for itself."""
 
@@ -66,7 +68,7 @@ class Site:
 
     def __init__(self, folder: Path, model: ScriptedServer, stack: ExitStack) -> None:
         self.model = model
-        env = {"HACHI_HOME": str(folder), "HACHI_EMBEDDER": "bundled", "HACHI_MODEL_RETRIES": "0"}
+        env = {"HACHI_HOME": str(folder), "PYTHONPATH": str(Path(__file__).parents[2]), "HACHI_EMBEDDER": "bundled", "HACHI_MODEL_RETRIES": "0"}
         env |= {"HACHI_MODEL": "tiny", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-1"}
         command, log = [*HACHI, "keys", "create", "open-webui", "--service"], folder / "serve.txt"
         key = subprocess.check_output(command, env=os.environ | env, text=True).split()[0]
@@ -81,6 +83,8 @@ class Site:
         env |= {"RAG_OPENAI_API_BASE_URL": f"{address}/v1", "RAG_OPENAI_API_KEY": key}
         env |= {"RAG_EMBEDDING_ENGINE": "openai", "RAG_EMBEDDING_MODEL": "hachi"}
         env |= {"ENABLE_FORWARD_USER_INFO_HEADERS": "true", "BYPASS_MODEL_ACCESS_CONTROL": "true"}
+        env |= {"OPENAI_API_CONFIGS": json.dumps({"0": {"headers": {"x-hachi-task": "{{TASK}}"}}})}
+        env |= {"TITLE_GENERATION_PROMPT_TEMPLATE": f"{OWN_TEMPLATE} {{{{MESSAGES:END:2}}}}"}
         env |= {"ENABLE_CHANNELS": "true", "OFFLINE_MODE": "true", "ENABLE_OLLAMA_API": "false"}
         env |= {"DATA_DIR": str(folder / "webui"), "WEBUI_SECRET_KEY": "secret"}
         command = [str(OPEN_WEBUI), "serve", "--host", "127.0.0.1", "--port", port]
@@ -95,7 +99,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     chores = Say(json.dumps(CHORES))
     with ExitStack() as stack:
         model = stack.enter_context(ScriptedServer.on_a_thread())
-        model.aside = lambda asked: chores if "<chat_history>" in asked.text and not asked.tools else None
+        model.aside = lambda asked: chores if not (asked.tools or asked.looks_back) else None
         yield Site(tmp_path_factory.mktemp("openwebui"), model, stack)
 
 

@@ -25,9 +25,11 @@ log = logging.getLogger("hachi.http")
 USER_HEADER = "x-openwebui-user-id"
 NAME_HEADER = "x-openwebui-user-name"
 CHAT_HEADER = "x-openwebui-chat-id"
+TASK_HEADER = "x-hachi-task"
 WHO = "Who speaks, with a service's key: any stable id, in UTF-8."
 CALLED = "The name to show for them."
 WHICH = "The client's name for the conversation."
+OWN_TASK = "What a client asks for itself, as a title; empty: a person speaks. Unset, its template tells."
 MAX_NAME, MAX_CHAT = 200, 128
 """Characters."""
 FAILED_PER_MINUTE = 20
@@ -47,6 +49,8 @@ class Caller:
     """The name to show for the user."""
     chat: str | None = None
     """The client's name for the conversation."""
+    task: str | None = None
+    """What the client asks for itself; empty if a person speaks, None if it does not say."""
 
     @property
     def admin(self) -> bool:
@@ -162,6 +166,7 @@ async def authenticate(
     _user: Annotated[str | None, Header(alias=USER_HEADER, description=WHO)] = None,
     _name: Annotated[str | None, Header(alias=NAME_HEADER, description=CALLED)] = None,
     _chat: Annotated[str | None, Header(alias=CHAT_HEADER, description=WHICH)] = None,
+    _task: Annotated[str | None, Header(alias=TASK_HEADER, description=OWN_TASK)] = None,
 ) -> Caller:
     """Return the caller of a request; health checks need none. Raises ApiError. What is not `request` only
     describes the API."""
@@ -183,7 +188,8 @@ def caller_of(key: Key | None, headers: Headers) -> Caller:
         if user not in (None, key.user):
             raise forbidden(f"this key acts for its own user only, and {USER_HEADER} names another")
         user = key.user
-    return Caller(key, user, author, _header(headers, CHAT_HEADER, MAX_CHAT))
+    task = _header(headers, TASK_HEADER, MAX_NAME) or ("" if TASK_HEADER in headers else None)
+    return Caller(key, user, author, _header(headers, CHAT_HEADER, MAX_CHAT), task)
 
 
 def _header(headers: Headers, name: str, most: int) -> str | None:

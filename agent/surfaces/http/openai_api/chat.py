@@ -98,7 +98,7 @@ async def answer(
     """Take the turn, and return what the writer writes of it. `make_writer` is called with the `prompt` and a
     `note` for the client. `conversation` is the id of one that goes on, where the request does not name it.
     Raises BadInput and ApiError."""
-    given = parse_messages(asked.messages)
+    given = parse_messages(asked.messages, caller.task)
     user = asked.person(caller)
     here = where(caller.chat or asked.chat, user, caller)
     kept_here = bool(here.user and (asked.kept_here or not here.place.private))

@@ -119,20 +119,13 @@ class ChatInput:
     instructions: str = ""
     """The client's own instructions for this conversation."""
 
-    @property
-    def client_task(self) -> str | None:
-        """What Open WebUI asks for itself, instead of a person: a title, tags, follow-up questions, or which
-        tools to call. Such a request contains the whole conversation."""
-        if self.history:
-            return None
-        if _is_client_task(self.text):
-            return self.text
-        choice = self.instructions.startswith("Available Tools:") and self.text.startswith(_CHOICE_OF_TOOLS)
-        return f"{self.instructions}\n\n{self.text}" if choice else None
+    client_task: str | None = None
+    """What the client asks for itself, instead of a person: a title, tags, follow-up questions …"""
 
 
-def parse_messages(messages: Sequence[ChatMessage]) -> ChatInput:
-    """Parse the messages. Raises BadInput if no user message exists, or for what cannot be read or is too
+def parse_messages(messages: Sequence[ChatMessage], task: str | None = None) -> ChatInput:
+    """Parse the messages. `task` is what the client says that it asks for itself: empty if a person speaks,
+    None if it does not say. Raises BadInput if no user message exists, or for what cannot be read or is too
     long."""
     last = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
     if last is None:
@@ -142,21 +135,26 @@ def parse_messages(messages: Sequence[ChatMessage]) -> ChatInput:
     text = messages[last].text
     if len(text) > MAX_SHOWN:
         raise BadInput(f"messages: the last one has {len(text):,} characters and the limit is {MAX_SHOWN:,}")
-    asked = text if _is_client_task(text) else _below_files(_below_documents(text) or text)
+    history = tuple(item for message in messages[:last] for item in message.items)
+    told = "\n\n".join(filter(None, instructions))
+    if task or (task is None and not history and _is_client_task(text, told)):
+        return ChatInput(text, client_task="\n\n".join(filter(None, (one.text for one in messages))))
+    asked = _below_files(_below_documents(text) or text)
     return ChatInput(
         text=asked,
         shown=text if asked != text else "",
-        history=tuple(item for message in messages[:last] for item in message.items),
+        history=history,
         after=tuple(item for message in messages[last + 1 :] for item in message.items),
         images=messages[last].images,
-        instructions="\n\n".join(filter(None, instructions)),
+        instructions=told,
     )
 
 
-def _is_client_task(text: str) -> bool:
-    """Return whether the text is a template around a conversation. One around documents may quote another."""
+def _is_client_task(text: str, instructions: str) -> bool:
+    """Return whether a single message is a template around a conversation, or asks which tools to call. One
+    around documents may quote another."""
     if not _in_template(text):
-        return False
+        return instructions.startswith("Available Tools:") and text.startswith(_CHOICE_OF_TOOLS)
     found = (text.find(begin) for begin, end in _CONVERSATIONS if 0 <= text.find(begin) < text.rfind(end))
     start = min(found, default=None)
     return start is not None and not _SOURCES.search(text, 0, start)

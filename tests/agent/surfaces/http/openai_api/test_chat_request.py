@@ -1,6 +1,5 @@
 """What a request says."""
 
-import time
 from typing import Any
 
 import pytest
@@ -111,24 +110,6 @@ def test_what_is_said_below_open_webuis_list_of_files_is_what_was_asked() -> Non
     later = parse_messages([message("user", f"{files}\n\nWho pays?"), message("user", "And when?")])
     assert (later.history, later.text, later.shown) == ((Said("user", "Who pays?"),), "And when?", "")
     assert parse_messages([message("user", files)]).text == files
-
-
-@pytest.mark.parametrize(
-    ("start", "again"),
-    [
-        ("### Task:\n", "<chat_history>"),
-        ("### Task:\n", "<context><source "),
-        ("### Task:\n<chat_history>", "<context>          "),
-        ("### Task:\n<context><source ", "</source></context>"),
-        ("### Task:\n<context><source </source></context>", "<user_query>"),
-        ("### Task:\n<context><source </source></context>", "<user_query></user_query>"),
-    ],
-)
-def test_a_text_that_repeats_a_part_of_a_template_is_read_in_its_length(start: str, again: str) -> None:
-    said = message("user", start + again * (200_000 // len(again)))
-    began = time.process_time()
-    assert parse_messages([said]).client_task is None
-    assert time.process_time() - began < 1
 
 
 def test_a_message_that_is_too_long_with_its_template_is_refused() -> None:

@@ -135,6 +135,25 @@ async def test_what_it_asks_for_itself_leaves_times_and_tokens_alone(
     assert "zebu" not in str((await trace_of(scripted, summary.id)).root)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_header_says_what_it_asks_for_itself(
+    scripted: Any, model: ScriptedServer, stream: bool
+) -> None:
+    headers = await service(scripted, f"una{stream}", CHAT)
+    model.script(Say("A zebu"), answer("Do you?"))
+    asks = [("system", "Name the chat."), ("user", "I have a zebu"), ("user", "Three words:")]
+    own = {"messages": [{"role": role, "content": text} for role, text in asks], "stream": stream}
+    task = headers | {"x-hachi-task": "title_generation"}
+    named = await scripted.client.post("/v1/chat/completions", json=own, headers=task)
+    assert "A zebu" in named.text
+    assert model.asked[-1].conversation == [("user", "Name the chat.\n\nI have a zebu\n\nThree words:")]
+    assert scripted.messages(headers["x-openwebui-user-id"]) == []
+
+    quoted = "### Task:\n<chat_history>I have a zebu</chat_history>"
+    await scripted.say(quoted, headers | {"x-hachi-task": ""}, stream=stream)
+    assert scripted.messages(headers["x-openwebui-user-id"])[0]["text"] == quoted
+
+
 async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: ScriptedServer) -> None:
     channel = Place(("open-webui", "c7"))
     await scripted.pet.remember("Cleo is looking for another job", user="cleo")
