@@ -68,7 +68,12 @@ class Site:
 
     def __init__(self, folder: Path, model: ScriptedServer, stack: ExitStack) -> None:
         self.model = model
-        env = {"HACHI_HOME": str(folder), "PYTHONPATH": str(Path(__file__).parents[2]), "HACHI_EMBEDDER": "bundled", "HACHI_MODEL_RETRIES": "0"}
+        env = {
+            "HACHI_HOME": str(folder),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "HACHI_EMBEDDER": "bundled",
+            "HACHI_MODEL_RETRIES": "0",
+        }
         env |= {"HACHI_MODEL": "tiny", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-1"}
         command, log = [*HACHI, "keys", "create", "open-webui", "--service"], folder / "serve.txt"
         key = subprocess.check_output(command, env=os.environ | env, text=True).split()[0]
