@@ -33,6 +33,12 @@ def test_another_name_is_none_of_it() -> None:
         _ = hachi.Companions
 
 
+def test_the_names_are_found_where_the_second_edition_had_them() -> None:
+    from agent import Companion
+
+    assert Companion is hachi.Companion
+
+
 def test_importing_the_package_loads_next_to_nothing() -> None:
     done = run("import sys, json; import hachi; print(json.dumps(sorted(sys.modules)))", HOUSE)
 
