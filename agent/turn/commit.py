@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.types import ReceivedMessage, TurnRequest
-from agent.types.client import ITEMS, Called
+from agent.types.client import Called, items_as_json
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.messages import Transcript
@@ -70,7 +70,7 @@ class AnswerStore:
         """Store the calls that the client is to run, and those before them, unless something that they may
         repeat was forgotten."""
         client = self.received.request.client
-        items = ITEMS.dump_python((*(client.after if client else ()), *calls))
+        items = items_as_json().dump_python((*(client.after if client else ()), *calls))
         lost = self.sources.lost()
         if not await self.connection.scalar(select(lost.holds), lost.values):
             await self.transcript.keep_items(self.connection, str(self.received.id), items)

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import TypeAdapter
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,14 @@ class Returned:
 
 
 Item = Said | Called | Returned
-ITEMS = TypeAdapter(tuple[Item, ...])
-"""Writes and reads items as JSON."""
+
+
+@cache
+def items_as_json() -> "TypeAdapter[tuple[Item, ...]]":
+    """Return what writes and reads items as JSON. Made on use: pydantic doubles the start of the help."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(tuple[Item, ...])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
 
-from memory.people.profile import Preferences, Profile
 from memory.records import (
     Action,
     Decision,
@@ -22,7 +21,6 @@ from memory.records import (
     Message,
     Role,
     Source,
-    TaskStatus,
 )
 from memory.text.short_ids import SHORT_ID
 
@@ -108,38 +106,6 @@ class ForgottenJson(TypedDict):
     undo_id: str | None
     undo_until: datetime | None
     near: list[OfferedJson]
-
-
-class FactJson(TypedDict):
-    id: str
-    content: str
-    subjects: list[str]
-    created_at: datetime
-    expires_at: datetime | None
-    source: Source
-    type: MemoryType
-    importance: float
-    last_accessed_at: datetime | None
-
-
-class OpenTaskJson(TypedDict):
-    id: str
-    description: str
-    status: TaskStatus
-    created_at: datetime
-    last_updated: datetime
-
-
-class ContextJson(TypedDict):
-    """What is known of a person, as `UserContext.to_json` has it."""
-
-    profile: Profile
-    preferences: Preferences
-    long_term_facts: list[FactJson]
-    open_tasks: list[OpenTaskJson]
-    conversation_themes: list[str]
-    memory_summary: str | None
-    last_updated: datetime | None
 
 
 def memory_json(memory: Memory) -> MemoryJson:

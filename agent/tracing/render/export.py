@@ -6,8 +6,6 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any, Literal
 
-from jinja2 import Environment
-
 from agent.errors import BadInput
 from agent.tracing.render.text import duration, json_text, one_line
 from agent.tracing.render.trace import full, full_lines, heading, jobs_node, overview_lines, warnings
@@ -63,6 +61,8 @@ def _fenced(lines: Sequence[Line]) -> str:
 
 def _html(traces: Sequence[TraceWithJobs]) -> str:
     """Return one page without scripts that loads nothing from elsewhere. Bars show how long spans took."""
+    from jinja2 import Environment  # here: the listing of traces has no page, and starts faster
+
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["duration"] = duration
     source = files("agent.tracing.render").joinpath("page.html").read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ from agent.surfaces.http.openai_api.chat_request import (
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import Content
 from agent.surfaces.http.openai_api.response_events import ResponseEvents, ResponseJson
-from agent.types.client import ITEMS, Called, Item, Returned, Said
+from agent.types.client import Called, Item, Returned, Said, items_as_json
 from memory.audience import Audience
 from memory.records import Message
 
@@ -186,7 +186,7 @@ async def _before(pet: Companion, response: str, user: str | None) -> tuple[str,
     stored = await transcript.branches(question.conversation_id, user, HISTORY)
     said = [
         *_until_answer(stored, question.id),
-        *ITEMS.validate_python(await transcript.kept_items(sent[0]) or ()),
+        *items_as_json().validate_python(await transcript.kept_items(sent[0]) or ()),
     ]
     return question.conversation_id, [_input_item(item) for item in said]
 

@@ -19,8 +19,8 @@ from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.memories import NewMemory, find_memory, status_of, stored_memory
 from agent.surfaces.http.rest.strict import Strict
 from agent.types.arguments import Content, DueTime, Importance, Limit, Query, Status, Ttl, Type
+from agent.types.context_json import ContextJson
 from agent.types.records_json import (
-    ContextJson,
     DecisionJson,
     ForgottenJson,
     HitJson,
