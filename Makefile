@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-mutants bench bench-scale test-qdrant test-openwebui bench-waits
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-mutants bench bench-scale test-qdrant test-openwebui bench-waits
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -34,6 +34,10 @@ test-slow: $(VENV)/.installed-dev
 # Kills, damage, full disks, servers away and load, for an hour; it goes on where it was stopped.
 test-campaign: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.campaign .campaign $(ARGS)
+
+# A thousand turns of five people on each database: every trace replays the same. Then forty changes: each is named.
+test-replay: $(VENV)/.installed-dev
+	REPLAYED_TURNS=1000 $(TEST_TMP) $(BIN)/pytest -q -s --numprocesses=2 tests/stories/test_replays.py tests/agent/replay/test_changes.py
 
 # The promises of the index, kept by the Qdrant server at QDRANT_URL (with QDRANT_API_KEY), or by the small one of
 # the tests. Its collections begin with "test-" and are removed.

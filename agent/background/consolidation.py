@@ -107,7 +107,7 @@ class Consolidation:
             async with self.database.write() as connection:
                 await self.queue.finish(connection, job)
             return []
-        with span("exchange", messages=[line.message.id for line in reading.lines]):  # the stored name
+        with span("exchange", reading=reading):  # the stored name
             note_rows(
                 {*reading.heard, *(fact.id for fact in reading.facts), *filter(None, [reading.summary_id])}
             )

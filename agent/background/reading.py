@@ -5,8 +5,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
+from pydantic import TypeAdapter
 from sqlalchemy import and_
 
 from agent.settings import Budget
@@ -144,6 +146,21 @@ class Reading:
         if not found and len({line.user for line in said}) == 1:
             found = list(said)
         return tuple(line for line in found if line.user == found[-1].user)
+
+    def to_trace(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        kept: dict[str, Any] = _as_data().dump_python(self, mode="json", exclude_defaults=True)
+        return kept
+
+    @classmethod
+    def from_trace(cls, data: Any) -> "Reading":
+        """Return the reading of `to_trace`. Raises pydantic.ValidationError for anything else."""
+        return _as_data().validate_python(data)
+
+
+@cache
+def _as_data() -> TypeAdapter[Reading]:
+    return TypeAdapter(Reading)
 
 
 @dataclass(frozen=True)

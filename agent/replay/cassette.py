@@ -17,7 +17,8 @@ from agent.models.failures import KnownFailure
 from agent.tracing.compare import steps, was_cut_off
 from agent.tracing.trace import TURN, Trace, read_data, usage_of
 from agent.turn.context import BuiltContext
-from memory.process.spans import Span
+from memory.facts.case import Case
+from memory.process.spans import Span, note, span
 from tools.context import TurnContext
 from tools.registry import Tool, ToolResult
 
@@ -45,15 +46,20 @@ def context_of(trace: Trace) -> BuiltContext:
 
 
 class RecordedModel(Model):
-    """Answers with the recorded outputs and errors in their order. From call `fork` on, counted from 1, it
-    asks `live`."""
+    """Answers with the outputs and errors of the recorded calls, in their order. From call `fork` on, counted
+    from 1, it asks `live`."""
 
-    def __init__(self, trace: Trace, fork: int | None = None, live: Model | None = None) -> None:
-        calls = [step for step in steps(trace) if step.kind == "call"]
+    def __init__(
+        self, trace: Trace, calls: Sequence[Span], fork: int | None = None, live: Model | None = None
+    ) -> None:
         self._live = live
         self._recorded = ScriptedModel([_step(call, trace) for call in calls[: fork and fork - 1]])
         if live is None:
             self._recorded.enqueue(_no_more(trace, len(calls) + 1))
+
+    @classmethod
+    def of_turn(cls, trace: Trace, fork: int | None = None, live: Model | None = None) -> "RecordedModel":
+        return cls(trace, [step for step in steps(trace) if step.kind == "call"], fork, live)
 
     def _next(self) -> Model:
         return self._live if self._live and not self._recorded.remaining_steps else self._recorded
@@ -108,13 +114,15 @@ def output_of(call: Span) -> list[Any]:
     return _ITEMS.validate_python(items)
 
 
-def recorded_tools(tools: Sequence[Tool], trace: Trace, live: Collection[str] = ()) -> Sequence[Tool]:
+def recorded_tools(
+    tools: Sequence[Tool], trace: Trace, importance_floor: float, live: Collection[str] = ()
+) -> Sequence[Tool]:
     """Return the tools with today's descriptions and the recorded results; those named in `live` run."""
     spans = list(trace.spans("tool"))
     return [
         tool
         if tool.name in live
-        else RecordedTool(tool.function, iter([s for s in spans if s.name == tool.name]))
+        else RecordedTool(tool.function, iter([s for s in spans if s.name == tool.name]), importance_floor)
         for tool in tools
     ]
 
@@ -124,11 +132,28 @@ class RecordedTool(Tool):
     """Answers each call with the result of the recorded call in its place, if the arguments are the same."""
 
     calls: Iterator[Span] = field(default_factory=lambda: iter(()))
+    importance_floor: float = 0.0
 
     async def call(self, turn: TurnContext, written: str) -> ToolResult:
         call = next(self.calls, None)
+        for decision in call.spans if call else ():
+            decide_again(decision, self.importance_floor)
         if call is None or call.data.get("arguments", "") != written:
             return ToolResult({"error": f"nothing is recorded of {self.name} with these arguments"}, ok=False)
         if "result" not in call.data:
             raise asyncio.CancelledError
         return ToolResult(from_json(call.data["result"]), bool(call.data.get("ok")))
+
+
+def decide_again(recorded: Span, importance_floor: float) -> None:
+    """Record the decisions that today's code makes in the same cases, or the recorded ones where an older
+    Hachi kept no cases; nothing for a span that is no decision."""
+    if recorded.kind != "decision" or "decisions" not in recorded.data:
+        return
+    with span("decision"):
+        try:
+            cases = [Case.from_trace(one) for one in recorded.data["cases"]]
+        except (KeyError, ValidationError):
+            note(decisions=recorded.data["decisions"])
+        else:
+            note(decisions=[case.decide(importance_floor) for case in cases])

@@ -108,11 +108,11 @@ async def taken_again(trace: Trace) -> TurnAgain:
     recorded = dict(trace.made_by.get("settings") or {})
     no_server = dict.fromkeys(("openai_api_key", "openai_base_url", "provider", "upkeep_model"))
     settings = Settings.load(**{**recorded, **no_server})
-    model = RecordedModel(trace)
+    model = RecordedModel.of_turn(trace)
     enforced = any(read_data(call, "request", "response_format") for call in trace.spans("call"))
     form = "schema" if enforced else "none"
     chosen = replace(choose_model(settings), name=trace.summary.model, model=model, structured=form)
-    tools = recorded_tools(TOOLS, trace)
+    tools = recorded_tools(TOOLS, trace, settings.importance_floor)
     return TurnAgain(await run_turn(trace, context_of(trace), settings, chosen, tools))
 
 

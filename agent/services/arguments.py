@@ -18,8 +18,8 @@ from agent.types import TurnRequest
 from agent.types.arguments import MAX_QUERY, MAX_SUBJECT, MOST_LISTED, MOST_SUBJECTS, MemoryId, Subjects
 from agent.types.client import ClientTurn
 from memory.audience import GLOBAL, Audience, Place, user_key
+from memory.facts.decide import MAX_CONTENT
 from memory.facts.ttl import read_ttl
-from memory.facts.writer import MAX_CONTENT
 from memory.people.due_dates import read_due
 from memory.people.tasks import Due
 from memory.records import Draft, MemoryType, Role, TaskStatus

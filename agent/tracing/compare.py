@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from agent.tracing.trace import Trace, read_data
+from agent.tracing.trace import TURN, Trace, mappings, read_data
 from memory.process.spans import Span
+
+DECIDED = ("action", "reason", "target_id")
+"""What is compared of a decision: its memory may be a new one, with an id of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,8 @@ class Difference:
     """``changed``, ``5 → 3``, ``differs``, ``is new``, ``is gone`` …"""
     before: str
     after: str
+    cause: bool = False
+    """Whether it is something that the turns were made by, and nothing that happened in them."""
 
 
 def differences(before: Trace, after: Trace) -> list[Difference]:
@@ -27,7 +32,7 @@ def differences(before: Trace, after: Trace) -> list[Difference]:
     causes, events = list(_causes(before, after)), list(_events(before, after))
     if events and not causes:
         causes = list(_changed(before, after, "versions", "{}"))
-    return [*causes, *events]
+    return [*(replace(one, cause=True) for one in causes), *events]
 
 
 def _causes(before: Trace, after: Trace) -> Iterator[Difference]:
@@ -41,7 +46,7 @@ def _causes(before: Trace, after: Trace) -> Iterator[Difference]:
     yield from _changed(before, after, "settings", "{}")
     models = before.summary.model, after.summary.model
     if models[0] != models[1]:
-        yield Difference("the model", f"{models[0]} → {models[1]}", *models)
+        yield Difference("the model", f"{models[0]} → {models[1]}", models[0], models[1])
 
 
 def _changed(
@@ -50,8 +55,8 @@ def _changed(
     """Yield what differs in this part of `made_by`, as far as both traces hold it."""
     old, new = (trace.made_by.get(part) or {} for trace in (before, after))
     for name in [name for name in old if name in new and old[name] != new[name]]:
-        values = ["unset" if one is None else _as_text(one) or str(one) for one in (old[name], new[name])]
-        yield Difference(where.format(name), "changed" if of_text else " → ".join(values), *values)
+        was, now = ("unset" if one is None else _as_text(one) or str(one) for one in (old[name], new[name]))
+        yield Difference(where.format(name), "changed" if of_text else f"{was} → {now}", was, now)
 
 
 def _events(before: Trace, after: Trace) -> Iterator[Difference]:
@@ -70,15 +75,39 @@ def _events(before: Trace, after: Trace) -> Iterator[Difference]:
         elif one.kind == "tool":
             for part in ("arguments", "result"):
                 yield from _data(f"{one.name}, {part}", one, other, part)
+            for made, makes in zip(_of_kind(one, "decision"), _of_kind(other, "decision"), strict=False):
+                yield from _decided(made, makes)
+        elif one.kind == "decision":
+            yield from _decided(one, other)
+        elif one.kind == "exchange":
+            for call, asks in zip(_of_kind(one, "call"), _of_kind(other, "call"), strict=False):
+                yield from _call("consolidation", call, asks, before, after)
+            yield from _data("consolidation, what was read in its answer", one, other, "findings")
         else:
             for part in ("message", "memories", "forget"):
                 yield from _data(f"answer, {part}", one, other, "answer", part)
     if all("reply" in trace.root.data for trace in (before, after)):
         yield from _data("reply", before.root, after.root, "reply", "message")
-    elif not cut_off and not (
-        ours and ours[-1].kind == "answer"
-    ):  # what fails after the answer is storing it
+    elif before.summary.kind == TURN and not cut_off and not (ours and ours[-1].kind == "answer"):
+        # what fails after the answer is storing it
         yield from _texts("error", before.root.error, after.root.error)
+
+
+def _decided(one: Span, other: Span) -> Iterator[Difference]:
+    """Yield the facts that were decided on otherwise, apart from the ids of new ones."""
+    made, makes = (mappings(span.data.get("decisions")) for span in (one, other))
+    for old, new in zip_longest(made, makes, fillvalue=dict[str, Any]()):
+        told = old.get("content") or new.get("content")
+        was, now = ({name: end[name] for name in DECIDED if end.get(name)} for end in (old, new))
+        if was != now:
+            what = " → ".join(f"{end.get('action')} ({end.get('reason')})" for end in (was, now))
+            yield Difference(f"what became of {told!r}", what, _as_text(was), _as_text(now))
+
+
+def _of_kind(span: Span, *kinds: str) -> list[Span]:
+    """Return the spans directly below; of decisions those that were made."""
+    below = [one for one in span.spans if one.kind in kinds]
+    return [one for one in below if one.kind != "decision" or "decisions" in one.data]
 
 
 def was_cut_off(trace: Trace) -> bool:
@@ -91,18 +120,21 @@ def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Differe
 
 
 def steps(trace: Trace) -> list[Span]:
-    """Return the model calls, tool calls and the answer. A failed call and its retries count once."""
-    found = [span for span in trace.root.spans if span.kind in ("call", "tool", "answer")]
-    kinds = [span.kind for span in found[1:]] + [""]
-    pairs = zip(found, kinds, strict=False)
-    return [step for step, following in pairs if not (step.kind == following == "call" and step.error)]
+    """Return the model calls, tool calls and the answer of a turn, or a job's consolidations and decisions. A
+    failed call and its retries count once."""
+    kinds = ("call", "tool", "answer") if trace.summary.kind == TURN else ("exchange", "decision")
+    found = _of_kind(trace.root, *kinds)
+    following = [span.kind for span in found[1:]] + [""]
+    pairs = zip(found, following, strict=False)
+    return [step for step, then in pairs if not (step.kind == then == "call" and step.error)]
 
 
 def _step_name(step: Span | None) -> str:
     """Return what happens in the step. It omits the model, which may differ between the traces."""
     if step is None:
         return "nothing more"
-    return {"call": "the model is asked", "tool": f"{step.name} is called"}.get(step.kind, "it answers")
+    names = {"call": "the model is asked", "tool": f"{step.name} is called", "answer": "it answers"}
+    return names.get(step.kind, step.kind)
 
 
 def _call(where: str, one: Span, other: Span, before: Trace, after: Trace) -> Iterator[Difference]:

@@ -59,7 +59,7 @@ REACH_A_TURN = (
     *("mode", "memory", "max_turns", "history_messages", "history_budget", "context_budget", "prompt_facts"),
     *("summary_budget", "summary_reread", "knowledge_budget", "knowledge_first", "reranker", "embedder"),
     *("importance_floor", "half_life_days", "judge", "look_back", "upkeep_model", "images", "api"),
-    *("structured", "provider"),
+    *("structured", "provider", "model_timeout", "model_retries"),
 )
 """The settings that change what a turn or the work after it does, beside the model and the persona."""
 

@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 
 from agent.types import MAX_MESSAGE
 from memory.audience import Place
-from memory.facts.writer import MAX_CONTENT
+from memory.facts.decide import MAX_CONTENT
 from memory.records import MemoryType, TaskStatus
 
 Where = Place | str | None

@@ -56,6 +56,8 @@ class CandidateFact:
     """The ids of memories that were stored from the same statement."""
     rulings: dict[str, Verdict] = field(default_factory=dict)
     """The model's rulings on how the fact relates to memories, by memory id."""
+    known: dict[str, Any] = field(default_factory=dict)
+    """What the decision rested on, for its trace: see `memory.facts.case`."""
 
     @property
     def key(self) -> str:

@@ -13,6 +13,9 @@ from memory.facts.candidate import CandidateFact
 from memory.facts.compare import Relation, Verdict
 from memory.records import Action, Decision, Memory
 
+MAX_CONTENT = 2_000
+"""The most characters of one memory. A fact is a sentence; anything longer is a document."""
+
 Near = Sequence[tuple[Memory, Verdict]]
 
 
@@ -38,6 +41,23 @@ class Resolution:
     """Newer memories that had already replaced what the candidate states, with their owners."""
     replaced: tuple[Step, ...]
     """Memories that the candidate replaces."""
+
+
+def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | None:
+    """The decision to ignore what is not worth keeping; None for anything else."""
+    content, importance = candidate.draft.content, candidate.draft.importance
+    until = candidate.expires_at
+    if not content:
+        return Decision(content, "ignore", None, "there is nothing in it")
+    if len(content) > MAX_CONTENT:
+        reason = f"longer than {MAX_CONTENT} characters; say it as single facts"
+        return Decision(content[:200] + " …", "ignore", None, reason)
+    if importance < importance_floor:
+        reason = f"importance {importance:g} is under {importance_floor:g}"
+        return Decision(content, "ignore", None, reason)
+    if until is not None and until <= candidate.now:
+        return Decision(content, "ignore", None, "it had already expired", expires_at=until)
+    return None
 
 
 def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:

@@ -41,28 +41,18 @@ class FactRows:
     ) -> Decision:
         """Decide on the candidate by what was `searched` and what has been told since, and store that. Raises
         Overtaken where what it rests on has changed."""
-        owners, origin = candidate.origin.owners, candidate.origin
+        origin = candidate.origin
         if candidate.draft.replaces:
             draft = await self.replacing(connection, candidate.draft, origin, candidate.now)
             if draft.replaces != candidate.draft.replaces:
                 raise Overtaken(
                     f"{self.store.database.where}: what it corrects has just been replaced; try again"
                 )
-        stated_in = origin.message_id if origin.live else None
-        try:
-            worded_so = await self.store.holders(connection, owners, candidate.key, stated_in)
-        except NotFound:
-            return candidate.decision("ignore", None, "the message it came from has been erased")
-        if await self._withdrawn(connection, candidate):
-            return candidate.decision("ignore", None, "it was made private, and not said here since")
-        if ended := await self._has_ended(connection, candidate, worded_so):
-            return ended
-        repeated = echoed(candidate, worded_so.values())
-        worded_so, expired = _still_valid(candidate, worded_so)
-        if repeated:
-            here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
-            reason = f"only repeats what was recalled: {repeated!r}"
-            return candidate.decision("ignore", here, reason, target=here)
+        worded_so, ended = await self._by_rows(connection, candidate)
+        candidate.known.update(made=frozenset(candidate.made), worded_so=worded_so, ended=ended)
+        if decided := ended or repeats_recalled(candidate, worded_so):
+            return decided
+        worded_so, expired = still_valid(candidate, worded_so)
         lacking = lacking_owners(candidate, worded_so)
         near = await self.similar.near(connection, candidate, lacking, searched) if lacking else []
         resolution = resolve(candidate, worded_so, near)
@@ -77,6 +67,22 @@ class FactRows:
         decision = decision_of(candidate, resolution, near)
         now = candidate.changed.get(decision.id or "")
         return replace(decision, expires_at=now.expires_at) if now else decision
+
+    async def _by_rows(
+        self, connection: AsyncConnection, candidate: CandidateFact
+    ) -> tuple[dict[str, Memory], Decision | None]:
+        """The memories in the same words by owner, and the decision to ignore the candidate because its
+        message is gone, it was made private, or it has ended since; None if none of that is so."""
+        origin = candidate.origin
+        stated_in = origin.message_id if origin.live else None
+        try:
+            worded_so = await self.store.holders(connection, origin.owners, candidate.key, stated_in)
+        except NotFound:
+            return {}, candidate.decision("ignore", None, "the message it came from has been erased")
+        if await self._withdrawn(connection, candidate):
+            private = candidate.decision("ignore", None, "it was made private, and not said here since")
+            return worded_so, private
+        return worded_so, await self._has_ended(connection, candidate, worded_so)
 
     async def replacing(
         self, connection: AsyncConnection, draft: Draft, origin: Provenance, now: datetime
@@ -216,7 +222,18 @@ def has_expired(memory: Memory, now: datetime) -> bool:
     return memory.expires_at is not None and memory.expires_at <= now
 
 
-def _still_valid(
+def repeats_recalled(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
+    """The decision to ignore an echo of what the turn was shown; None if it is none."""
+    repeated = echoed(candidate, worded_so.values())
+    if repeated is None:
+        return None
+    worded_so, _ = still_valid(candidate, worded_so)
+    here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
+    reason = f"only repeats what was recalled: {repeated!r}"
+    return candidate.decision("ignore", here, reason, target=here)
+
+
+def still_valid(
     candidate: CandidateFact, worded_so: Mapping[str, Memory]
 ) -> tuple[dict[str, Memory], dict[str, Memory]]:
     """The memories with the same words by owner, without those that the candidate corrects in something other

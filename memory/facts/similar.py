@@ -120,9 +120,8 @@ class SimilarFacts:
         )
         # Only names that the people present know, since they see the reason.
         aliases = await self.store.aliases(connection, candidate.origin.audience.keys, candidate.now)
-        weighed = [(memory, _weighed(candidate, memory, aliases)) for memory in memories]
-        order = {m.id: -searched.cosine.get(m.id, 0.0) for m in memories}
-        return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), order[pair[0].id]))
+        candidate.known.update(near=tuple(memories), cosine=searched.cosine, aliases=aliases.pairs)
+        return weighed(candidate, memories, aliases.pairs, searched.cosine)
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
@@ -209,7 +208,19 @@ class SimilarFacts:
         return await self.search_index(question, patient=patient)
 
 
-def _weighed(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict:
+def weighed(
+    candidate: CandidateFact,
+    memories: Sequence[Memory],
+    aliases: Sequence[tuple[str, str]],
+    cosine: Mapping[str, float],
+) -> Near:
+    """The memories with verdicts, the decisive ones and then the nearest first."""
+    names = Aliases(tuple(aliases))
+    pairs = [(memory, _verdict(candidate, memory, names)) for memory in memories]
+    return sorted(pairs, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0)))
+
+
+def _verdict(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict:
     if candidate.corrects(old):
         return Verdict("contradiction", CORRECTED)
     if same_words(aliases.canonical(old.content), aliases.canonical(candidate.draft.content)):

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.case import Case
 from memory.facts.compare import Verdict
-from memory.facts.decide import figures_of
+from memory.facts.decide import figures_of, refusal
 from memory.facts.decision_log import decided, decision_run, extracted
 from memory.facts.fact_rows import NOT_SEARCHED, FactRows, has_expired, lacking_owners
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
@@ -29,8 +30,6 @@ from memory.sql.memories import MemoryStore
 from memory.text import storable
 from memory.text.tags import tags
 
-MAX_CONTENT = 2_000
-"""The most characters of one memory. A fact is a sentence; anything longer is a document."""
 NO_RULINGS: Mapping[str, Ruling] = {}
 
 
@@ -72,7 +71,7 @@ class FactWriter:
                 decision = refused or await self.decide(fact)
                 decisions.append(decision)
                 self.note(fact.origin, decision)
-            note(decisions=decisions)
+            note(decisions=decisions, cases=[Case.of(fact) for fact in facts])
         self.indexing.wake()
         return decisions
 
@@ -123,20 +122,8 @@ class FactWriter:
             return await self.rows.replacing(connection, draft, origin, now)
 
     def refuse(self, candidate: CandidateFact) -> Decision | None:
-        """The decision to ignore what is not worth keeping; None for anything else."""
-        content, importance = candidate.draft.content, candidate.draft.importance
-        until = candidate.expires_at
-        if not content:
-            return Decision(content, "ignore", None, "there is nothing in it")
-        if len(content) > MAX_CONTENT:
-            reason = f"longer than {MAX_CONTENT} characters; say it as single facts"
-            return Decision(content[:200] + " …", "ignore", None, reason)
-        if importance < self.importance_floor:
-            reason = f"importance {importance:g} is under {self.importance_floor:g}"
-            return Decision(content, "ignore", None, reason)
-        if until is not None and until <= candidate.now:
-            return Decision(content, "ignore", None, "it had already expired", expires_at=until)
-        return None
+        """See `refusal`."""
+        return refusal(candidate, self.importance_floor)
 
     async def decide(self, candidate: CandidateFact) -> Decision:
         """Decide on a candidate, and store that."""
@@ -156,6 +143,7 @@ class FactWriter:
             if candidate.draft.replaces:  # another writer may have replaced it since
                 draft = await self.rows.replacing(connection, candidate.draft, origin, candidate.now)
                 candidate = replace(candidate, draft=draft)
+                candidate.known["draft"] = draft
             known = await self.store.holders(connection, origin.owners, candidate.key)
         worded_so = [owner for owner, memory in known.items() if not has_expired(memory, candidate.now)]
         lacking = lacking_owners(candidate, worded_so)

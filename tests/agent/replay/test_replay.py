@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from agents.testing import ScriptedModel, assistant_message
@@ -13,7 +14,7 @@ from agent.replay.pytest_file import make_test
 from agent.replay.replay import ReplayOptions, replay
 from agent.tracing import setup
 from agent.tracing.filters import TraceFilter
-from agent.tracing.trace import Trace
+from agent.tracing.trace import Trace, TraceWithJobs
 from agent.turn import loop, prompt
 from hachi import Companion
 from memory.process.spans import Span
@@ -25,8 +26,12 @@ DENTIST = (Call("search_memories", {"query": "dentist"}), answer("Leo."))
 TODAY = ReplayOptions(memory="today")
 
 
+async def whole(pet: Companion, trace: Any) -> TraceWithJobs:
+    return await pet.traces.get_with_jobs(trace.id, pet.clock())
+
+
 async def named(pet: Companion, trace: Trace) -> tuple[str, str]:
-    [first, *_] = (await replay(pet, trace)).differences
+    [first, *_] = (await replay(pet, await whole(pet, trace))).differences
     return first.where, first.what
 
 
@@ -48,8 +53,8 @@ async def test_what_was_learned_later_changes_nothing_and_nothing_is_written(pet
     tables = [row["name"] for row in rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
     before, asked = {table: rows(f"SELECT * FROM {table}") for table in tables}, len(server.asked)
 
-    replayed = await replay(pet, trace)
-    await replay(pet, trace, TODAY)
+    replayed = await replay(pet, TraceWithJobs(trace))
+    await replay(pet, TraceWithJobs(trace), TODAY)
 
     assert replayed.differences == ()
     assert replayed.same
@@ -61,7 +66,7 @@ async def test_memory_of_today_says_what_is_found_otherwise(pet, recorded):
     trace = await recorded(*DENTIST, said="who is he?")
     dentist = next(m.id for m in await pet.memories.list(user="ana") if "dentist" in m.content)
     await pet.memories.update(dentist, "Ana's dentist is Bob", user="ana")
-    first = (await replay(pet, trace, TODAY)).differences[0]
+    first = (await replay(pet, await whole(pet, trace), TODAY)).differences[0]
     assert (first.where, first.what) == ("search_memories, result", "differs")
     assert ("Leo" in first.before, "Bob" in first.after) == (True, True)
 
@@ -79,7 +84,7 @@ async def test_a_changed_prompt_tool_setting_or_model_is_named_first(
         patch.setattr(setup, "read", edited)
         patch.setattr(prompts, "read", edited)
         setup._code.cache_clear()
-        found = (await replay(pet, trace)).differences
+        found = (await replay(pet, await whole(pet, trace))).differences
         assert [(one.where, one.what) for one in found[:2]] == [
             ("assistant.md", "changed"),
             ("call 1, system message, rules", "differs"),
@@ -120,7 +125,7 @@ async def test_what_went_wrong_goes_wrong_again(pet, failing, recorded):
     failed = await failing(pet)
     assert (retried.summary.calls, malformed.summary.status) == (2, "malformed")
     for trace in (retried, malformed, failed):
-        replayed = await replay(pet, trace)
+        replayed = await replay(pet, await whole(pet, trace))
         assert replayed.differences == ()
     assert replayed.after.summary.error == failed.summary.error
 
@@ -135,7 +140,7 @@ async def test_a_turn_that_was_cancelled_is_cancelled_again(pet, server):
     await asyncio.wait([turn])
     await pet.settle()
     [summary] = await pet.traces.list(TraceFilter(), pet.clock())
-    replayed = await replay(pet, await pet.traces.get(summary.id, pet.clock()))
+    replayed = await replay(pet, await whole(pet, summary))
     assert (replayed.differences, replayed.after.summary.tools) == ((), ("search_memories",))
 
 
@@ -145,7 +150,7 @@ async def test_a_model_that_was_down_is_down_again(pet_at, first_way):
         await pet.respond("hello", user="ana")
     await pet.settle()
     trace = await pet.traces.get(str(failed.value.trace_id), pet.clock())
-    assert (await replay(pet, trace)).differences == ()
+    assert (await replay(pet, await whole(pet, trace))).differences == ()
 
 
 async def test_a_turn_in_a_place_a_document_and_a_task_are_as_they_were(pet, recorded, tmp_path):
@@ -165,7 +170,7 @@ async def test_a_turn_in_a_place_a_document_and_a_task_are_as_they_were(pet, rec
     for user in ("ana", "ben"):
         for memory in await pet.memories.list(user=user):
             await pet.memories.forget(memory.id, user=user)
-    assert [(await replay(pet, trace)).differences for trace in traces] == [()] * len(traces)
+    assert [(await replay(pet, TraceWithJobs(trace))).differences for trace in traces] == [()] * len(traces)
 
 
 async def test_from_a_call_on_another_model_is_asked(pet, recorded, server):
@@ -173,8 +178,8 @@ async def test_from_a_call_on_another_model_is_asked(pet, recorded, server):
     live = ScriptedModel([[assistant_message('{"message": "Rex, of course.", "memories": []}')]])
     server.script(answer("Rex it is."))
 
-    given = await replay(pet, trace, ReplayOptions(fork=2, live=live))
-    of_settings = await replay(pet, trace, ReplayOptions(fork=3))
+    given = await replay(pet, await whole(pet, trace), ReplayOptions(fork=2, live=live))
+    of_settings = await replay(pet, await whole(pet, trace), ReplayOptions(fork=3))
 
     assert given.after.root.data["reply"]["message"] == "Rex, of course."
     assert given.after.summary.tools == ("search_memories",)
@@ -182,7 +187,7 @@ async def test_from_a_call_on_another_model_is_asked(pet, recorded, server):
     assert of_settings.after.root.data["reply"]["message"] == "Rex it is."
     assert len(server.asked[-1].results) == 2, "the results of the recorded calls"
     with pytest.raises(BadInput, match="3 calls; fork at one of them"):
-        await replay(pet, trace, ReplayOptions(fork=4))
+        await replay(pet, await whole(pet, trace), ReplayOptions(fork=4))
 
 
 async def test_what_cannot_be_replayed_is_refused(pet, recorded):
@@ -199,6 +204,6 @@ async def test_what_cannot_be_replayed_is_refused(pet, recorded):
         (early, "it ended before its context was built"),
     ):
         with pytest.raises(BadInput, match=why):
-            await replay(pet, refused)
+            await replay(pet, TraceWithJobs(refused))
         with pytest.raises(BadInput, match=why):
             await make_test(refused)

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 from memory.audience import Audience
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.decide import MAX_CONTENT
 from memory.facts.similar import Doubt, Searched
-from memory.facts.writer import MAX_CONTENT
 from memory.index import Question, Rankings
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.records import Decision, Draft, Hit, Memory

@@ -1,7 +1,7 @@
 """`hachi traces replay` and `hachi traces to-test`: replay turns, and make tests of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,9 +15,9 @@ from agent.tracing.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.replay.replay import Replayed
+    from agent.replay.replay import NotReplayed, Replayed
     from agent.tracing.render.tree import Line
-    from agent.tracing.trace import Trace
+    from agent.tracing.trace import Summary
 
 CHANGED = 3
 """The exit code if a turn went differently: 1 is an error, 2 a mistyped command."""
@@ -53,14 +53,17 @@ async def replay(
     """
     require(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
     require(model == "live" or from_call is None, "--from N needs --model live")
-    from agent.replay.replay import ReplayOptions, replay
+    from agent.replay.replay import ReplayOptions, replay, replay_each
 
     options = ReplayOptions(memory=memory, fork=(from_call or 1) if model == "live" else None)
-    traces = await _traces(pet, ids or [], newest)
-    with progress_bar() as bar:
-        replayed = [await replay(pet, trace, options) for trace in bar.track(traces, description="replaying")]
-    code = 0 if all(one.same for one in replayed) else CHANGED
-    return Output([_as_json(one) for one in replayed], lambda: _print(replayed, full=full), code)
+    if ids and len(ids) == 1:  # what cannot be replayed is an error
+        replayed = Replays([await replay(pet, await pet.traces.get_with_jobs(ids[0], pet.clock()), options)])
+    else:
+        turns = await _turns(pet, ids or [], newest)
+        with progress_bar() as bar:
+            track = bar.track(turns, description="replaying")
+            replayed = Replays([one async for one in replay_each(pet, track, options)])
+    return Output(replayed.json(), lambda: replayed.print(full=full), 0 if replayed.same else CHANGED)
 
 
 @with_companion
@@ -95,43 +98,77 @@ def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[
     return [folder / name for name in files]
 
 
-async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "list[Trace]":
-    """Return those named, or the newest turns that ended and whose content is recorded."""
-    if newest is not None:
-        found = await pet.traces.list(TraceFilter(), pet.clock(), newest)
-        ids = [one.id for one in found if one.status not in ("running", "killed") and one.said]
-    return [await pet.traces.get(id, pet.clock()) for id in ids]
+async def _turns(pet: "Companion", ids: Sequence[str], newest: int | None) -> "list[Summary]":
+    """Return those named, or the newest turns that ended."""
+    if newest is None:
+        return [await pet.traces.find(id, pet.clock()) for id in ids]
+    found = await pet.traces.list(TraceFilter(), pet.clock(), newest)
+    return [one for one in found if one.status not in ("running", "killed")]
 
 
-def _as_json(replayed: "Replayed") -> dict[str, Any]:
+@dataclass(frozen=True)
+class Replays:
+    """What came of replaying several turns."""
+
+    each: "Sequence[Replayed | NotReplayed]"
+
+    @property
+    def done(self) -> "list[Replayed]":
+        from agent.replay.replay import Replayed
+
+        return [one for one in self.each if isinstance(one, Replayed)]
+
+    @property
+    def same(self) -> bool:
+        return all(one.same for one in self.done)
+
+    def json(self) -> list[dict[str, Any]]:
+        return [_as_json(one) for one in self.each]
+
+    def print(self, *, full: bool) -> None:
+        """Print each turn in short, and what they have in common."""
+        from agent.replay.replay import causes
+        from agent.surfaces.cli.traces.lines import print_lines
+        from agent.tracing.render.text import count, one_line
+
+        print_lines(line for one in self.each for line in _lines(one, full=full))
+        done = self.done
+        if len(self.each) > 1:
+            changed, skipped = sum(not one.same for one in done), len(self.each) - len(done)
+            more = f", {skipped} not replayed" if skipped else ""
+            print(f"{len(done)} replayed: {len(done) - changed} same, {changed} changed{more}")
+            for what, turns, otherwise in causes(done):
+                print(f"{count(turns, 'turn')}: {one_line(what)}; {otherwise or 'none'} went otherwise")
+
+
+def _as_json(one: "Replayed | NotReplayed") -> dict[str, Any]:
+    from agent.replay.replay import NotReplayed
     from agent.tracing.trace import span_json
 
+    if isinstance(one, NotReplayed):
+        return {"id": one.summary.id, "not_replayed": one.why}
     return {
-        "id": replayed.before.id,
-        "same": replayed.same,
-        "memory": replayed.options.memory,
-        "forked_at": replayed.options.fork,
-        "differences": [asdict(difference) for difference in replayed.differences],
-        "root": span_json(replayed.after.root),
+        "id": one.before.trace.id,
+        "same": one.same,
+        "behaves_otherwise": one.behaves_otherwise,
+        "memory": one.options.memory,
+        "forked_at": one.options.fork,
+        "differences": [asdict(difference) for difference in one.differences],
+        "root": span_json(one.after.root),
     }
 
 
-def _print(replayed: "Sequence[Replayed]", *, full: bool) -> None:
-    from agent.surfaces.cli.traces.lines import print_lines
-
-    print_lines(line for one in replayed for line in _lines(one, full=full))
-    if len(replayed) > 1:
-        changed = sum(not one.same for one in replayed)
-        print(f"{len(replayed)} replayed: {len(replayed) - changed} same, {changed} changed")
-
-
-def _lines(replayed: "Replayed", *, full: bool) -> "Iterator[Line]":
+def _lines(replayed: "Replayed | NotReplayed", *, full: bool) -> "Iterator[Line]":
+    from agent.replay.replay import NotReplayed
     from agent.surfaces.cli.traces.lines import difference_lines, text_lines_of
     from agent.tracing.render.text import one_line
     from agent.tracing.render.trace import heading
     from agent.tracing.render.tree import Line
 
-    before, after = replayed.before.summary, replayed.after.summary
+    if isinstance(replayed, NotReplayed):
+        yield Line("", f"not replayed: {one_line(replayed.why)}", "faint")
+        return
+    before, after = replayed.before.trace.summary, replayed.after.summary
     if replayed.same:
         yield Line("", f"same     {heading(before)}", "good")
         return

@@ -112,6 +112,7 @@ def test_two_turns_are_compared(told):
         "what": "differs",
         "before": "I broke my shoulder",
         "after": "what is Lucie allergic to?",
+        "cause": False,
     }
 
 
