@@ -52,7 +52,15 @@ def build() -> typer.Typer:
     memories.group.command("import")(transfer.import_memories)
     memories.group.command("erase")(transfer.erase)
     for command in (
-        *(chat_command.chat, servers.console, servers.serve, servers.mcp, servers.discord, servers.slack),
+        *(
+            chat_command.chat,
+            servers.console,
+            servers.serve,
+            servers.worker,
+            servers.mcp,
+            servers.discord,
+            servers.slack,
+        ),
         *(operator.stats, operator.purge, operator.reindex, operator.migrate, doctor.doctor),
         *(transfer.backup, transfer.restore, transfer.move),
     ):

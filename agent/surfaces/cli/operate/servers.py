@@ -1,5 +1,7 @@
 """`hachi serve`, `mcp`, `discord`, `slack` and `traces serve`: what runs until it is stopped."""
 
+import asyncio
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from agent.errors import BadInput, SettingsError
 from agent.surfaces.cli.options import PlaceName, User, login, person
 from agent.surfaces.cli.output import say
 from agent.surfaces.cli.session import Session, require, with_session
+from agent.surfaces.signals import on_stop_signal
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -18,16 +21,29 @@ if TYPE_CHECKING:
 
 Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")]
+Workers = Annotated[
+    int, typer.Option("--workers", min=1, max=64, help="How many processes answer; one for each core.")
+]
+Listener = Annotated[int | None, typer.Option("--listener", hidden=True)]
+"""The number of the open socket that another process listens on, for a worker of it."""
 HttpPort = Annotated[
     int | None,
     typer.Option("--http", min=0, max=65535, metavar="PORT", help="Serve HTTP here. 0 takes any free port."),
 ]
 
+log = logging.getLogger("hachi.serve")
+
 NO_TOKEN = "set DISCORD_TOKEN to your bot's token; docs/discord.md shows where it comes from"
 
 
 @with_session
-async def serve(session: Session, host: Host = "127.0.0.1", port: Port = 8000) -> None:
+async def serve(
+    session: Session,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    workers: Workers = 1,
+    listener: Listener = None,
+) -> None:
     """Serve OpenAI's API, REST and the console until Ctrl-C.
 
     An address that others can reach needs a key.
@@ -44,7 +60,22 @@ async def serve(session: Session, host: Host = "127.0.0.1", port: Port = 8000) -
             app(pet, settings, loopback=loopback),
             web.app(pet, person=login(), loopback=loopback, stopping=stopping, docs=True),
         ),
+        beside=workers - 1,
+        listener=listener,
     )
+
+
+@with_session
+async def worker(session: Session) -> None:
+    """Do background work and the schedule, beside any number of `hachi serve`, `discord` and `slack`."""
+    session.settings().chosen_model  # noqa: B018 - raises before the work begins
+    stopped = asyncio.Event()
+    async with session.companion(upkeep=True) as pet:
+        await pet.runtime()
+        say("doing background work; Ctrl-C stops")
+        with on_stop_signal(stopped.set):
+            await stopped.wait()
+    say("stopped")
 
 
 @with_session
@@ -153,18 +184,25 @@ async def _serve(
     key_options: str = "--service` or `--user U",
     open_to: str = "ask, for anybody",
     upkeep: bool = True,
+    beside: int = 0,
+    listener: int | None = None,
 ) -> None:
     """Serve `app(pet, loopback, stopping)` until a signal. Raises BadInput for an address that others can
     reach while there is no key.
+
+    So many processes are kept `beside` this one; each is given the `listener` and leaves the schedule to it.
 
     `option` named the port; `path` is where the application answers; `key_options` make a fitting key;
     `open_to` is what anybody on this machine may do without one.
     """
     from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
+    from agent.surfaces.http.workers import inherited, workers
 
-    loopback = is_loopback(host)
-    with listening(host, port, option) as listener:
-        async with session.companion(upkeep=upkeep) as pet:
+    first = listener is None
+    tell = say if first else log.info
+    with listening(host, port, option) if listener is None else inherited(listener) as accepting:
+        loopback = is_loopback(accepting.getsockname()[0])
+        async with session.companion(upkeep=upkeep and first) as pet:
             protected = await pet.admin.keys.exist()
             if not (protected or loopback):
                 raise BadInput(
@@ -172,12 +210,13 @@ async def _serve(
                     f"`hachi keys create NAME {key_options}`"
                 )
             if not protected:
-                say(f"there is no key yet, so whoever is on this machine may {open_to}")
-            say(f"listening on {address_of(listener)}{path}; Ctrl-C stops")
+                tell(f"there is no key yet, so whoever is on this machine may {open_to}")
+            tell(f"listening on {address_of(accepting)}{path}; Ctrl-C stops")
             serving: list[Server] = []
             serving.append(server_of(app(pet, loopback, lambda: serving[0].should_exit)))
-            await serving[0].serve(sockets=[listener])
-    say("stopped")
+            async with workers(beside, accepting):
+                await serving[0].serve(sockets=[accepting])
+    tell("stopped")
 
 
 @with_session
