@@ -220,6 +220,12 @@ class DiscordServer:
         assert {option["name"] for option in given} <= {o["name"] for o in known.get("options", ())}
         return await self._interact(2, data, by, channel, may, None, context)
 
+    async def menu(self, name: str, on: Json, *, by: int = ANA) -> Interaction:
+        """A person chooses an entry of a message's menu."""
+        data = {"id": str(next(self._ids)), "name": name, "type": 3, "target_id": on["id"]}
+        data |= {"resolved": {"messages": {on["id"]: on}}}
+        return await self._interact(2, data, by, int(on["channel_id"]), EVERYBODY_MAY, None)
+
     async def press(self, on: Posted, label: str, *, by: int = ANA) -> Interaction:
         """A person presses a button."""
         data = {"custom_id": on.button(label)["custom_id"], "component_type": 2}
@@ -369,6 +375,8 @@ class DiscordServer:
             "POST /interactions/{id}/{token}/callback": self._callback,
             f"POST {webhook}": self._follow_up,
             f"PATCH {webhook}/messages/@original": self._patch_original,
+            f"GET {webhook}/messages/@original": self._get_original,
+            f"DELETE {webhook}/messages/@original": self._delete_original,
         }
         routes = [
             web.get("/gw/", self._gateway),
@@ -422,9 +430,12 @@ class DiscordServer:
         return _json((found[:limit] if after else found[-limit:])[::-1])
 
     def _sync(self, given: Any) -> Any:
-        assert all(0 < len(command["description"]) <= 100 for command in given)
+        menus = [command for command in given if command["type"] == 3]
+        assert all(0 < len(command["description"]) <= 100 for command in given if command not in menus)
         self.commands = [
-            command | {"id": str(next(self._ids)), "application_id": str(APPLICATION), "version": "1"}
+            {"description": ""}
+            | command
+            | {"id": str(next(self._ids)), "application_id": str(APPLICATION), "version": "1"}
             for command in given
         ]
         return self.commands
@@ -480,9 +491,13 @@ class DiscordServer:
         if body["type"] == 9:
             self._check_modal(data)
             made.modal = data
-        made.answered = {5: "thinking", 6: "updating", 9: "modal"}[body["type"]]
+        made.answered = {4: "shown", 5: "thinking", 6: "updating", 9: "modal"}[body["type"]]
         made.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
         made.original = made.on if made.answered == "updating" else None
+        if made.answered == "shown":
+            self._check(data)
+            made.original = self._add(made.channel, data)
+            made.done.set()
         return {"interaction": {"id": str(made.id), "type": 2, "response_message_loading": True}}
 
     def _follow_up(self, body: Json, token: str) -> Json:
@@ -503,6 +518,15 @@ class DiscordServer:
         if "content" in body and made.original.ephemeral:  # a menu gives way; what all see is not for one
             made.done.set()
         return changed
+
+    def _get_original(self, _: Json, token: str) -> Json:
+        original = self._interaction(token).original
+        assert original is not None
+        return self._as_json(original)
+
+    def _delete_original(self, _: Json, token: str) -> None:
+        """What follows is no longer as ephemeral as what was deferred."""
+        self._interaction(token).answered = "deleted"
 
     def _interaction(self, token: str) -> Interaction:
         made = self.interactions.get(token)

@@ -250,6 +250,16 @@ class SlackServer:
             **where,
         }
 
+    def menu(self, callback: str, message: dict[str, Any], *, user: str, channel: str) -> dict[str, Any]:
+        """An entry of a message's menu is chosen."""
+        return self._interaction("message_action", user, "trigger") | {
+            "callback_id": callback,
+            "channel": {"id": channel, "name": "general"},
+            "message": message,
+            "message_ts": message["ts"],
+            "response_url": f"{self.url}/respond/{user}",
+        }
+
     def _interaction(self, type: str, user: str, trigger: str) -> dict[str, Any]:
         return FROM_SLACK | {
             "type": type,

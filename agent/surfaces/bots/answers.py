@@ -72,7 +72,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a command. Only the person who asked sees it."""
+    """The answer to a command."""
 
     text: str
     items: tuple[Item, ...] = ()
@@ -83,6 +83,8 @@ class Answer:
     """What became of that whose button was pressed: it stands in its place from then on."""
     replaces: bool = False
     """Whether it takes the place of the answer whose button was pressed."""
+    public: bool = False
+    """Whether everybody in the place sees it."""
 
 
 def new_memories(decisions: Iterable[Decision]) -> list[Decision]:

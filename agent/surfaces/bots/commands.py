@@ -1,6 +1,7 @@
 """The commands and buttons with which people see, correct and delete their memories.
 
-Only the person who asked sees an answer, and it contains only what may be read in the place they asked in.
+Only the person who asked sees an answer, unless it is `public`. It contains only what may be read in the
+place they asked in.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,6 +27,7 @@ from agent.surfaces.bots.answers import (
     trace_answer,
 )
 from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.platform import Content
 from agent.tracing.filters import TraceFilter
 from memory.audience import Audience
 from memory.errors import NotFound
@@ -35,10 +37,11 @@ from memory.records import ForgetCandidate, Forgotten, Memory
 PAGE = 8
 """Memories in one list."""
 NOT_THEIRS = "That is not there any more, or somebody else said it too."
+NO_TEXT = Answer("There is no text in that message.")
 NOT_OPEN = "That task is not open any more, or it is somebody else's."
 GONE = "That is not yours to forget, or it is forgotten already."
 NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
-_LISTENING: dict[Listening, str] = {
+LISTENS: dict[Listening, str] = {
     "mentions": "Here I answer who mentions me or replies to me. Nothing else is read or kept.",
     "everything": "Here I answer everything that is written, and remember it for this channel.",
     "nothing": "Here I answer nobody.",
@@ -68,6 +71,8 @@ COMMANDS = (
     Command("trace", "What I did about your last message here."),
 )
 """The commands; `Commands` has a method for each."""
+REMEMBER_THIS = "Remember this"
+"""In the menu of a message; it calls `Commands.remember_said`."""
 LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
 
 Handler = Callable[[Asker, str], Awaitable[Answer]]
@@ -135,8 +140,15 @@ class Commands:
         return Answer("Changed to:", items, outcome="changed")
 
     @_answering
+    async def remember_said(self, asker: Asker, said: Content, by: str) -> Answer:
+        """Remember a message that the user `by` wrote; what somebody else wrote with their name."""
+        own = by == asker.user
+        return await self._remember(asker, said.text if own else f"{said.author} said: “{said.text}”")
+
+    @_answering
     async def listen(self, asker: Asker, text: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
-        """Show which messages the bot answers in the place, or set it if `may_set()` allows it."""
+        """Show which messages the bot answers in the place, or set it, in front of everybody there, if
+        `may_set()` allows it."""
         places, choice = self._pet.people.places, text.strip().lower()
         listening = next((known for known in LISTENING if known == choice), None)
         if choice and listening is None:
@@ -147,7 +159,8 @@ class Commands:
             if not await may_set():
                 return Answer(NOT_ALLOWED)
             await places.set(asker.place, listening, asker.user, self._pet.clock())
-        return Answer(_LISTENING[await places.listening(asker.place)])
+            return Answer(f"{asker.name or 'Who manages this'} has set: {LISTENS[listening]}", public=True)
+        return Answer(LISTENS[await places.listening(asker.place)])
 
     async def _memories(self, asker: Asker, query: str) -> Answer:
         if not query:

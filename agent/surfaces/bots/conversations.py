@@ -270,7 +270,7 @@ class Conversations:
     async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final:
         message = burst[-1]
         begins = message.in_thread and not await self._is_known(message)
-        contents = [await self.platform.read(part, begins=begins) for part in burst]
+        contents = [part.content or await self.platform.read(part, begins=begins) for part in burst]
         texts = [
             "\n\n".join(filter(None, (one.text, await read_attachments(one.attachments)))) for one in contents
         ]

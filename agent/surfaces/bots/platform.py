@@ -38,6 +38,8 @@ class IncomingMessage:
     """Whether it is in a thread, which may go on without mentions."""
     follows_bot: bool = False
     """Whether the bot began the thread."""
+    content: "Content | None" = None
+    """Set if it need not be read from the platform."""
 
     @property
     def queue(self) -> str:

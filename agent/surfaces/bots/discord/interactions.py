@@ -12,21 +12,27 @@ from agent.companion import Companion
 from agent.errors import HachiError
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.attachments import display_name
-from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
+from agent.surfaces.bots.commands import COMMANDS, LISTEN, LISTENS, NO_TEXT, REMEMBER_THIS, Command, Commands
 from agent.surfaces.bots.discord.messages import API_ERRORS, origin_of, place_of, user_name
 from agent.surfaces.bots.discord.replies import (
     EditModal,
     HachiButton,
     answer_text,
     answer_view,
+    escape,
     without_receipt,
 )
 from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.platform import Content, IncomingMessage
 from memory.people.places import Listening
 
 log = logging.getLogger("hachi.discord")
 
 NOWHERE = Answer("I can tell you that in a server's channel where I may, or in our direct messages.")
+OUTDATED = Answer(
+    "This command has changed. I am renewing the list: try again in a minute, and reload Discord if you "
+    "still see the old one."
+)
 NOT_YOURS = Answer("That is not yours to forget or change, but somebody else's. Use /memories for your own.")
 TEXT = app_commands.Range[str, 1, 1000]
 
@@ -39,7 +45,12 @@ class Tree(app_commands.CommandTree):
     async def on_error(
         self, interaction: discord.Interaction, error: app_commands.AppCommandError, /
     ) -> None:
+        outdated = isinstance(error, app_commands.CommandNotFound | app_commands.CommandSignatureMismatch)
         try:
+            if outdated:
+                await _respond(interaction, OUTDATED)
+                await self.sync()
+                return
             await _send(interaction, Answer(describe_error(getattr(error, "original", error))))
         except API_ERRORS as failure:
             log.warning("a command is not answered: %s", failure)
@@ -55,6 +66,12 @@ def build_tree(client: discord.Client, commands: Commands) -> app_commands.Comma
     for command in COMMANDS:
         callback = _callback(command, partial(commands.run, command.name))
         tree.command(name=command.name, description=command.description)(callback)
+    asking = app_commands.describe(question="Your question")(_ask)
+    tree.command(name="ask", description="Ask me something, for everybody here to see.")(asking)
+
+    @tree.context_menu(name=REMEMBER_THIS)
+    async def remember_this(interaction: discord.Interaction, message: discord.Message) -> None:
+        await _respond(interaction, lambda asker: _remember(commands, asker, interaction, message))
 
     @tree.command(name=LISTEN.name, description=LISTEN.description)
     @app_commands.describe(to=LISTEN.argument.description if LISTEN.argument else "")
@@ -85,6 +102,33 @@ def _callback(command: Command, run: Callable[..., Awaitable[Answer]]) -> Any:
     callback: Any = required if command.argument.required else optional
     described = app_commands.describe(text=command.argument.description)(callback)
     return app_commands.rename(text=command.argument.name)(described)
+
+
+async def _ask(interaction: discord.Interaction, question: TEXT) -> None:
+    """Post the question for everybody to see, and receive it as a message of the person."""
+    asker, client = _asker(interaction), interaction.client
+    pet, conversations = client.pet, client.conversations  # type: ignore[attr-defined]
+    listening = await pet.people.places.listening(asker.place) if asker else "nothing"
+    if asker is None or listening == "nothing":
+        await _respond(interaction, Answer(LISTENS["nothing"]))
+        return
+    name = asker.name or ""
+    await interaction.response.send_message(f"**{escape(name)}:** {question}", suppress_embeds=True)
+    posted = await interaction.original_response()
+    message = IncomingMessage(
+        asker.user, asker.place, source=posted, origin=origin_of(posted.id), content=Content(name, question)
+    )
+    await conversations.receive(message, listening)
+
+
+async def _remember(
+    commands: Commands, asker: Asker, interaction: discord.Interaction, message: discord.Message
+) -> Answer:
+    if not (message.content or message.message_snapshots):
+        return NO_TEXT
+    said = IncomingMessage(user_name(message.author.id), asker.place, source=message)
+    platform = interaction.client.conversations.platform  # type: ignore[attr-defined]
+    return await commands.remember_said(asker, await platform.read(said, begins=False), said.user)
 
 
 async def is_first(interaction: discord.Interaction) -> bool:
@@ -119,13 +163,16 @@ async def _respond(
     asker = _asker(interaction)
     if asker and not isinstance(answer, Answer):
         answer = await answer(asker)
-    await _send(interaction, answer if asker and isinstance(answer, Answer) else NOWHERE)
+    answer = answer if asker and isinstance(answer, Answer) else NOWHERE
+    if answer.public:  # the answer to what was deferred is seen by one person only
+        await interaction.delete_original_response()
+    await _send(interaction, answer)
 
 
 async def _send(interaction: discord.Interaction, answer: Answer) -> None:
     await interaction.followup.send(
         answer_text(answer),
-        ephemeral=True,
+        ephemeral=not answer.public,
         view=answer_view(answer, interaction.user.id) or discord.utils.MISSING,
         allowed_mentions=discord.AllowedMentions.none(),
         suppress_embeds=True,

@@ -230,7 +230,8 @@ class DiscordPlatform:
         return True
 
     def reply_to(self, message: IncomingMessage) -> "DiscordPosts":
-        return DiscordPosts(message.source, is_reply=not message.place.private)
+        is_reply, user = not message.place.private, user_id(message.user) or 0
+        return DiscordPosts(message.source, user, is_reply=is_reply)
 
 
 @dataclass
@@ -239,6 +240,8 @@ class DiscordPosts:
     is asked in a message of its own. Discord ignores a second message with the same nonce."""
 
     source: discord.Message
+    user: int
+    """Who asked."""
     is_reply: bool
     limit: int = LIMIT
     _count: int = 0
@@ -254,7 +257,7 @@ class DiscordPosts:
         if self._count == 0 and self.is_reply:
             options["reference"] = self.source.to_reference(fail_if_not_exists=False)
         if self._count == 0 and not final:
-            options["view"] = stop_view(self.source.author.id, self.source.id)
+            options["view"] = stop_view(self.user, self.source.id)
         try:
             sent = await self.source.channel.send(text, **options)
         except discord.Forbidden as error:
@@ -284,13 +287,13 @@ class DiscordPosts:
         return receipt_lines(receipts)
 
     async def conclude(self, handles: Sequence[discord.Message], receipts: Sequence[Item]) -> None:
-        view = receipt_view(receipts, self.source.author.id)
+        view = receipt_view(receipts, self.user)
         if self._stop_on and (not view or self._stop_on is not handles[-1]):
             await self._stop_on.edit(view=None, suppress=True)
         if view:
             await handles[-1].edit(view=view, suppress=True)
 
     async def ask(self, question: Answer) -> None:
-        view = answer_view(question, self.source.author.id) or MISSING
+        view = answer_view(question, self.user) or MISSING
         nonce = f"{self.source.id}-ask"
         await self.source.channel.send(answer_text(question), view=view, nonce=nonce, suppress_embeds=True)

@@ -14,8 +14,9 @@ from slack_bolt.context.respond.async_respond import AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Asker
-from agent.surfaces.bots.commands import COMMANDS, LISTEN, Commands
-from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, place_of, user_name
+from agent.surfaces.bots.commands import COMMANDS, LISTEN, NO_TEXT, Commands
+from agent.surfaces.bots.platform import IncomingMessage
+from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, Source, place_of, user_name
 from agent.surfaces.bots.slack.rendering import (
     ACTION,
     MODAL,
@@ -34,6 +35,8 @@ log = logging.getLogger("hachi.slack")
 Respond = Callable[..., Awaitable[Any]]
 PREFIX = "/hachi-"
 """What the manifest that comes with Hachi puts before the names of commands."""
+REMEMBER = "remember"
+"""The id of the entry in a message's menu."""
 _NAMES = "|".join(command.name for command in (*COMMANDS, LISTEN))
 COMMAND = re.compile(rf"^/(?:\S+-)?({_NAMES})$")
 """A command of the app, with whatever prefix the manifest gives it."""
@@ -48,6 +51,7 @@ class Interactions:
         app.command(COMMAND)(self._command)
         app.action(re.compile(rf"^{ACTION}\."))(self._press)
         app.view(MODAL)(self._edit)
+        app.message_shortcut(REMEMBER)(self._remember_this)
         app.event("app_home_opened")(self._open_home)
 
     async def _command(self, ack: Respond, respond: Respond, command: dict[str, Any], context: Any) -> None:
@@ -102,6 +106,21 @@ class Interactions:
         else:
             taken = answer.replaces or (replaces and bool(answer.outcome))
             await _send(respond, replace(answer, replaces=taken))
+
+    async def _remember_this(
+        self, ack: Respond, respond: Respond, shortcut: Mapping[str, Any], context: Any
+    ) -> None:
+        await ack()
+        channel, said = shortcut["channel"]["id"], shortcut["message"]
+        if not said.get("text"):
+            await _send(respond, NO_TEXT)
+            return
+        asker = await self._named(_asker(context, channel), context)
+        team, author = context.team_id or context.enterprise_id, str(said.get("user") or said.get("bot_id"))
+        source = Source(team, channel, author, said["ts"], context.bot_user_id, said["text"])
+        message = IncomingMessage(user_name(team, author), asker.place, source=source)
+        content = await self._reader.read(message, begins=False)
+        await _send(respond, await self._commands.remember_said(asker, content, message.user))
 
     async def _ask_for_text(self, context: Any, trigger: str, kept: Mapping[str, Any]) -> None:
         """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""
@@ -166,7 +185,7 @@ async def _send(respond: Respond, answer: Answer) -> None:
         sent = await respond(
             text=answer_text(answer),
             blocks=answer_blocks(answer),
-            response_type="ephemeral",
+            response_type="in_channel" if answer.public else "ephemeral",
             replace_original=answer.replaces,
         )
     except API_ERRORS as error:

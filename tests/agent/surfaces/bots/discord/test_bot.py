@@ -182,11 +182,14 @@ async def test_a_channel_listens_to_what_its_manager_sets(bot, platform, server)
         return str((await platform.answered(command)).text)
 
     assert "you may not" in await listen("everything")
-    assert "I answer everything" in await listen("everything", may=MANAGES)
+    assert platform.shown(GENERAL) == []
+    told = await listen("everything", may=MANAGES)
+    assert told.startswith("Ana has set: Here I answer everything")
+    assert platform.shown(GENERAL) == [told], "everybody there sees it"
     server.script(answer("Good morning!"))
     for text, channel in (("good morning", GENERAL), (f"<@{BEN}> how was it?", GENERAL), ("hi", RANDOM)):
         await bot.hears(text, channel=channel)
-    assert (platform.shown(GENERAL), platform.shown(RANDOM)) == (["Good morning!"], [])
+    assert (platform.shown(GENERAL)[1:], platform.shown(RANDOM)) == (["Good morning!"], [])
 
 
 async def test_if_the_database_is_away_only_those_who_wait_for_an_answer_learn_of_it(

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from discord_server import ANA, BEN, DM, GENERAL, GROUP, GUILD, DiscordServer
+from scripted_server import answer, fact
 
-from agent.surfaces.bots.commands import COMMANDS, LISTEN
+from agent.surfaces.bots.commands import COMMANDS, LISTEN, REMEMBER_THIS
 from hachi import Companion
 from memory.audience import Place
 
@@ -32,7 +33,47 @@ async def test_discord_gets_the_commands_with_their_options(bot, platform: Disco
         options = [(option["name"], option.get("required", False)) for option in sent["options"]]
         argument = command.argument
         assert options == ([(argument.name, argument.required)] if argument else [])
+    assert [option["name"] for option in registered.pop("ask")["options"]] == ["question"]
+    assert registered.pop(REMEMBER_THIS)["type"] == 3
     assert registered == {}
+
+
+async def test_a_question_by_command_is_asked_and_answered_before_everybody(
+    bot, pet, platform, server
+) -> None:
+    server.script(answer("*Jasmine*.", fact("Ana asked for tea")))
+    asked = await platform.command("ask", channel=GENERAL, question="what tea, @everyone?")
+    question = await platform.answered(asked)
+    await platform.until(lambda: len(platform.posted(GENERAL)) == 2)
+    await bot.client.conversations.settle()
+    reply = platform.posted(GENERAL)[1]
+    assert (question.text, question.pings) == ("**Ana:** what tea, @everyone?", set())
+    assert reply.text.startswith("*Jasmine*.")
+    assert reply.body["message_reference"]["message_id"] == str(question.id)
+    assert server.asked[0].conversation[-1] == ("user", "Ana: what tea, @everyone?")
+    assert "somebody else" in (await press(platform, reply, "Forget", by=BEN)).text
+    await pet.people.places.set(HERE, "nothing", WHO, pet.clock())
+    assert "answer nobody" in (await ask(platform, "ask", channel=GENERAL, question="tea?")).text
+
+
+@pytest.mark.parametrize(
+    ("by", "kept"), [(ANA, "I live in Lyon"), (BEN, "Ben said: “I live in Lyon”")], ids=["own", "Ben's"]
+)
+async def test_a_message_is_remembered_from_its_menu(bot, pet, platform, by, kept) -> None:
+    said = platform.written("I live in Lyon", by=by, channel=GENERAL)
+    told = await platform.answered(await platform.menu(REMEMBER_THIS, said))
+    assert told.ephemeral
+    assert told.text.startswith("Remembered, for everybody in this channel")
+    assert [memory.content for memory in await pet.memories.list(user=WHO, place=HERE)] == [kept]
+    empty = platform.written("", by=by, channel=GENERAL)
+    assert "no text" in (await platform.answered(await platform.menu(REMEMBER_THIS, empty))).text
+
+
+async def test_commands_that_are_out_of_date_are_renewed(bot, platform) -> None:
+    platform.commands = [*platform.commands[:2], platform.commands[2] | {"name": "recall", "options": []}]
+    told = await ask(platform, "recall")
+    assert "renewing the list" in told.text
+    await platform.until(lambda: len(platform.commands) == len(COMMANDS) + 3)
 
 
 async def test_only_who_asked_sees_the_memories_of_the_place(bot, pet, platform) -> None:

@@ -141,9 +141,25 @@ async def test_admins_and_the_creator_of_a_channel_set_what_is_listened_to(
     slack.admins |= {"UANA"} if who == "admin" else set()
     slack.creators |= {GENERAL: "UANA"} if who == "creator" else {}
     slack.refused |= {refused: "fatal_error"} if refused else {}
-    answer = await ask(slack.command("/listen", "Everything", user="UANA", channel=GENERAL))
+    await slack.deliver(slack.command("/listen", "Everything", user="UANA", channel=GENERAL))
+    await slack.until(lambda: slack.responses)
+    [answer] = slack.responses
     assert ("may not" in answer["text"]) is not allowed
+    assert answer["response_type"] == ("in_channel" if allowed else "ephemeral")
+    assert answer["text"].startswith("Ana has set: Here I answer everything") is (allowed and not refused)
     assert await bot.hachi.pet.people.places.listening(HERE) == ("everything" if allowed else "mentions")
+
+
+@pytest.mark.parametrize(
+    ("by", "kept"), [("UANA", "I live in Lyon"), ("UBEN", "Ben said: “I live in Lyon”")], ids=["own", "Ben's"]
+)
+async def test_a_message_is_remembered_from_its_menu(ask, slack, pet, by, kept) -> None:
+    said = {"type": "message", "user": by, "ts": "1.7", "text": "I live in Lyon"}
+    told = await ask(slack.menu("remember", said, user="UANA", channel=GENERAL))
+    assert told["text"].startswith("Remembered, for everybody in this channel")
+    assert [memory.content for memory in await pet.memories.list(user=ANA, place=HERE)] == [kept]
+    empty = await ask(slack.menu("remember", said | {"text": ""}, user="UANA", channel=GENERAL))
+    assert "no text" in empty["text"]
 
 
 # The App Home.

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.surfaces.bots.commands import COMMANDS, LISTEN
+from agent.surfaces.bots.commands import COMMANDS, LISTEN, REMEMBER_THIS
+from agent.surfaces.bots.slack.interactions import REMEMBER
 
 ROOT = Path(__file__).resolve().parents[5]
 BOT = ROOT / "agent/surfaces/bots/slack"
@@ -56,6 +57,11 @@ def test_every_command_is_there_with_a_description(manifest: dict[str, Any]) -> 
         f"/hachi-{command.name}" for command in (*COMMANDS, LISTEN)
     )
     assert all(0 < len(command["description"]) <= 2_000 for command in commands)
+
+
+def test_the_menu_of_a_message_has_an_entry(manifest: dict[str, Any]) -> None:
+    [entry] = manifest["features"]["shortcuts"]
+    assert (entry["type"], entry["callback_id"], entry["name"]) == ("message", REMEMBER, REMEMBER_THIS)
 
 
 def test_every_event_is_there(manifest: dict[str, Any]) -> None:
