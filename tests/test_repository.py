@@ -173,8 +173,8 @@ def compose() -> dict[str, Any]:
 
 
 def test_services_that_keep_data_keep_it_in_volumes_and_are_watched(compose: dict[str, Any]) -> None:
-    talking = {"hachi", "serve", "discord", "slack"}
-    assert compose["services"].keys() == {"postgres", "qdrant", "migrate"} | talking
+    talking = {"hachi", "serve", "replica", "worker", "discord", "slack"}
+    assert compose["services"].keys() == {"postgres", "qdrant", "migrate", "proxy"} | talking
     for name in {"postgres", "qdrant"} | talking:
         service = compose["services"][name]
         assert service["healthcheck"]["test"]
@@ -201,11 +201,14 @@ def test_no_secret_has_a_default(compose: dict[str, Any]) -> None:
     assert all(line.endswith("=") for line in example.splitlines() if line and not line.startswith("#"))
 
 
-def test_one_port_is_published_and_for_this_machine_only(compose: dict[str, Any]) -> None:
+def test_each_profile_publishes_one_port_at_most_and_for_this_machine_only(compose: dict[str, Any]) -> None:
     services = compose["services"]
+    published = "${PUBLISH:-127.0.0.1:8000}"
     assert {name: service["ports"] for name, service in services.items() if "ports" in service} == {
-        "serve": ["${PUBLISH:-127.0.0.1:8000}:8000"]
+        "serve": [f"{published}:8000"],
+        "proxy": [f"{published}:80"],
     }
+    assert not set(services["serve"]["profiles"]) & set(services["proxy"]["profiles"])
     assert not any("network_mode" in service for service in services.values())
 
 
