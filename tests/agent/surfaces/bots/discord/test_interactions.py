@@ -49,7 +49,7 @@ async def test_a_question_by_command_is_asked_and_answered_before_everybody(
     reply = platform.posted(GENERAL)[1]
     assert (question.text, question.pings) == ("**Ana:** what tea, @everyone?", set())
     assert reply.text.startswith("*Jasmine*.")
-    assert reply.body["message_reference"]["message_id"] == str(question.id)
+    assert int(reply.body["message_reference"]["message_id"]) == question.id
     assert server.asked[0].conversation[-1] == ("user", "Ana: what tea, @everyone?")
     assert "somebody else" in (await press(platform, reply, "Forget", by=BEN)).text
     await pet.people.places.set(HERE, "nothing", WHO, pet.clock())
