@@ -17,7 +17,7 @@ from memory.facts.rulings import RULINGS, allowed
 from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Memory
-from memory.sql.changes import ChangeLog, Position
+from memory.sql.changes import Position
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories import CORRECTED, MemoryStore, tellers
@@ -94,14 +94,13 @@ class SimilarFacts:
         """Look for these owners' memories that the candidate is compared with. Index and embedder are asked
         here, before the transaction that decides: nobody waits for them with a connection in hand. How alike
         those are that an index on a server has not followed yet is known to a `patient` search alone."""
-        end = await ChangeLog(self.database).end()
         found = await self._search(
             candidate.draft.content, candidate.vector, owners, candidate.now, patient=patient
         )
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
         return Searched(
-            frozenset(owners), tuple(ids), {hit.id: hit.score for hit in found.dense}, found.followed or end
+            frozenset(owners), tuple(ids), {hit.id: hit.score for hit in found.dense}, found.followed
         )
 
     async def near(

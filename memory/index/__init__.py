@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from memory.sql.changes import Position
+from memory.sql.changes import ChangeLog, Position, Unfollowed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,7 +102,7 @@ class Rankings:
     partial: bool = False
     """Whether those were not all rows, or were searched by words alone."""
     followed: Position | None = None
-    """Where rows that wait for the index were left to the caller: up to where it has followed the log."""
+    """Of the log of changes: what comes after it, the search may not have seen."""
 
 
 class Index(Protocol):
@@ -123,8 +123,13 @@ class Index(Protocol):
         """Whether this process may make it follow, for a while from now."""
         ...
 
-    async def advance(self, position: Position) -> bool:
-        """Note that it has followed so far. False if the lease was lost."""
+    async def unfollowed(self, log: ChangeLog, limit: int) -> Unfollowed:
+        """Up to where it has followed the log, and the oldest changes after that."""
+        ...
+
+    async def advance(self, position: Position, *, release: bool = False) -> bool:
+        """Note that it has followed so far, and with `release` let others make it follow. False if the lease
+        was lost."""
         ...
 
     async def release(self) -> None:

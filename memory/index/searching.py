@@ -34,8 +34,8 @@ class Waiting(NamedTuple):
     ids: Mapping[Kind, Collection[str]]
     why: str | None
     """Why the newest rows are to be searched instead."""
-    followed: Position | None = None
-    """The position of the index."""
+    followed: Position
+    """Of the log of changes: what comes after it may be in neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,7 @@ class Searching:
             rows = await self._rows.of(waiting, question)
         changed = {id for some in waiting.values() for id in some}
         merged = _merged(found, rows, changed, question.limit, why)
-        left = None if why or patient else followed
-        return replace(merged, partial=bool(why) and rows.partial, followed=left)
+        return replace(merged, partial=bool(why) and rows.partial, followed=followed)
 
 
 class RowSearch:

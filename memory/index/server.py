@@ -16,7 +16,7 @@ from uuid import uuid4
 from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
 from memory.process.breaker import Breaker, CircuitOpen
-from memory.sql.changes import Followed, Position
+from memory.sql.changes import ChangeLog, Followed, Position, Unfollowed
 from memory.sql.engine import Database
 
 if TYPE_CHECKING:
@@ -149,9 +149,14 @@ class ServerIndex:
         self._leased = await self._followed.lease(self.collection, now)
         return self._leased
 
-    async def advance(self, position: Position) -> bool:
-        self._leased = await self._followed.advance(self.collection, position)
-        return self._leased
+    async def unfollowed(self, log: ChangeLog, limit: int) -> Unfollowed:
+        await self._identify()
+        return await log.after(self.collection, limit)
+
+    async def advance(self, position: Position, *, release: bool = False) -> bool:
+        done = await self._followed.advance(self.collection, position, release=release)
+        self._leased = done and not release
+        return done
 
     async def release(self) -> None:
         if self._leased:

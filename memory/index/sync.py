@@ -11,13 +11,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import takewhile
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable, StoreUnavailable
 from memory.index import Index, Kind, vectors
 from memory.index.embedders import Embedder, know_dimension
 from memory.index.rows import Rows
 from memory.index.searching import RowSearch, Searching, Waiting
-from memory.sql.changes import Change, ChangeLog, Position
+from memory.sql.changes import KEPT, Change, ChangeLog, Position, Unfollowed
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ConversationSummaries
@@ -30,7 +31,7 @@ MOST_WAITING = 256
 """Changes that a search reads beside the index. If more wait, it reads the newest rows instead."""
 PATIENCE = 1.0
 """Seconds that a search waits for an index that has begun to open or to be filled."""
-PAUSE = 0.05
+PAUSE = 0.5
 """Seconds within which changes are followed together."""
 MOMENT = 0.25
 """Seconds that a search waits for an index on a server to follow what has just changed."""
@@ -57,9 +58,10 @@ class IndexSync:
         self._embedder = embedder
         self._clock = clock
         self._lock = asyncio.Lock()
-        self._putting = asyncio.Lock()
-        self._absorbed: set[Position] = set()
-        """The changes that wait to be followed, and that the index shows already."""
+        self._showing = asyncio.Lock()
+        """Who has it reads rows and puts them, or an older state of a row could be put last."""
+        self._shown: dict[Position, bool] = {}
+        """Of the changes that wait to be followed, those that the index shows: whether with their vectors."""
         self._woken = False
         self._hurried = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -76,17 +78,20 @@ class IndexSync:
         rows that were; none while another process does it. Raises IndexUnavailable or EmbedderUnavailable;
         the rest waits."""
         async with self._lock:
+            leads_on = not anew
             if self.behind or not self._fits:
                 await know_dimension(self._embedder)
                 await self._index.ensure()
-            total = 0
+                leads_on = not anew and await self._leads_on()
             try:
-                if anew or not await self._leads_on():
+                total = await self._follow(progress) if leads_on else None
+                if total is None:
                     if not await self._index.lease(self._clock()):
                         return 0
+                    total = 0
                     if anew or not await self._leads_on():  # another process may have filled it just now
                         total += await self._fill(progress)
-                total += await self._follow(progress)
+                    total += await self._follow(progress) or 0
             finally:
                 await self._index.release()
             self._fits = True
@@ -115,6 +120,7 @@ class IndexSync:
         """End what runs in the background, after a moment. The changes that are left wait."""
         if self._task is not None:
             if not self.behind:
+                self._hurried.set()
                 await asyncio.wait({self._task}, timeout=PATIENCE)
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -132,45 +138,51 @@ class IndexSync:
         if not self._fits or self.behind:
             await self._begin()
         try:
-            followed, changes = await self._changes()
-            if changes and len(changes) <= MOST_WAITING and self._index.in_process:
-                await self._absorb(changes)
-                changes = []
-            elif changes and patient:
-                await asyncio.wait({self.wake(hurry=True)}, timeout=MOMENT)
-                followed, changes = await self._changes()
+            followed, changes = await self._unfollowed()
+            if changes and self._index.in_process and len(changes) <= MOST_WAITING:
+                followed, changes = await self._absorb(changes), []
+            elif changes:
+                following = self.wake(hurry=patient)
+                if patient:
+                    await asyncio.wait({following}, timeout=MOMENT)
+                    followed, changes = await self._unfollowed()
         except (IndexUnavailable, EmbedderUnavailable) as error:
             self.wait(error)
-            followed = None
-        if followed is None:
-            return Waiting({}, self.behind or BUILDING)
-        return Waiting(_by_kind(changes), BUILDING if len(changes) > MOST_WAITING else None, followed)
+            followed, changes = None, []
+        if followed is None or len(changes) > MOST_WAITING:
+            return Waiting(_by_kind(changes), self.behind or BUILDING, await self._log.end())
+        return Waiting(_by_kind(changes), None, followed)
 
-    async def _changes(self) -> tuple[Position | None, list[Change]]:
+    async def _unfollowed(self) -> Unfollowed:
         """Up to where the index has followed, and what it has not; None if it is not to be searched alone."""
-        position = await self._index.position() if self._fits else None
-        if position is None or self.behind:
+        if self.behind or not self._fits:
             return None, []
-        changes = await self._log.after(position, MOST_WAITING + 1)
-        if changes:
-            self.wake()
-        return position, changes
+        return await self._index.unfollowed(self._log, MOST_WAITING + 1)
 
-    async def _absorb(self, changes: Sequence[Change]) -> None:
-        """Show what has changed at once, as far as its vectors are known, and before it is followed."""
-        if new := [change for change in changes if change.position not in self._absorbed]:
-            await self._put(_by_kind(new))
-        self._absorbed = {change.position for change in changes}
+    async def _absorb(self, changes: Sequence[Change]) -> Position | None:
+        """Show what has changed at once, as far as its vectors are known; the rest is embedded in the
+        background. Returns up to where the index has followed; None if it was emptied meanwhile."""
+        async with self._showing:
+            if await self._index.position() is None:
+                return None
+            new = [change for change in changes if change.position not in self._shown]
+            complete = not (new and await self._put(_by_kind(new)))
+            self._shown |= dict.fromkeys((change.position for change in new), complete)
+            done = list(takewhile(lambda one: one.passed and self._shown[one.position], changes))
+            if done:
+                await self._advance(done)
+        if len(done) < len(changes):
+            self.wake()
+        return await self._index.position()
 
     async def due(self) -> int:
         """How many rows wait for the index. Raises IndexUnavailable."""
         await know_dimension(self._embedder)
         await self._index.ensure()
-        if not await self._leads_on():
+        position, changes = await self._index.unfollowed(self._log, KEPT)
+        if position is None or not await self._leads_on():
             return await self.rows()
-        position = await self._index.position()
-        found = await self._log.after(position, BATCH * BATCH) if position else []
-        return len({change.id for change in found})
+        return len({change.id for change in changes})
 
     async def rows(self) -> int:
         """How many points an index of all rows has."""
@@ -213,37 +225,49 @@ class IndexSync:
         position = await self._index.position()
         return position is not None and await self._log.leads_on_from(position)
 
-    async def _follow(self, progress: Progress | None) -> int:
+    async def _follow(self, progress: Progress | None) -> int | None:
+        """Follow the log to its end. Returns how many rows that were; None if the index has to be filled."""
         total = 0
-        position = await self._index.position()
-        while position is not None and (batch := await self._log.passed(position, BATCH)):
-            if not await self._index.lease(self._clock()):
-                break
+        while True:
+            position, changes = await self._index.unfollowed(self._log, BATCH)
+            if position is None:
+                return None
+            batch = [change for change in changes if change.passed]
+            if not batch or not await self._index.lease(self._clock()):
+                return total
             total += await self._show(batch)
-            if not await self._index.advance(batch[-1].position):
-                break
-            position = await self._index.position()
+            last = len(batch) < BATCH
+            if not await self._advance(batch, release=last):
+                return total
             if progress:
                 progress(len(batch))
-        return total
+            if last:
+                return total
+
+    async def _advance(self, batch: Sequence[Change], *, release: bool = False) -> bool:
+        for change in batch:
+            self._shown.pop(change.position, None)
+        return await self._index.advance(batch[-1].position, release=release)
 
     async def _show(self, batch: Sequence[Change]) -> int:
         """Put the points of these rows, and remove those of rows that are gone or that nobody may read. What
         must be embedded first is found by its words until then."""
-        ids = _by_kind(batch)
-        if lacking := await self._put(ids):
+        async with self._showing:
+            ids = _by_kind([change for change in batch if not self._shown.get(change.position)])
+            lacking = await self._put(ids)
+        if lacking:
             await vectors.make(self._database, self._embedder, lacking)
-            await self._put(ids)
-        return sum(map(len, ids.values()))
+            async with self._showing:
+                await self._put(ids)
+        return sum(map(len, _by_kind(batch).values()))
 
     async def _put(self, ids: Mapping[Kind, Sequence[str]]) -> vectors.Texts:
         """Show these rows as they are now. Returns the texts whose vectors are lacking."""
-        async with self._putting:  # or an older state of a row could be put last
-            drafts = await self._rows.shown(ids, self._clock())
-            points, lacking = await vectors.points(self._database, self._embedder, drafts)
-            await self._index.put(points)
-            gone = {id for some in ids.values() for id in some} - {point.id for point in points}
-            await self._index.remove(sorted(gone))
+        drafts = await self._rows.shown(ids, self._clock())
+        points, lacking = await vectors.points(self._database, self._embedder, drafts)
+        await self._index.put(points)
+        gone = {id for some in ids.values() for id in some} - {point.id for point in points}
+        await self._index.remove(sorted(gone))
         if gone:
             await vectors.forget(self._database, sorted(gone))  # one was deleted while it was embedded
         return lacking
@@ -252,7 +276,9 @@ class IndexSync:
         """Fill the emptied index from the rows. Where texts must be embedded first, which may take long, the
         words are put before."""
         end = await self._log.end()
-        await self._index.wipe()
+        async with self._showing:
+            self._shown.clear()
+            await self._index.wipe()
         total, complete = await self._put_all(progress)
         if not complete:
             await self._put_all(progress, embed=True)

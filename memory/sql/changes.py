@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Select,
     Text,
     bindparam,
     cast,
     delete,
+    exists,
     func,
     insert,
     literal,
@@ -53,9 +55,13 @@ class Change(NamedTuple):
     position: Position
     kind: str
     id: str
+    passed: bool
+    """Whether no other change can come before it any more."""
 
 
 START = Position(0, 0)
+Unfollowed = tuple[Position | None, list[Change]]
+"""Up to where an index has followed, and the oldest changes after that. None if it cannot go on there."""
 
 
 async def changed(
@@ -75,18 +81,20 @@ class ChangeLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def after(self, position: Position, limit: int) -> list[Change]:
-        """The oldest changes after the position that are committed."""
-        return await self._read(_AFTER, position, limit)
-
-    async def passed(self, position: Position, limit: int) -> list[Change]:
-        """The oldest changes after the position before which no other can come any more."""
-        return await self._read(_AFTER if self._database.sqlite else _PASSED, position, limit)
-
-    async def _read(self, query: Any, position: Position, limit: int) -> list[Change]:
-        given = {"tx": position.tx, "seq": position.seq, "most": limit}
-        rows = await self._database.rows(query, given)
-        return [Change(Position(row.tx, row.seq), row.kind, row.id) for row in rows]
+    async def after(self, place: Position | str, limit: int) -> Unfollowed:
+        """The oldest committed changes after a position, or after the one noted under a name."""
+        noted = isinstance(place, str)
+        given = {"name": place} if isinstance(place, str) else {"tx": place.tx, "seq": place.seq}
+        rows = await self._database.rows(_AFTER[self._database.sqlite, noted], given | {"most": limit})
+        position = None if isinstance(place, str) else place
+        if noted and rows and rows[0].from_tx is not None:
+            position = Position(rows[0].from_tx, rows[0].from_seq)
+        if position is None or (rows and rows[0].cut):
+            return None, []
+        found = [
+            Change(Position(row.tx, row.seq), row.kind, row.id, bool(row.passed)) for row in rows if row.id
+        ]
+        return position, found
 
     async def end(self) -> Position:
         """The newest change before which no other can come any more. An index that is filled from rows that
@@ -129,22 +137,20 @@ class Followed:
 
     async def lease(self, name: str, now: datetime) -> bool:
         """Take the lease, or renew it. False while another process has it."""
-        row = self._database.insert(index_positions).values(name=name).on_conflict_do_nothing()
+        held = {"holder": self._holder, "until": now + LEASE}
         free = or_(
             index_positions.c.holder.is_(None),
             index_positions.c.holder == self._holder,
             index_positions.c.until < now,
         )
-        taken = update(index_positions).where(index_positions.c.name == name, free)
-        async with self._database.write() as connection:
-            await connection.execute(row)
-            done = await connection.execute(taken.values(holder=self._holder, until=now + LEASE))
-        return bool(done.rowcount)
+        row = self._database.insert(index_positions).values(name=name, **held)
+        row = row.on_conflict_do_update(index_elements=[index_positions.c.name], set_=held, where=free)
+        return bool(await self._database.run(row))
 
-    async def advance(self, name: str, position: Position | None) -> bool:
-        """Note how far the index has followed; None: it is to be filled. False if the lease was lost."""
-        tx, seq = position or (None, None)
-        return await self._update(name, tx=tx, seq=seq)
+    async def advance(self, name: str, position: Position, *, release: bool = False) -> bool:
+        """Note how far the index has followed; the last time, `release` the lease. False if it was lost."""
+        let_go: dict[str, Any] = {"holder": None, "until": None} if release else {}
+        return await self._update(name, tx=position.tx, seq=position.seq, **let_go)
 
     async def release(self, name: str) -> None:
         await self._update(name, holder=None, until=None)
@@ -184,9 +190,35 @@ _INSERT = {
 _POSITION = tuple_(changes.c.tx, changes.c.seq)
 _GIVEN = tuple_(bindparam("tx", type_=BigInteger), bindparam("seq", type_=BigInteger))
 _ORDER = (changes.c.tx, changes.c.seq)
-_AFTER = select(changes).where(_POSITION > _GIVEN).order_by(*_ORDER).limit(bindparam("most"))
-_PASSED = _AFTER.where(changes.c.tx < _OLDEST_RUNNING)
 _NEWEST = select(*_ORDER).order_by(changes.c.tx.desc(), changes.c.seq.desc())
 _PLACE = select(index_positions).where(index_positions.c.name == bindparam("name"))
+
+
+def _after(passed: ColumnElement[bool], place: Any) -> Select[Any]:
+    """The changes after a place in the log, a pair of columns or parameters."""
+    begins = tuple_(index_positions.c.tx, index_positions.c.seq) > place
+    cut = exists().where(index_positions.c.name == CUT, begins).label("cut")
+    found = select(changes, passed.label("passed"), cut).where(place < _POSITION)
+    return found.order_by(*_ORDER).limit(bindparam("most"))
+
+
+def _after_noted(passed: ColumnElement[bool]) -> Select[Any]:
+    """The place noted under a name, in each row, and the changes after it; one row if there are none."""
+    noted = index_positions.alias("noted")
+    place = [
+        select(noted.c[name]).where(noted.c.name == bindparam("name")).scalar_subquery()
+        for name in ("tx", "seq")
+    ]
+    found = _after(passed, tuple_(*place)).subquery()
+    rows = select(index_positions.c.tx.label("from_tx"), index_positions.c.seq.label("from_seq"), found)
+    rows = rows.select_from(index_positions.outerjoin(found, true()))
+    return rows.where(index_positions.c.name == bindparam("name")).order_by(found.c.tx, found.c.seq)
+
+
+_AFTER = {
+    (sqlite, noted): _after_noted(passed) if noted else _after(passed, _GIVEN)
+    for sqlite, passed in ((True, true()), (False, changes.c.tx < _OLDEST_RUNNING))
+    for noted in (True, False)
+}
 IS_AFTER = _POSITION > _GIVEN
 """True for changes after the position that the parameters `tx` and `seq` name."""

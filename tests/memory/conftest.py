@@ -297,7 +297,7 @@ class Stack:
 
     async def logged(self) -> list[tuple[str, str]]:
         """The kinds and ids of the changes that were logged since the last call."""
-        found = await ChangeLog(self.database).after(self._logged, 1_000)
+        _, found = await ChangeLog(self.database).after(self._logged, 1_000)
         self._logged = found[-1].position if found else self._logged
         return [(change.kind, change.id) for change in found]
 

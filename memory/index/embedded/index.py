@@ -24,7 +24,7 @@ from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
 from memory.index.embedded import engine
 from memory.index.embedded import folder as files
-from memory.sql.changes import Position
+from memory.sql.changes import ChangeLog, Position, Unfollowed
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
@@ -84,7 +84,11 @@ class EmbeddedIndex:
     async def lease(self, now: datetime) -> bool:
         return True
 
-    async def advance(self, position: Position) -> bool:
+    async def unfollowed(self, log: ChangeLog, limit: int) -> Unfollowed:
+        position = await self.position()
+        return await log.after(position, limit) if position else (None, [])
+
+    async def advance(self, position: Position, *, release: bool = False) -> bool:
         self._position = position
         return True
 

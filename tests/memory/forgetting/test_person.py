@@ -451,6 +451,7 @@ async def test_indexing_that_is_under_way_brings_no_words_back(
 
     monkeypatch.setattr(stack.index.real, "put", erased_meanwhile)
     await stack.indexing.catch_up()
+    await stack.indexing.catch_up()  # as an erasure does before it counts what is left
 
     assert await found_by(stack, "lighthouse") == 0
     assert await stack.index.count() == 2

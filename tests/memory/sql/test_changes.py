@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from memory.sql import changes as module
-from memory.sql.changes import LEASE, START, ChangeLog, Followed, Position, changed
+from memory.sql.changes import LEASE, START, Change, ChangeLog, Followed, Position, changed
 from memory.sql.tables import vectors
 
 if TYPE_CHECKING:
@@ -24,12 +24,16 @@ async def write(database: Database, *ids: str, gone: bool = False) -> None:
         await changed(connection, "memory", ids, gone=gone)
 
 
-async def ids_after(log: ChangeLog, position: Position = START, limit: int = 100) -> list[str]:
-    return [change.id for change in await log.after(position, limit)]
+async def after(log: ChangeLog, place: Position | str = START, limit: int = 100) -> list[Change]:
+    return (await log.after(place, limit))[1]
+
+
+async def ids_after(log: ChangeLog, place: Position | str = START, limit: int = 100) -> list[str]:
+    return [change.id for change in await after(log, place, limit)]
 
 
 async def passed(log: ChangeLog, position: Position = START) -> list[str]:
-    return [change.id for change in await log.passed(position, 100)]
+    return [change.id for change in await after(log, position) if change.passed]
 
 
 async def test_changes_are_read_in_their_order_from_any_position(database: Database) -> None:
@@ -38,7 +42,7 @@ async def test_changes_are_read_in_their_order_from_any_position(database: Datab
     for id in "abc":
         await write(database, id)
     await write(database, "d", "e", "d")
-    found = await log.after(START, 100)
+    found = await after(log)
     assert [(change.kind, change.id) for change in found] == [("memory", id) for id in "abcde"]
     assert await passed(log) == list("abcde")
     assert await ids_after(log, found[1].position, limit=2) == ["c", "d"]
@@ -72,7 +76,7 @@ async def test_a_later_number_of_an_earlier_transaction_comes_in_its_order(
         await changed(late, "memory", ["two"])
         await changed(early, "memory", ["three"])
         await early.commit()
-        followed = await log.passed(START, 100)
+        followed = [change for change in await after(log) if change.passed]
         assert [change.id for change in followed] == ["one", "three"]
         await late.commit()
     assert await passed(log, followed[-1].position) == ["two"]
@@ -86,11 +90,12 @@ async def test_an_index_that_is_behind_the_beginning_or_ahead_of_the_end_is_told
     assert await log.leads_on_from(START)
     for id in "abcde":
         await write(database, id)
-    *_, fourth, last = [change.position for change in await log.after(START, 9)]
+    *_, third, fourth, last = [change.position for change in await after(log)]
     assert await log.leads_on_from(START)
     await log.cut()
     await log.cut()
-    assert await ids_after(log) == ["c", "d", "e"]
+    assert await log.after(START, 9) == (None, []), "something before was cut"
+    assert await ids_after(log, third) == ["d", "e"]
     assert not await log.leads_on_from(START)
     assert await log.leads_on_from(fourth)
     assert await log.leads_on_from(last)
@@ -109,13 +114,17 @@ async def test_the_vectors_of_what_is_gone_go_in_the_same_transaction(database: 
 
 
 async def test_whoever_holds_the_lease_advances(database: Database) -> None:
-    one, other = Followed(database, "one"), Followed(database, "other")
+    one, other, log = Followed(database, "one"), Followed(database, "other"), ChangeLog(database)
+    assert await log.after("here", 9) == (None, [])
     assert await one.position("here") is None
     assert await one.lease("here", NOW)
     assert not await other.lease("here", NOW + LEASE)
     assert not await other.advance("here", Position(1, 2))
     assert await one.advance("here", Position(1, 2))
     assert await other.position("here") == Position(1, 2)
+    assert await log.after("here", 9) == (Position(1, 2), [])
+    await write(database, "later")
+    assert await log.after("here", 9) == await log.after(Position(1, 2), 9)
     assert await other.lease("here", NOW + LEASE + timedelta(seconds=1))
     assert not await one.advance("here", Position(1, 3))
     await other.release("here")
