@@ -1,8 +1,9 @@
 """Records of memories, messages and documents: one frozen public type for each concept."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 MemoryType = Literal["fact", "preference", "insight"]
 Source = Literal["conversation", "chat", "note"]
@@ -10,6 +11,8 @@ Action = Literal["add", "merge", "replace", "ignore"]
 TaskStatus = Literal["open", "in_progress", "done"]
 Role = Literal["user", "assistant"]
 HitKind = Literal["memory", "message", "summary"]
+ForgetKind = Literal["memory", "message", "entry", "task"]
+"""What a person can forget: a fact, a message, an entry of their profile, a task."""
 
 DEFAULT_IMPORTANCE = 0.5
 
@@ -75,14 +78,15 @@ class ForgetCandidate:
     """What a person may mean when they ask to forget something. It stays until they confirm."""
 
     id: str
-    kind: Literal["memory", "message"]
+    kind: ForgetKind
     content: str
     created_at: datetime
-    asked_in: str
+    asked_in: str = ""
     """The id of the message that asks, which is forgotten too, since it names what is to be forgotten. Empty
     if none did."""
     sure: bool = False
-    """Whether it contains all words that were given. Others are chosen one by one."""
+    """Whether it is the only fact that was found or, where none was, the only message. Others are chosen one
+    by one."""
     messages: tuple[str, ...] = ()
     """The texts of the person's messages that go with it, whole."""
     replies: int = 0
@@ -113,7 +117,7 @@ class Forgotten:
     """The receipt of a forgetting: what was taken, and until when it can be undone."""
 
     memory: Memory | None
-    """The memory that was named; None if a message was."""
+    """The memory that was named; None if something else was."""
     memories: tuple[Memory, ...] = ()
     """All memories that went: the named one and what it had replaced, or those that the named message alone
     states."""
@@ -125,28 +129,61 @@ class Forgotten:
     """The ids of Hachi's replies that stay although they were written with it in view: they do not contain
     it, but may tell it in other words."""
     tasks: int = 0
-    """How many tasks went, which only the named message states."""
+    """How many tasks went."""
+    entries: int = 0
+    """How many entries of the profile went."""
     summaries: int = 0
-    """Summaries and profile entries that were withheld, until they are rebuilt from what is left."""
+    """How many summaries were emptied, to be written again from what is left."""
     traces: int = 0
     """Traces that lost their content."""
     undo_id: str | None = None
     """For `Companion.undo_forget`; None if forgetting cannot be undone."""
     undo_until: datetime | None = None
     text: str = ""
-    """The text of the message that was named."""
+    """The text of what was named, if it is no memory."""
     offered: tuple[ForgetCandidate, ...] = ()
-    """What the person told that stays and still looks related: a search for it found it."""
+    """What stays and may be forgotten too: entries of the profile and tasks that rest on the messages that
+    went, and what else the person told that a search for it finds."""
 
     @property
     def id(self) -> str:
-        """The id of the memory that was named; empty if a message was."""
+        """The id of the memory that was named; empty if something else was."""
         return self.memory.id if self.memory else ""
 
     @property
     def content(self) -> str:
-        """The text of the memory or the message that was named."""
+        """The text of what was named."""
         return self.memory.content if self.memory else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """What was counted after the erasure, or could not be reached."""
+
+    kind: str
+    count: int
+    why: str
+    expected: bool
+    """False if it should have been deleted; the erasure is then not verified."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """The receipt. It names the person once, so that they can have it, and none of their statements."""
+
+    user: str
+    at: datetime
+    removed: Mapping[str, int]
+    """The number of deleted items, by kind."""
+    left: tuple[Remainder, ...]
+    verified: bool
+    """True if the tables and the indexes were counted afterwards, and hold nothing that should have gone."""
+    out_of_reach: tuple[str, ...] = ()
+    """What else may hold their data, where Hachi cannot delete it."""
+
+    def to_json(self) -> dict[str, Any]:
+        whole = asdict(self) | {"removed": dict(self.removed), "at": self.at.isoformat()}
+        return whole | {"left": [asdict(remainder) for remainder in self.left]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,13 +101,11 @@ class ConversationService:
     async def forget(self, id: str, *, user: str) -> Forgotten:
         """Forget one of the user's messages with the reply to it, and the memories that rest on it alone.
         Raises NotFound for anybody else's."""
-        return await self.forgetting.forget_message(id, user_named(user))
+        return await self.forgetting.forget("message", id, user_named(user))
 
     async def preview_forget(self, id: str, *, user: str) -> ForgetCandidate:
         """What `forget` would take with this message. Nothing is forgotten by this."""
-        message = await self.message(id, user=user)
-        named = ForgetCandidate(message.id, "message", message.text, message.sent_at, asked_in="")
-        return await self.forgetting.preview(named, user_named(user))
+        return await self.forgetting.preview("message", id, user_named(user))
 
     async def forget_sent(self, origin: str) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None

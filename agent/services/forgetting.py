@@ -1,7 +1,7 @@
 """Forgets facts and messages everywhere, also in the index, in traces and in files, and brings them back."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,17 +9,24 @@ from pathlib import Path
 from agent.services.erasure.lines import blank_lines_of, blank_typed
 from agent.tracing.recorder import Recorder
 from agent.tracing.store.traces import Traces
+from agent.turn.forget_requests import ForgetRequests
+from memory.audience import PRIVATE, Audience, Place
 from memory.errors import MemoryFault
 from memory.forgetting.forget import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index.sync import IndexSync
-from memory.records import ForgetCandidate, Forgotten, Memory
+from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
+from memory.sql.hidden import hidden_in
 from memory.sql.memories import MemoryStore
+
+MOST_OFFERED = 5
+"""The most that a receipt offers: what rests on the same messages comes first."""
 
 
 @dataclass(frozen=True)
 class ForgetService:
     forgetting: Forgetting
+    requests: ForgetRequests
     purge: Purge
     store: MemoryStore
     sync: IndexSync
@@ -27,30 +34,38 @@ class ForgetService:
     traces: Traces
     recorder: Recorder
 
-    async def forget(self, memory: Memory, user: str, asked_in: str | None = None) -> Forgotten:
-        """Forget the memory, with everything that shows it: see `memory.forgetting.reach`. `asked_in` is the
-        message in which the person asked for it, which goes too."""
-        return await self._finished(*await self.forgetting.forget(memory, user, asked_in=asked_in))
-
-    async def forget_message(self, id: str, user: str, asked_in: str | None = None) -> Forgotten:
-        """Forget one of the user's messages, and what it alone states; or a reply to them. Raises NotFound
-        for anybody else's."""
-        return await self._finished(*await self.forgetting.forget_message(id, user, asked_in=asked_in))
-
-    async def preview(self, candidate: ForgetCandidate, user: str) -> ForgetCandidate:
-        """The candidate with the messages and the replies that would go with it."""
-        return await self.forgetting.preview(candidate, user)
-
-    async def _finished(self, receipt: Forgotten, ids: Collection[str]) -> Forgotten:
-        """Tell the index and the traces, and complete the receipt."""
+    async def forget(
+        self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
+    ) -> Forgotten:
+        """Forget something that the user told, with everything that shows it: see `memory.forgetting.reach`.
+        `asked_in` is the message in which they asked for it, which goes too. The receipt offers what may be
+        read in the place. Raises NotFound for anybody else's."""
+        named = await self.forgetting.named(kind, id, user, place)
+        near: tuple[ForgetCandidate, ...] = ()
+        with suppress(MemoryFault):
+            near = await self.requests.related(named, user, Audience.of(user, place))
+        receipt, ids = await self.forgetting.forget(kind, named.id, user, place, asked_in=asked_in)
         self.store.forget_aliases()
         self.sync.wake()
         with suppress(MemoryFault):  # a trace is not read while a row that it shows is hidden
             await self.recorder.forget_rows(ids)
             receipt = replace(receipt, traces=await self.traces.showing(ids))
+        left = await self.offered([replace(receipt, offered=(*receipt.offered, *near))])
         if receipt.undo_id is None:
             await self.purge_due()
-        return receipt
+        return left[0]
+
+    async def offered(self, receipts: Sequence[Forgotten]) -> list[Forgotten]:
+        """The receipts, which offer `MOST_OFFERED` things at most, and nothing that is forgotten too."""
+        ids = {one.id for receipt in receipts for one in receipt.offered}
+        gone = await hidden_in(self.store.database, ids)
+        left = [[one for one in receipt.offered if one.id not in gone] for receipt in receipts]
+        pairs = zip(receipts, left, strict=True)
+        return [replace(receipt, offered=tuple(found[:MOST_OFFERED])) for receipt, found in pairs]
+
+    async def preview(self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE) -> ForgetCandidate:
+        """What `forget` would take with it: the messages and the number of replies."""
+        return await self.forgetting.preview(await self.forgetting.named(kind, id, user, place), user)
 
     async def undo(self, id: str, user: str) -> Forgotten:
         back = await self.forgetting.undo(id, user)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
@@ -25,7 +25,6 @@ from agent.services.arguments import (
 )
 from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
-from agent.turn.forget_requests import ForgetRequests
 from agent.types.arguments import (
     MOST_FOUND,
     Content,
@@ -40,7 +39,7 @@ from agent.types.arguments import (
     Where,
 )
 from memory.audience import PRIVATE, Place, user_key
-from memory.errors import MemoryFault, NotFound
+from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
@@ -52,6 +51,7 @@ from memory.records import (
     DEFAULT_IMPORTANCE,
     Decision,
     ForgetCandidate,
+    ForgetKind,
     Forgotten,
     Hit,
     HitKind,
@@ -75,7 +75,6 @@ class MemoryService:
     writer: FactWriter
     transcript: Transcript
     forgetting: ForgetService
-    forget_requests: ForgetRequests
     past: History
     profiles: ProfileStore
     sync: IndexSync
@@ -223,64 +222,64 @@ class MemoryService:
             changes["ttl"] = "never"
         return await self.remember(content, user=user, replaces=old.id, **kept | changes)
 
-    async def forget(self, id: MemoryId, *, user: str, place: Where = None) -> Forgotten:
+    async def forget(
+        self,
+        id: MemoryId,
+        *,
+        user: str,
+        place: Where = None,
+        kind: ForgetKind = "memory",
+        asked_in: str = "",
+    ) -> Forgotten:
         """Forget a memory: with what it had replaced, the user's messages that state it, and Hachi's replies
-        that answered those or repeat it, for every reader. Returns what was taken; its `memory` is the one
-        that was named, and `undo_forget` brings all of it back until `undo_until`. Others who said the same
-        keep theirs, and so does the place where they said it. In a place only what may be read there;
-        NotFound for what the user did not tell."""
-        memory = await self.get(id, user=user, place=place)
-        receipt = await self.forgetting.forget(memory, user_named(user))
-        return await self._with_offered(receipt, user, place)
+        that answered those or repeat it, for every reader. Another `kind` is a message, which goes with what
+        it alone states, an entry of the profile or a task. The message `asked_in`, which asks for it, goes
+        too. Returns what was taken and what is offered beside it; `undo_forget` brings all of it back until
+        `undo_until`. Others who said the same keep theirs, and so does the place where they said it. In a
+        place only what may be read there; NotFound for what the user did not tell."""
+        id = await self._readable(id, kind, user, place)
+        return await self.forgetting.forget(kind, id, user_named(user), place_of(place), asked_in)
 
-    async def preview_forget(self, id: MemoryId, *, user: str, place: Where = None) -> ForgetCandidate:
-        """What `forget` would take with this memory: the messages, whole, and how many replies. Nothing is
-        forgotten by this."""
-        memory = await self.get(id, user=user, place=place)
-        named = ForgetCandidate(memory.id, "memory", memory.content, memory.created_at, asked_in="")
-        return await self.forgetting.preview(named, user_named(user))
+    async def preview_forget(
+        self, id: MemoryId, *, user: str, place: Where = None, kind: ForgetKind = "memory"
+    ) -> ForgetCandidate:
+        """What `forget` would take with it: the messages, whole, and how many replies. Nothing is forgotten
+        by this."""
+        id = await self._readable(id, kind, user, place)
+        return await self.forgetting.preview(kind, id, user_named(user), place_of(place))
+
+    async def _readable(self, id: str, kind: ForgetKind, user: str, place: Where) -> str:
+        """The id, of a memory whole. Raises NotFound for a memory that may not be read in the place."""
+        if checked("kind", lambda given: one_of(given, get_args(ForgetKind)), kind) != "memory":
+            return id
+        return (await self.get(id, user=user, place=place)).id
 
     async def find_to_forget(
         self, words: str, *, user: str, place: Where = None
     ) -> tuple[ForgetCandidate, ...]:
-        """What the user told that contains these words, for `forget_confirmed`. Nothing is forgotten by
-        this."""
+        """What the user told that a search for these words finds, for `forget_confirmed`. Nothing is
+        forgotten by this."""
         named = user_named(user)
-        return await self.forget_requests.matching([words], named, audience_of(named, place))
+        return await self.forgetting.requests.matching([words], named, audience_of(named, place))
 
     async def forget_confirmed(
         self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None
     ) -> list[Forgotten]:
         """Forget what the person confirmed of `Reply.forget`, with the messages that asked for it. Returns a
         receipt for each, without those that were forgotten with another one."""
-        named, receipts = user_named(user), []
+        receipts: list[Forgotten] = []
         for candidate in candidates:
             if not isinstance(candidate, ForgetCandidate):
                 raise BadInput("candidates: hand over what `Reply.forget` or `find_to_forget` named")
-            asked_in = candidate.asked_in
             with suppress(NotFound):  # forgotten with another candidate
-                asked_in = (await self.transcript.own(asked_in, named)).id
-            with suppress(NotFound):
-                if candidate.kind == "memory":
-                    memory = await self.get(candidate.id, user=user, place=place)
-                    receipt = await self.forgetting.forget(memory, named, asked_in)
-                else:
-                    receipt = await self.forgetting.forget_message(candidate.id, named, asked_in)
-                receipts.append(receipt)
-        return [await self._with_offered(receipt, user, place) for receipt in receipts]
+                at: dict[str, Any] = {"user": user, "place": place, "kind": candidate.kind}
+                receipts.append(await self.forget(candidate.id, asked_in=candidate.asked_in, **at))
+        return await self.forgetting.offered(receipts)
 
     async def undo_forget(self, id: MemoryId, *, user: str) -> Forgotten:
         """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters.
         Returns what came back. Raises NotFound once it is gone for good."""
         return await self.forgetting.undo(id, user_named(user))
-
-    async def _with_offered(self, receipt: Forgotten, user: str, place: Where) -> Forgotten:
-        """The receipt with what stays and looks related, as far as it may be read in the place."""
-        named, audience = user_named(user), audience_of(user, place)
-        with suppress(MemoryFault):
-            found = await self.forget_requests.related(receipt.content, named, audience)
-            return replace(receipt, offered=found)
-        return receipt
 
     async def make_private(self, id: MemoryId, *, user: str, place: Where = None) -> Memory:
         """What the user told in a place becomes theirs alone: the memory, the messages that told it and the

@@ -14,13 +14,12 @@ from agent.types.arguments import Where
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import NotFound
 from memory.facts.aliases import also_called, linked
-from memory.forgetting.receipt import Erased
 from memory.people.places import Places
 from memory.people.profile import UserContext
 from memory.people.profile_entries import entry_for
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
-from memory.records import Decision, Forgotten, Memory
+from memory.records import Decision, Erased, Forgotten, Memory
 from memory.search.core_facts import core_facts
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript

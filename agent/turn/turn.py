@@ -24,7 +24,7 @@ from agent.turn.client.history import compare, follow, with_conversation
 from agent.turn.client.wishes import checked
 from agent.turn.commit import AnswerStore, message_of
 from agent.turn.context import BuiltContext, ContextServices, build_context
-from agent.turn.forget_requests import ForgetRequests, without_forgotten
+from agent.turn.forget_requests import ForgetRequests
 from agent.turn.jobs import STORE_MEMORIES, ConsolidationDue, KeptForLater, Worker, store_memories_payload
 from agent.turn.loop import AgentResult, run_agent
 from agent.turn.prompt import build_messages_for_model
@@ -182,9 +182,9 @@ async def commit_answer(
                 await deps.consolidation.expect(connection, request, deps.clock())  # of what the person said
             return None, None
         job, trace = None, {"trace": turn.trace}
-        memories = without_forgotten(result.answer.memories, result.answer.forget)
-        if memories:
-            payload = store_memories_payload(memories, request, received.id, turn.tools.found, built.sources)
+        if result.answer.memories:
+            drafts = result.answer.memories
+            payload = store_memories_payload(drafts, request, received.id, turn.tools.found, built.sources)
             job = await deps.queue.add(
                 connection, STORE_MEMORIES, request.user, payload | trace, reply.sent_at, ours=settle
             )

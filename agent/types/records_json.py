@@ -5,7 +5,7 @@ records are (`memory.records`), with all fields.
 """
 
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from typing_extensions import TypedDict
 
@@ -13,6 +13,7 @@ from memory.records import (
     Action,
     Decision,
     ForgetCandidate,
+    ForgetKind,
     Forgotten,
     Hit,
     HitKind,
@@ -87,7 +88,7 @@ class NearJson(TypedDict):
 
 
 class OfferedJson(NearJson):
-    kind: Literal["memory", "message"]
+    kind: ForgetKind
 
 
 class ForgottenJson(TypedDict):
@@ -101,6 +102,7 @@ class ForgottenJson(TypedDict):
     unverified: int
     kept: list[str]
     tasks: int
+    entries: int
     summaries: int
     traces: int
     undo_id: str | None
@@ -152,7 +154,7 @@ def goes_with(candidate: ForgetCandidate) -> str:
     return f"{' and '.join(told)} go with it" if told else ""
 
 
-_COUNTS = ("messages", "replies", "tasks", "summaries", "traces", "undo_id", "undo_until")
+_COUNTS = ("messages", "replies", "tasks", "entries", "summaries", "traces", "undo_id", "undo_until")
 
 
 def _fields(shape: type, record: object, without: str = "") -> dict[str, Any]:
@@ -167,6 +169,7 @@ def taken_with(receipt: Forgotten) -> str:
         ("message", "messages"): receipt.messages,
         ("reply", "replies"): receipt.replies,
         ("task", "tasks"): receipt.tasks,
+        ("profile entry", "profile entries"): receipt.entries,
         ("summary", "summaries"): receipt.summaries,
         ("trace", "traces"): receipt.traces,
     }

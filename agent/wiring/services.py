@@ -38,14 +38,15 @@ class Services:
 
 def build_services(c: Components) -> Services:
     erasure = _erasure(c)
-    forgetting = ForgetService(c.forgetting, c.purge, c.store, c.sync, c.settings.home, c.traces, c.recorder)
+    requests = ForgetRequests(c.recall, c.transcript, c.forgetting.preview)
+    parts = (c.purge, c.store, c.sync, c.settings.home, c.traces, c.recorder)
+    forgetting = ForgetService(c.forgetting, requests, *parts)
     memories = MemoryService(
         store=c.store,
         recall=c.recall,
         writer=c.writer,
         transcript=c.transcript,
         forgetting=forgetting,
-        forget_requests=ForgetRequests(c.recall, c.transcript, c.forgetting.preview),
         past=History(c.database),
         profiles=c.profiles,
         sync=c.sync,

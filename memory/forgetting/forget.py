@@ -6,26 +6,26 @@ What goes is hidden in one transaction, and deleted for good when the undo ends 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Select, func, insert, or_, select, update
+from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import user_key
+from memory.audience import PRIVATE, Place, user_key
 from memory.errors import NotFound
 from memory.facts.derived import withhold
 from memory.forgetting import hiding
-from memory.forgetting.purge import drop_jobs
-from memory.forgetting.reach import Reach, Scanned, of_fact, of_messages
+from memory.forgetting.named import BY_ITSELF, beside, find
+from memory.forgetting.reach import Reach, of_fact, reach_of
 from memory.process.spans import new_id
-from memory.records import ForgetCandidate, Forgotten, Memory, Message
+from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.hidden import Kind, link_id, still_hidden
 from memory.sql.memories import MADE_PRIVATE, tellers
-from memory.sql.memory_rows import begins, fetch, is_active
-from memory.sql.message_rows import MESSAGE, kept, to_message
+from memory.sql.memory_rows import fetch, is_active
+from memory.sql.message_rows import kept
 from memory.sql.owner_links import link
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import context_entries, memories, memory_owners, memory_updates, messages, rests_on
@@ -34,7 +34,6 @@ TRIES = 3
 """How often a forgetting is tried while other writers change the same rows."""
 
 Result = TypeVar("Result")
-ReachOf = Callable[[AsyncConnection, Scanned], Awaitable[Reach]]
 
 
 @dataclass(frozen=True)
@@ -44,71 +43,53 @@ class Forgetting:
     undo_for: timedelta
 
     async def forget(
-        self, memory: Memory, user: str, *, asked_in: str | None = None
+        self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, *, asked_in: str = ""
     ) -> tuple[Forgotten, frozenset[str]]:
-        """Forget a memory that the person stated. Their message `asked_in` asked for it in words: it goes
-        too, but not what else it tells. Returns the receipt and the ids of what is hidden, by which traces
-        are found. Raises NotFound if `user` did not state it."""
-        return await _retried(lambda: self._hide(user, _fact(memory, user, asked_in), memory))
+        """Forget something of the person's by its id. Their message `asked_in` asked for it in words: it goes
+        too, but not what else it tells. Returns the receipt, which offers what may be read in `place`, and
+        the ids of what is hidden, by which traces are found. Raises NotFound if there is nothing of it that
+        `user` told."""
+        return await _retried(lambda: self._hide(kind, id, user, place, asked_in))
 
-    async def forget_message(
-        self, id: str, user: str, *, asked_in: str | None = None
-    ) -> tuple[Forgotten, frozenset[str]]:
-        """Forget one message of the person and what it alone states, or one of Hachi's replies to them.
-        Returns as `forget` does. Raises NotFound if there is no such message, or it is forgotten."""
-        message = await self.message(id, user)
-        receipt, ids = await _retried(lambda: self._hide(user, _message(message, user, asked_in), None))
-        return replace(receipt, text=message.text), ids
+    async def named(self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE) -> ForgetCandidate:
+        """What the person names by this id, or its first eight characters. Raises NotFound."""
+        async with self.database.read() as connection:
+            return await find(connection, kind, id, user, place)
 
     async def preview(self, candidate: ForgetCandidate, user: str) -> ForgetCandidate:
         """The candidate with the texts of the messages that go with it, and how many replies do."""
         async with self.database.read() as connection:
-            if candidate.kind == "memory":
-                found = await fetch(connection, memories.c.id == candidate.id)
-                reaches = [_fact(memory, user, candidate.asked_in) for memory in found]
-            else:
-                rows = (await connection.execute(_named(candidate.id, user))).all()
-                reaches = [_message(to_message(row), user, candidate.asked_in) for row in rows]
-            for reach_of in reaches:
-                reach = await reach_of(connection, Scanned())
-                said = select(messages.c.text).where(messages.c.id.in_(reach.messages), kept())
-                texts = await connection.scalars(said.order_by(messages.c.seq))
-                gone = select(func.count()).where(messages.c.id.in_(reach.replies), kept())
-                replies = (await connection.execute(gone)).scalar_one()
-                return replace(candidate, messages=tuple(texts), replies=replies)
-        return candidate
-
-    async def message(self, id: str, user: str) -> Message:
-        """A message that the person wrote, or a reply to them. Raises NotFound."""
-        rows = await self.database.rows(_named(id, user))
-        if len(rows) != 1:
-            raise NotFound(f"no message {id!r} of {user}'s is left to forget")
-        return to_message(rows[0])
+            reach = await reach_of(connection, candidate, user)
+            said = select(messages.c.text).where(messages.c.id.in_(reach.messages), kept())
+            texts = await connection.scalars(said.order_by(messages.c.seq))
+            gone = select(func.count()).where(messages.c.id.in_(reach.replies), kept())
+            replies = (await connection.execute(gone)).scalar_one()
+        return replace(candidate, messages=tuple(texts), replies=replies)
 
     async def _hide(
-        self, user: str, reach_of: ReachOf, named: Memory | None
+        self, kind: ForgetKind, id: str, user: str, place: Place, asked_in: str
     ) -> tuple[Forgotten, frozenset[str]]:
         """Hide what a forgetting reaches. The replies are compared before the transaction, which compares
         only those that were stored meanwhile."""
         async with self.database.read() as connection:
-            reach = await reach_of(connection, Scanned())
+            named = await find(connection, kind, id, user, place, asked_in)
+            reach = await reach_of(connection, named, user)
         async with self.database.write(lock=reach.owners | {f"tasks:{user}"}) as connection:
             now = self.clock()
-            reach = await reach_of(connection, reach.scanned)
-            if named and not reach.links:
+            named = await find(connection, kind, named.id, user, place, asked_in)
+            reach = await reach_of(connection, named, user, reach.scanned)
+            if named.kind == "memory" and not reach.links:
                 raise NotFound(f"memory {named.id!r} is not {user}'s to take away: somebody else said it")
-            receipt = await _receipt(connection, reach, named)
-            if not named and not (receipt.messages or receipt.replies):
-                raise NotFound(f"no message of {user}'s is left to forget")
             until = now + self.undo_for
-            id = await entries.begin(connection, user, "forgotten", now, until, named.id if named else None)
+            id = await entries.begin(connection, user, "forgotten", now, until, named.id)
+            receipt = await _receipt(connection, reach, named)
             await hiding.hide(connection, id, reach, now)
             await drop_client_items(connection, user)
-            await drop_jobs(connection, reach.ids)
             summaries = await _withhold(connection, reach, id, now)
+            offered = await beside(connection, reach, place)
         if self.undo_for:
             receipt = replace(receipt, undo_id=id, undo_until=until)
-        return replace(receipt, summaries=summaries), reach.ids
+        return replace(receipt, summaries=summaries, offered=offered), reach.ids
 
     async def undo(self, id: str, user: str) -> Forgotten:
         """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.
@@ -125,9 +106,18 @@ class Forgetting:
             found = await fetch(connection, memories.c.id.in_(facts)) if facts else []
             own = select(func.count()).where(messages.c.id.in_(said), messages.c.role == "user")
             mine = (await connection.execute(own)).scalar_one()
-        named = next((memory for memory in found if memory.id == row.named), None)
-        tasks = len(back.get("task", ()))
-        return Forgotten(named, tuple(found), messages=mine, replies=len(said) - mine, tasks=tasks)
+            named = next((memory for memory in found if memory.id == row.named), None)
+            kind = next((kind for kind in BY_ITSELF if row.named in back.get(kind, ())), None)
+            text = (await find(connection, kind, row.named, user, PRIVATE)).content if kind else ""
+        return Forgotten(
+            named,
+            tuple(found),
+            messages=mine,
+            replies=len(said) - mine,
+            tasks=len(back.get("task", ())),
+            entries=len(back.get("entry", ())),
+            text=text,
+        )
 
     async def make_private(self, memory: Memory, user: str) -> None:
         """Hide a person's memory from all places, with what it had replaced, the messages that told it and
@@ -137,10 +127,10 @@ class Forgetting:
 
     async def _make_private(self, memory: Memory, user: str) -> None:
         async with self.database.read() as connection:
-            scanned = (await of_fact(connection, memory, user)).scanned
+            scanned = (await of_fact(connection, memory.id, user)).scanned
         async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
             now = self.clock()
-            reach = await of_fact(connection, memory, user, scanned=scanned)
+            reach = await of_fact(connection, memory.id, user, scanned=scanned)
             places = {owner for id, owner in reach.links if id == memory.id and owner.startswith("place:")}
             links = {one for one in reach.links if one[1] in places}
             if not await _told_alone_in_places(connection, memory, user):
@@ -159,18 +149,6 @@ class Forgetting:
             await _note(connection, memory.id, user, now)
 
 
-def _fact(memory: Memory, user: str, asked_in: str | None) -> ReachOf:
-    return lambda connection, scanned: of_fact(connection, memory, user, asked_in, scanned)
-
-
-def _message(message: Message, user: str, asked_in: str | None) -> ReachOf:
-    return lambda connection, scanned: of_messages(connection, [message.id], user, asked_in, scanned)
-
-
-def _named(id: str, user: str) -> Select[Any]:
-    return select(*MESSAGE).where(begins(messages.c.id, id), messages.c.user_id == user, kept())
-
-
 async def drop_client_items(connection: AsyncConnection, user: str) -> None:
     """Remove the calls of clients' tools, which may repeat any fact, from messages that wait for their
     results."""
@@ -178,20 +156,24 @@ async def drop_client_items(connection: AsyncConnection, user: str) -> None:
     await connection.execute(waiting.values(client_items=None))
 
 
-async def _receipt(connection: AsyncConnection, reach: Reach, named: Memory | None) -> Forgotten:
+async def _receipt(connection: AsyncConnection, reach: Reach, named: ForgetCandidate) -> Forgotten:
     """What is going to be hidden that is not yet."""
     gone = await still_hidden(connection, "message", reach.messages | reach.replies)
     links = [link_id(*one) for one in reach.links]
     already = await still_hidden(connection, "link", links)
     facts = {id for id, owner in reach.links if link_id(id, owner) not in already}
     tasks = reach.tasks - await still_hidden(connection, "task", reach.tasks)
+    told = reach.entries - await still_hidden(connection, "entry", reach.entries)
+    memory = next((fact for fact in reach.facts if fact.id == named.id), None)
     return Forgotten(
-        named,
+        memory,
         tuple(fact for fact in reach.facts if fact.id in facts),
         messages=len(reach.messages - gone),
         replies=len(reach.replies - gone),
         kept=reach.shown,
         tasks=len(tasks),
+        entries=len(told),
+        text="" if memory else named.content,
     )
 
 
@@ -199,11 +181,7 @@ async def _withhold(connection: AsyncConnection, reach: Reach, forgetting: str, 
     facts = [fact.id for fact in reach.facts]
     said = reach.messages | reach.replies
     of_facts = await withhold(connection, now, memory_ids=facts, owners=reach.owners, forgetting=forgetting)
-    return (
-        of_facts
-        + await withhold(connection, now, message_ids=said, forgetting=forgetting)
-        + len(reach.entries)
-    )
+    return of_facts + await withhold(connection, now, message_ids=said, forgetting=forgetting)
 
 
 async def _told_alone_in_places(connection: AsyncConnection, memory: Memory, user: str) -> bool:

@@ -26,9 +26,9 @@ from memory.forgetting import person_rows as rows
 from memory.forgetting.person_reach import left_to_others, of_person
 from memory.forgetting.person_rows import LEFT, SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import Purge, drop_jobs, leave_to_others
-from memory.forgetting.receipt import Erased, Remainder
 from memory.index import Index
 from memory.index.sync import IndexSync
+from memory.records import Erased, Remainder
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken

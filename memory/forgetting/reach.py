@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, owners_of, user_key
 from memory.forgetting.repeats import has_words_of, repeats, words
-from memory.records import Memory
+from memory.records import ForgetCandidate, Memory
 from memory.sql.hidden import parts
 from memory.sql.memories import tellers
 from memory.sql.memory_rows import fetch
@@ -55,24 +55,25 @@ class Scanned:
 @dataclass(frozen=True, slots=True)
 class Reach:
     person: str
-    links: frozenset[Link]
-    facts: tuple[Memory, ...]
+    links: frozenset[Link] = frozenset()
+    facts: tuple[Memory, ...] = ()
     """The memories that lose a link, as they are."""
-    messages: frozenset[str]
+    messages: frozenset[str] = frozenset()
     """The person's own."""
-    replies: frozenset[str]
-    shown: tuple[str, ...]
+    replies: frozenset[str] = frozenset()
+    shown: tuple[str, ...] = ()
     """The ids of the replies that stay although they were written with it in view."""
-    tasks: frozenset[str]
-    entries: frozenset[str]
-    revives: bool
+    tasks: frozenset[str] = frozenset()
+    entries: frozenset[str] = frozenset()
+    revives: bool = False
     """Whether what the facts had replaced holds again."""
-    scanned: Scanned
+    scanned: Scanned = Scanned()
 
     @property
     def ids(self) -> frozenset[str]:
-        """Of the memories, messages and replies."""
-        return frozenset({fact.id for fact in self.facts} | self.messages | self.replies)
+        """Of everything that goes."""
+        facts = {fact.id for fact in self.facts}
+        return frozenset(facts | self.messages | self.replies | self.tasks | self.entries)
 
     @property
     def owners(self) -> frozenset[str]:
@@ -80,20 +81,31 @@ class Reach:
         return frozenset({owner for _, owner in self.links} | {user_key(self.person)})
 
 
-async def of_fact(
-    connection: AsyncConnection,
-    memory: Memory,
-    user: str,
-    asked_in: str | None = None,
-    scanned: Scanned = Scanned(),
+async def reach_of(
+    connection: AsyncConnection, named: ForgetCandidate, user: str, scanned: Scanned = Scanned()
 ) -> Reach:
-    """What goes with a memory that the person stated. Their message `asked_in`, which asks for it, goes too.
-    There is nothing to hide in `links` if they did not state it."""
-    chain = await with_replaced(connection, [memory.id])
+    """What goes with what the person names. Their message that asks for it goes too, but not what else it
+    tells."""
+    match named.kind:
+        case "memory":
+            return await of_fact(connection, named.id, user, named.asked_in, scanned)
+        case "message":
+            return await of_messages(connection, [named.id], user, named.asked_in, scanned)
+        case _:
+            asked = frozenset(await _own(connection, [named.asked_in], user))
+            items = {kind: frozenset([named.id] if named.kind == kind else []) for kind in ("task", "entry")}
+            return Reach(user, messages=asked, tasks=items["task"], entries=items["entry"])
+
+
+async def of_fact(
+    connection: AsyncConnection, id: str, user: str, asked_in: str = "", scanned: Scanned = Scanned()
+) -> Reach:
+    """What goes with a memory that the person stated. There is nothing to hide in `links` if they did not."""
+    chain = await with_replaced(connection, [id])
     links, shared = await lost_links(connection, chain, user)
     facts = await facts_of(connection, links)
     own = await _own(connection, statements_of([fact.id for fact in facts]), user)
-    own |= await _own(connection, [asked_in or ""], user)
+    own |= await _own(connection, [asked_in], user)
     lost = _Lost(user, frozenset(owner for _, owner in links), shared)
     return await _with_replies(connection, lost, links, facts, own, scanned, asked_in=asked_in)
 
@@ -102,14 +114,14 @@ async def of_messages(
     connection: AsyncConnection,
     ids: Collection[str],
     user: str,
-    asked_in: str | None = None,
+    asked_in: str = "",
     scanned: Scanned = Scanned(),
 ) -> Reach:
     """What goes with these messages of the person, and replies to them."""
     own = await _own(connection, ids, user)
     answers = (messages.c.user_id == user, messages.c.role == "assistant")
     replies = set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers)))
-    asked = await _own(connection, [asked_in or ""], user)
+    asked = await _own(connection, [asked_in], user)
     links, shared = await lost_links(connection, await _alone(connection, own, user, _FACTS), user)
     facts = await facts_of(connection, links)
     told = (await connection.execute(select(messages).where(messages.c.id.in_(own)))).all()
@@ -131,11 +143,9 @@ async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) 
         tuple(await facts_of(connection, links)),
         frozenset(own),
         frozenset(ids) - own,
-        (),
-        frozenset(await _alone(connection, ids, user, _TASKS)),
-        frozenset(await _alone(connection, ids, user, _ENTRIES)),
-        True,
-        Scanned(),
+        tasks=frozenset(await _alone(connection, ids, user, _TASKS)),
+        entries=frozenset(await _alone(connection, ids, user, _ENTRIES)),
+        revives=True,
     )
 
 
@@ -170,7 +180,7 @@ async def _with_replies(
     told: Collection[str] = (),
     named: Collection[str] = (),
     *,
-    asked_in: str | None,
+    asked_in: str,
 ) -> Reach:
     """`told` are the messages of which the items go too, `named` replies that go in any case."""
     facts = tuple(facts)
@@ -206,18 +216,21 @@ _TASKS = select(tasks.c.id)
 _ENTRIES = select(context_entries.c.id)
 
 
-async def _alone(
-    connection: AsyncConnection, ids: Collection[str], user: str, items: Select[str]
-) -> set[str]:
-    """Those of the items that these messages state, and no other one of the person that is left."""
-    if not ids:
-        return set()
+def stated_alone(ids: Collection[str], user: str, items: Select[Any]) -> Select[Any]:
+    """Those of the `items`, whose first column is their id, that these messages state, and no other one of
+    the person that is left."""
     source = rests_on.c
     left = select(messages.c.id).where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
     stated = select(source.derived_id).where(source.source_id.in_(ids), source.how == "stated")
     also = select(source.derived_id).where(source.source_id.in_(left), source.how == "stated")
     id = items.selected_columns[0]
-    return set(await connection.scalars(items.where(id.in_(stated), id.not_in(also))))
+    return items.where(id.in_(stated), id.not_in(also))
+
+
+async def _alone(
+    connection: AsyncConnection, ids: Collection[str], user: str, items: Select[str]
+) -> set[str]:
+    return set(await connection.scalars(stated_alone(ids, user, items))) if ids else set()
 
 
 async def lost_links(

@@ -24,6 +24,8 @@ class Wanted:
     until: datetime | None
     author: str
     """Whose statements alone are wanted; empty for everybody's."""
+    by_itself: bool
+    """Whether the exchange around a message does not count."""
 
 
 @dataclass(frozen=True)

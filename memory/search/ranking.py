@@ -58,7 +58,8 @@ REPEATED = 0.6
 REPEATS_WITHIN = 30
 """Repeats are searched for among this many of the best facts."""
 
-_ENTRY_OF = {"window_dense": "dense", "window_words": "words"}
+ENTRY_OF = {"window_dense": "dense", "window_words": "words"}
+"""The lane of a message itself, for each lane of the exchange around it."""
 _QUESTION_MARKS = ("?", "؟", "？", "՞")
 _QUESTION_MARK = re.compile(f"[{''.join(_QUESTION_MARKS)}]")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -157,11 +158,11 @@ def _matched(
     alone = [id_ for id_, candidate in candidates.items() if candidate.kind != "message"]
     for name, weight in WEIGHTS.items():
         for id_, score in scaled[name].items():
-            if id_ in totals and not (name in _ENTRY_OF and id_ in fragments):
+            if id_ in totals and not (name in ENTRY_OF and id_ in fragments):
                 totals[id_] += weight * score
-        for id_ in alone if name in _ENTRY_OF else ():
+        for id_ in alone if name in ENTRY_OF else ():
             if id_ not in scaled[name]:
-                totals[id_] += weight * scaled[_ENTRY_OF[name]].get(id_, 0.0)
+                totals[id_] += weight * scaled[ENTRY_OF[name]].get(id_, 0.0)
     return totals
 
 

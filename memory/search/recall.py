@@ -30,7 +30,7 @@ from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
 from memory.search.found_rows import FoundRows, Wanted, memory_hit
-from memory.search.ranking import DEPTH, matching, rank
+from memory.search.ranking import DEPTH, ENTRY_OF, matching, rank
 from memory.search.time_ranges import time_span
 from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import Line
@@ -114,6 +114,7 @@ class Recall:
         since: datetime | None = None,
         until: datetime | None = None,
         author: str = "",
+        by_itself: bool = False,
         aliases: Aliases | None = None,
         zone: tzinfo = UTC,
     ) -> Found:
@@ -121,9 +122,10 @@ class Recall:
 
         `subjects` selects facts with one of these tags, `author` what a person of this name said, or the
         companion, `since` and `until` what was said from one moment to before the other; `exclude` lists ids
-        to leave out; `aliases` are read from the database unless given; `zone` is that of a day that the
-        question names. The first `limit` hits count as recalled. Without an embedder it searches by words
-        alone, and without the index the newest rows: `without_index` then says why.
+        to leave out; with `by_itself` a message is not found by the exchange around it; `aliases` are read
+        from the database unless given; `zone` is that of a day that the question names. The first `limit`
+        hits count as recalled. Without an embedder it searches by words alone, and without the index the
+        newest rows: `without_index` then says why.
         """
         if not audience.keys or limit < 1:
             return Found(())
@@ -131,7 +133,8 @@ class Recall:
             _without_index.set(None)
             aliases = aliases or await self.aliases(audience)
             now = self._clock().astimezone(zone)
-            wanted = Wanted(question, audience, now, limit, frozenset(exclude), kinds, since, until, author)
+            narrowed = (frozenset(exclude), kinds, since, until, author, by_itself)
+            wanted = Wanted(question, audience, now, limit, *narrowed)
             if not question.strip():
                 found = Found(await self._newest(wanted, aliases.of(tags(subjects))))
             else:
@@ -217,6 +220,8 @@ class Recall:
         _without_index.set(rankings[0].without_index)
         rows, replies = await self._rows(rankings, wanted)
         lanes, found = _merged(rankings, replies), rows.without(wanted.exclude)
+        if wanted.by_itself:
+            lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
         floor = FLOOR * self._embedder.thresholds.recall
         ranked = rank(text, lanes, found.candidates, wanted.now, floor=floor, half_life=self._half_life)
         note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 from agent.services.arguments import user_named
 from memory.forgetting.person import Erasure
-from memory.forgetting.receipt import Erased
+from memory.records import Erased
 
 log = logging.getLogger("hachi.erasure")
 

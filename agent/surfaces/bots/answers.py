@@ -13,9 +13,8 @@ from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 from agent.types.records_json import goes_with, taken_with
 from memory.audience import PRIVATE, Place, user_key
-from memory.forgetting.receipt import Erased
 from memory.people.profile import UserContext
-from memory.records import Decision, ForgetCandidate, Forgotten, Memory, Task
+from memory.records import Decision, Erased, ForgetCandidate, Forgotten, Memory, Task
 from memory.sql.memories import tellers
 
 MAX_LINE = 300
@@ -191,7 +190,7 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
         else ()
     )
     return Answer(
-        f"{text}: {content}" + ("\nYou also told this. Forget it too?" if receipt.offered else ""),
+        f"{text}: {content}" + ("\nThis is kept too. Forget it as well?" if receipt.offered else ""),
         tuple(Item(shorten(one.content), buttons=(_forget_button(one),)) for one in receipt.offered),
         note=(f"Taken: {taken_with(receipt)}. ", *undo, "What stands in the chat you delete there."),
         buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),

@@ -7,7 +7,7 @@ place they asked in.
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial, wraps
-from typing import Literal, NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar, get_args
 
 from agent.companion import Companion
 from agent.surfaces.bots.answers import (
@@ -32,7 +32,7 @@ from agent.tracing.filters import TraceFilter
 from memory.audience import Audience
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
-from memory.records import ForgetCandidate, Forgotten, Memory
+from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 
 PAGE = 8
 """Memories in one list."""
@@ -103,8 +103,7 @@ class Commands:
         }
         self._actions: dict[str, Handler] = {
             "delete": self._forget_one,
-            "memory": partial(self._forget_confirmed, "memory"),
-            "message": partial(self._forget_confirmed, "message"),
+            **{kind: partial(self._forget_confirmed, kind) for kind in get_args(ForgetKind)},
             "restore": self._restore,
             "undo": self._undo,
             "private": self._make_private,
@@ -218,7 +217,7 @@ class Commands:
     async def _forget_one(self, asker: Asker, id: str) -> Answer:
         return await self._forgotten(asker, await self._pet.memories.forget(id, **asker.scope))
 
-    async def _forget_confirmed(self, kind: Literal["memory", "message"], asker: Asker, value: str) -> Answer:
+    async def _forget_confirmed(self, kind: ForgetKind, asker: Asker, value: str) -> Answer:
         """Forget a candidate, and the message that asked."""
         id, asked_in = value.split(".")
         candidate = ForgetCandidate(id, kind, "", self._pet.clock(), asked_in)
@@ -237,8 +236,7 @@ class Commands:
 
     async def _restore(self, asker: Asker, id: str) -> Answer:
         back = await self._pet.memories.undo_forget(id, user=asker.user)
-        text = shorten(back.content) or "your message"
-        return Answer(f"I remember it again: {text}", outcome="undone")
+        return Answer(f"I remember it again: {shorten(back.content)}", outcome="undone")
 
     async def _forget_me(self, asker: Asker, _: str) -> Answer:
         return Answer(

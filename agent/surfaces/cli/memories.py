@@ -32,7 +32,7 @@ from agent.surfaces.cli.output import (
 from agent.surfaces.cli.session import with_companion
 from agent.types.records_json import decision_json, forgotten_json, hit_json, memory_json, taken_with
 from memory.errors import NotFound
-from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, MemoryType, MemoryUpdate
+from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, MemoryType, MemoryUpdate
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -143,18 +143,26 @@ def _decided(decision: Decision) -> Output:
 
 @group.command()
 @with_companion
-async def delete(pet: "Companion", id: ShortId, user: User, yes: Yes = False) -> Output:
-    """Forget a memory.
+async def delete(
+    pet: "Companion",
+    id: ShortId,
+    user: User,
+    kind: Annotated[ForgetKind, typer.Option(help="What the id is of.")] = "memory",
+    yes: Yes = False,
+) -> Output:
+    """Forget a memory, or what a receipt offers beside it.
 
     What it had replaced, the messages that state it and the replies that repeat it go too.
     """
-    memory = await pet.memories.get(id, user=user)
+    at: dict[str, Any] = {"user": user, "kind": kind}
+    named = await pet.memories.preview_forget(id, **at)
     if must_ask(yes, "forgotten"):
-        print_what_goes(await pet.memories.preview_forget(memory.id, user=user))
+        print_what_goes(named)
         confirm("Forget it, with what was said of it?", "forgotten")
-    receipt = await pet.memories.forget(memory.id, user=user)
-    text = forgotten_text(receipt, f"{short(memory.id)}: {memory.content}")
-    return Output({**memory_json(memory), "forgotten": forgotten_json(receipt)}, text)
+    receipt = await pet.memories.forget(named.id, **at)
+    whole: dict[str, Any] = {**memory_json(receipt.memory)} if receipt.memory else {}
+    text = forgotten_text(receipt, f"{short(id)}: {receipt.content}")
+    return Output({**whole, "forgotten": forgotten_json(receipt)}, text)
 
 
 @group.command()

@@ -137,9 +137,15 @@ def forgotten_text(receipt: Forgotten, what: str) -> str:
         until = f"until {when(receipt.undo_until)}"
         lines.append(f"`hachi memories restore {short(receipt.undo_id)}` brings it back, {until}")
     if receipt.offered:
-        lines.append("also told; `hachi memories delete ID` or `hachi messages delete ID` forgets it too:")
-        lines += [f"  {one.kind} {short(one.id)}: {one.content}" for one in receipt.offered]
+        lines.append("kept, and forgotten too by:")
+        lines += [f"  {forget_command(one)}" for one in receipt.offered]
     return "\n".join(lines)
+
+
+def forget_command(one: ForgetCandidate) -> str:
+    """The command that forgets it, and what it is."""
+    kind = "" if one.kind == "memory" else f" --kind {one.kind}"
+    return f"hachi memories delete {short(one.id)}{kind}  # {one.content}"
 
 
 def print_what_goes(named: ForgetCandidate) -> None:

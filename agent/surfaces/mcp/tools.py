@@ -36,7 +36,7 @@ from memory.documents.quote import display_names
 from memory.errors import NotFound
 from memory.people.profile import UserContext
 from memory.people.task_wording import bare_id
-from memory.records import DEFAULT_IMPORTANCE, Chunk, Memory, Task
+from memory.records import DEFAULT_IMPORTANCE, Chunk, ForgetKind, Memory, Task
 from tools.memories import Author, OfKind, Since, Until
 
 
@@ -161,16 +161,14 @@ class MemoryTools:
         close = [near_json(memory) for memory in decision.close]
         return Remembered(**decision_json(decision), close=close)
 
-    async def forget(self, id: MemoryId) -> ForgottenJson:
+    async def forget(self, id: MemoryId, kind: ForgetKind = "memory") -> ForgottenJson:
         """Forget a memory, with what it had replaced, the person's messages that state it and the replies
-        that repeat it. Only where the person asks for it; to correct a fact use `remember` with `replaces`,
-        which keeps its history. Others who said the same keep theirs. Tell the person what was taken; until
+        that repeat it; or, by its `kind`, something else that a receipt offers under `near`. Only where the
+        person asks for it; to correct a fact use `remember` with `replaces`, which keeps its history. Others
+        who said the same keep theirs. Tell the person what was taken, and what is offered; until
         `undo_until`, `undo_forget` with the `undo_id` brings it back."""
-        memory = await self._memory(id)
-        try:
-            return forgotten_json(await self.pet.memories.forget(memory.id, **self._scope()))
-        except NotFound:
-            raise NotFound(f"memory {memory.id} is somebody else's; only who said it can delete it") from None
+        id = (await self._memory(id)).id if kind == "memory" else id
+        return forgotten_json(await self.pet.memories.forget(id, kind=kind, **self._scope()))
 
     async def forget_message(self, id: MemoryId) -> ForgottenJson:
         """Forget one message of the person that a search found, the reply to it, and the facts that rest on

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 from fastapi import APIRouter
 from starlette.responses import Response
@@ -14,12 +14,12 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.trace import Summary
 from memory.audience import user_key
 from memory.errors import NotFound
-from memory.records import ForgetCandidate, Forgotten, Memory, MemoryUpdate, Message
+from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory, MemoryUpdate, Message
 
 SHOWN = 200
 """Facts on a page; a search finds the others."""
 FOUND = 20
-KINDS: tuple[Literal["memory", "message"], ...] = ("memory", "message")
+KINDS: tuple[ForgetKind, ...] = get_args(ForgetKind)
 
 router = APIRouter()
 
@@ -100,7 +100,7 @@ async def forget_message(here: Here, id: str) -> Response:
 
 @router.post("/forget")
 async def forget_chosen(here: Here) -> Response:
-    """Forget what the person confirmed of what they asked in words to forget."""
+    """Forget what the person chose of what they asked in words to forget, or of what a receipt offers."""
     asked, now = here.field("asked"), here.pet.clock()
     chosen = [ForgetCandidate(id, kind, "", now, asked) for kind in KINDS for id in here.form.get(kind, [])]
     receipts = await here.pet.memories.forget_confirmed(chosen, user=here.user)

@@ -76,21 +76,21 @@ async def test_the_name_of_the_person_alone_makes_no_candidate(
     assert contents(reply.forget) == [("memory", "Ben smokes")]
 
 
-async def test_what_contains_all_words_is_sure_and_leaves_the_rest_out(
+async def test_the_only_one_that_a_search_finds_is_sure_and_others_are_chosen(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:
     pet = await pet_at(first_way)
     for content in (PLAN, "Ben plans to quit in spring", "Ben has a red boat"):
         await pet.remember(content, user="ben")
 
-    sure = await pet.memories.find_to_forget("that I plan to quit my job", user="ben")
-    unsure = await pet.memories.find_to_forget("quit smoking", user="ben")
+    sure = await pet.memories.find_to_forget("my boat", user="ben")
+    unsure = await pet.memories.find_to_forget("that I plan to quit my job", user="ben")
 
-    assert [(one.content, one.sure) for one in sure] == [(PLAN, True)]
-    assert {(one.content, one.sure) for one in unsure} == {
+    assert [(one.content, one.sure) for one in sure] == [("Ben has a red boat", True)]
+    assert [(one.content, one.sure) for one in unsure] == [
         (PLAN, False),
         ("Ben plans to quit in spring", False),
-    }
+    ]
     assert await pet.memories.find_to_forget("zebra", user="ben") == ()
 
 
@@ -106,7 +106,8 @@ async def test_only_what_this_person_told_and_may_read_here_is_offered(
     in_private = await pet.respond("forget that I quit", user="ben")
 
     assert in_place.forget == ()
-    assert contents(in_private.forget) == [("memory", "Ben plans to quit in spring")]
+    asked_before = ("message", "forget that I quit")
+    assert contents(in_private.forget) == [("memory", "Ben plans to quit in spring"), asked_before]
 
 
 async def test_where_nothing_is_asked_nothing_is_searched(
@@ -118,15 +119,20 @@ async def test_where_nothing_is_asked_nothing_is_searched(
     assert (await pet.respond("forget it", user=None)).forget is None
 
 
-async def test_what_is_to_be_forgotten_is_not_remembered_from_the_request(
+async def test_what_a_model_notes_of_the_request_against_its_prompt_is_offered(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:
     pet = await pet_at(first_way)
-    server.script(asks(PLAN, memories=("Ben no longer plans to quit his job", "Ben likes tea")))
+    await pet.remember(PLAN, user="ben")
+    noted = "Ben no longer plans to quit his job"
+    server.script(asks(PLAN, memories=(noted, "Ben likes tea")))
     reply = await pet.respond("Forget that I plan to quit my job; and I like tea", user="ben")
     await pet.settle()
-    assert [memory.content for memory in await pet.memories.list(user="ben")] == ["Ben likes tea"]
-    assert reply.forget == ()
+
+    [receipt] = await pet.memories.forget_confirmed(reply.forget or (), user="ben")
+
+    assert (receipt.content, [one.content for one in receipt.offered]) == (PLAN, [noted])
+    assert {memory.content for memory in await pet.memories.list(user="ben")} == {noted, "Ben likes tea"}
 
 
 async def test_what_was_told_beside_the_request_stays_known(pet_at, first_way, server):

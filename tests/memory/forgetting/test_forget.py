@@ -44,7 +44,8 @@ async def the_memory(stack: Stack, content: str, user: str = "anna", place: str 
 
 
 async def forget(stack: Stack, content: str, user: str = "anna", place: str | None = None) -> Forgotten:
-    receipt, _ = await stack.forgetting.forget(await the_memory(stack, content, user, place), user)
+    memory = await the_memory(stack, content, user, place)
+    receipt, _ = await stack.forgetting.forget("memory", memory.id, user, Place.parse(place))
     await stack.indexing.catch_up()
     return receipt
 
@@ -92,21 +93,42 @@ async def test_a_fact_takes_the_messages_that_state_it_and_the_replies_to_them(s
 
 
 @on_both
-async def test_what_else_its_message_told_stays(stack: Stack) -> None:
+async def test_what_else_its_message_told_stays_and_what_has_no_other_message_is_offered(
+    stack: Stack,
+) -> None:
+    profiles, acme = ProfileStore(stack.database), Place.parse("acme")
     text = f"{PIN}, I live in Rome, and never use emojis"
-    message = await told(stack, text, FACT, "Anna lives in Rome")
-    entry = Entry("profile.timezone", "", "Europe/Rome", stack.clock.now, frozenset({message}))
-    await ProfileStore(stack.database).merge("anna", Place(), [entry])
-    await stack.tasks.update("anna", "call the bank", now=stack.clock.now, place=Place(), heard=message)
+    message = await told(stack, text, FACT, "Anna lives in Rome", place="acme")
+    other = await told(stack, "Rome is warm", place="acme")
+    for field, value, said in (("location", "Rome", {message}), ("name", "Anna", {message, other})):
+        entry = Entry(f"profile.{field}", "", value, stack.clock.now, frozenset(said))
+        await profiles.merge("anna", acme, [entry])
+    await stack.tasks.update("anna", "call the bank", now=stack.clock.now, place=acme, heard=message)
 
-    await forget(stack, FACT)
+    receipt = await forget(stack, FACT, place="acme")
     await purge(stack)
 
     assert await stack.known() == {"Anna lives in Rome"}
-    assert [task.description for task in await stack.tasks.list("anna", Place())] == ["call the bank"]
-    view = await ProfileStore(stack.database).view("anna", Place(), stack.clock.now)
-    assert view.profile.timezone == "Europe/Rome"
+    assert [task.description for task in await stack.tasks.list("anna", acme)] == ["call the bank"]
+    assert (await profiles.view("anna", acme, stack.clock.now)).profile.location == "Rome"
     assert "4711" not in await everything(stack)
+    assert [(one.kind, one.content) for one in receipt.offered] == [
+        ("entry", "location: Rome"),
+        ("task", "call the bank"),
+    ]
+    for one in receipt.offered:
+        for user, place in (("ben", acme), ("anna", Place.parse("other"))):
+            with pytest.raises(NotFound):
+                await stack.forgetting.forget(one.kind, one.id, user, place)
+        gone, _ = await stack.forgetting.forget(one.kind, one.id, "anna", acme)
+        assert (gone.content, gone.entries + gone.tasks, gone.offered) == (one.content, 1, ())
+        back = await stack.forgetting.undo(str(gone.undo_id), "anna")
+        assert (back.content, back.entries + back.tasks) == (one.content, 1)
+        await stack.forgetting.forget(one.kind, one.id[:8], "anna", acme)
+    await purge(stack)
+    assert await stack.tasks.list("anna", Place()) == []
+    assert "location" not in await everything(stack)
+    assert (await profiles.view("anna", acme, stack.clock.now)).profile.name == "Anna"
 
 
 @on_both
@@ -121,12 +143,12 @@ async def test_a_message_takes_what_no_other_one_states(stack: Stack) -> None:
     paris, rome = await stack.receive("no, in Paris"), await the_memory(stack, "Anna lives in Rome")
     await stack.remember("Anna lives in Paris", replaces=rome.id, message_id=paris)
 
-    receipt, _ = await stack.forgetting.forget_message(paris, "anna")
+    receipt, _ = await stack.forgetting.forget("message", paris, "anna")
     assert await stack.known() == {"Anna lives in Rome", "Anna rows"}
     await stack.forgetting.undo(str(receipt.undo_id), "anna")
     assert await stack.known() == {"Anna lives in Paris", "Anna rows"}
 
-    receipt, _ = await stack.forgetting.forget_message(first, "anna")
+    receipt, _ = await stack.forgetting.forget("message", first, "anna")
     assert (receipt.messages, receipt.tasks) == (1, 1)
     assert await stack.known() == {"Anna lives in Paris", "Anna rows"}
     assert await stack.tasks.list("anna", where) == []
@@ -135,7 +157,7 @@ async def test_a_message_takes_what_no_other_one_states(stack: Stack) -> None:
     assert (back.messages, back.tasks) == (1, 1)
     assert (await profiles.view("anna", where, stack.clock.now)).profile.location == "Rome"
     with pytest.raises(NotFound):
-        await stack.forgetting.forget_message(first, "ben")
+        await stack.forgetting.forget("message", first, "ben")
 
 
 async def test_replies_that_contain_it_go_wherever_it_was_read_and_others_are_named(stack: Stack) -> None:
@@ -238,10 +260,10 @@ async def test_undos_in_any_order_give_back_exactly_what_was_readable(
         mine = [line for line in page if line.role == "user" and line.author == anna]
         facts = await stack.memories(anna)
         if by_message and mine:
-            receipt, _ = await stack.forgetting.forget_message(mine[number % len(mine)].id, anna)
+            receipt, _ = await stack.forgetting.forget("message", mine[number % len(mine)].id, anna)
             undos.append(receipt.undo_id)
         elif facts:
-            receipt, _ = await stack.forgetting.forget(facts[number % len(facts)], anna)
+            receipt, _ = await stack.forgetting.forget("memory", facts[number % len(facts)].id, anna)
             undos.append(receipt.undo_id)
     assert [await stack.known(ben), await transcript(stack, ben)] == others
     order.shuffle(undos)

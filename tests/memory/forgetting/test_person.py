@@ -24,11 +24,10 @@ from memory.facts.derived import remaining
 from memory.forgetting.person import Erasure, _retried
 from memory.forgetting.person_rows import SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import BATCH, NOBODY
-from memory.forgetting.receipt import Erased
 from memory.index import Question
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
-from memory.records import Draft
+from memory.records import Draft, Erased
 from memory.sql import tables
 from memory.sql.engine.errors import Overtaken
 from memory.sql.keys import Keys, digest
@@ -757,7 +756,7 @@ class World:
         else:
             for memory in await stack.store.newest(Audience.of(user, place), now, 1):
                 if memory.user_id == user:
-                    await stack.forgetting.forget(memory, user)
+                    await stack.forgetting.forget("memory", memory.id, user)
                     if kind == "delete":
                         stack.clock.move(hours=1)
                         for forgetting in await stack.purge.due():

@@ -248,5 +248,5 @@ async def test_the_place_loses_the_messages_that_told_it_and_their_author_keeps_
     assert {told, answer} <= kept, "nothing of it is ever purged"
     stack.clock.move(days=400)
     assert await stack.purge.due() == []
-    receipt, _ = await stack.forgetting.forget(memory, "mickael")
+    receipt, _ = await stack.forgetting.forget("memory", memory.id, "mickael")
     assert (receipt.messages, receipt.replies) == (1, 2)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from agent.errors import BadInput
 from agent.surfaces.cli.output import (
     MEMORY_COLUMNS,
+    forget_command,
     forgotten_text,
     memory_row,
     plain,
     print_table,
-    short,
     when,
 )
 from agent.surfaces.cli.people import TASK_COLUMNS, print_context, task_row, zone_of
@@ -54,8 +54,7 @@ def ask_a_program(candidates: "Sequence[ForgetCandidate]") -> str:
 
 def forget_commands(candidates: "Sequence[ForgetCandidate]") -> list[str]:
     """The commands that forget the candidates, for where nobody can be asked."""
-    groups = {"memory": "memories", "message": "messages"}
-    return [f"hachi {groups[c.kind]} delete {short(c.id)}  # {plain(c.content)}" for c in candidates]
+    return [plain(forget_command(candidate)) for candidate in candidates]
 
 
 def chosen(answer: str, candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]":

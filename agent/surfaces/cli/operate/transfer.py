@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.services.transfer.backup import BackedUp
     from agent.settings import Settings
-    from memory.forgetting.receipt import Erased
+    from memory.records import Erased
 
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Stdin or stdout by default, or for -.")]

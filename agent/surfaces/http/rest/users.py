@@ -33,9 +33,8 @@ from agent.types.records_json import (
     message_json,
 )
 from memory.audience import Audience
-from memory.forgetting.receipt import Erased
 from memory.people.profile import UserContext
-from memory.records import Hit, Memory, MemoryUpdate, Task
+from memory.records import Erased, ForgetKind, Hit, Memory, MemoryUpdate, Task
 from memory.search.excerpts import Excerpt, excerpts
 from memory.sql.message_rows import Line
 
@@ -72,6 +71,14 @@ class Changed(Strict):
     type: Type | None = None
     importance: Importance | None = None
     ttl: Ttl = None
+
+
+class Named(Strict):
+    """What is to be forgotten, by its id or the first eight characters, and the message that asks for it."""
+
+    id: MessageId
+    kind: ForgetKind = "memory"
+    asked_in: Annotated[str, Field(max_length=36)] = ""
 
 
 class TaskChange(Strict):
@@ -169,6 +176,12 @@ async def forget_memory(user: User, memory: Found, pet: Pet) -> ForgottenJson:
     """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat it.
     The response says what was taken; its `undo_id` brings it back until `undo_until`."""
     return forgotten_json(await pet.memories.forget(memory.id, user=user))
+
+
+@router.post("/forget")
+async def forget_offered(user: User, named: Named, pet: Pet) -> ForgottenJson:
+    """Forget what an answer's `forget` or a receipt's `near` names, of whatever kind."""
+    return forgotten_json(await pet.memories.forget(user=user, **named.model_dump()))
 
 
 @router.post("/forgotten/{id}/undo")

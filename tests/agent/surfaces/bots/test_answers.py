@@ -6,9 +6,8 @@ import pytest
 from odd_people import fact, task
 
 from agent.surfaces.bots.answers import context_items, erasure_answer, new_memories, shorten
-from memory.forgetting.receipt import Erased, Remainder
 from memory.people.profile import Preferences, Profile, UserContext
-from memory.records import Decision
+from memory.records import Decision, Erased, Remainder
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 

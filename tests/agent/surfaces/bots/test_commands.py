@@ -320,7 +320,9 @@ async def test_a_message_of_which_no_fact_was_made_is_forgotten_too(pet: Compani
     gone = await commands.press(PRIVATELY, "message", f"{message.id}.{message.id[:22]}")
     assert gone.text == "Forgotten: what is a PIN good for?"
     assert "good for" not in await known(pet)
-    assert (await press(Commands(pet), PRIVATELY, gone, "Undo")).text == "I remember it again: your message"
+    assert (
+        await press(Commands(pet), PRIVATELY, gone, "Undo")
+    ).text == f"I remember it again: {message.text}"
     assert "good for" in await known(pet)
 
 

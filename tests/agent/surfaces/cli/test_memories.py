@@ -93,7 +93,7 @@ def test_forgetting_asks_at_a_terminal_and_tells_what_was_taken(hachi):
     red = hachi("memories", "add", "The red skis are new", "--json").json["id"]
     told = hachi("memories", "delete", again[:8], stdin=b"y\n", typed=True).out
     assert f"forgotten {again[:8]}: Mickael skis\ntaken: 1 memory\n" in told
-    assert f"forgets it too:\n  memory {red[:8]}: The red skis are new\n" in told
+    assert f"forgotten too by:\n  hachi memories delete {red[:8]}  # The red skis are new\n" in told
     near = hachi("memories", "delete", red, "--yes", "--json").json["forgotten"]["near"]
     assert (near, hachi("memories", "list", "--json").json) == ([], [])
 

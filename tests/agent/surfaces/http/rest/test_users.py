@@ -76,6 +76,13 @@ async def test_what_is_forgotten_is_told_and_brought_back(ana: Ana) -> None:
     assert (offered["kind"], offered["content"]) == ("message", "my bank PIN is 4711")
     assert (await ana("POST", f"/forgotten/{told['undo_id']}/undo"))["memories"] == [made["id"]]
     await ana("POST", f"/forgotten/{told['undo_id']}/undo", status=404)
+    task = await ana("POST", "/tasks", {"description": "Call the bank"}, 201)
+    for kind, id in (("task", task["id"]), (offered["kind"], offered["id"])):
+        gone = await ana("POST", "/forget", {"id": id, "kind": kind})
+        assert (gone["tasks"], gone["messages"]) == (int(kind == "task"), int(kind == "message"))
+        await ana("POST", "/forget", {"id": id, "kind": kind}, 404)
+        await ana("POST", f"/forgotten/{gone['undo_id']}/undo")
+    await ana("POST", "/forget", {"id": task["id"], "kind": "chat"}, 400)
     [line] = await ana("GET", "/messages", limit=1)
     assert (await ana("DELETE", f"/messages/{line['id']}"))["messages"] == 1
     assert await ana("GET", "/messages", before=line["id"]) == []

@@ -1,0 +1,74 @@
+"""What a person names to forget, and the items beside it that rest on the same messages."""
+
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Select, and_, select, true
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Place
+from memory.errors import NotFound
+from memory.forgetting.reach import Reach, stated_alone
+from memory.records import ForgetCandidate, ForgetKind
+from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, TASK_IS_HIDDEN
+from memory.sql.memory_rows import begins
+from memory.sql.message_rows import kept
+from memory.sql.tables import context_entries, memories, messages, tasks
+
+ITEMS: tuple[Literal["entry", "task"], ...] = ("entry", "task")
+BY_ITSELF: tuple[Literal["message", "entry", "task"], ...] = ("message", *ITEMS)
+"""The kinds of rows that are hidden under their own id."""
+
+
+async def find(
+    connection: AsyncConnection, kind: ForgetKind, id: str, user: str, place: Place, asked_in: str = ""
+) -> ForgetCandidate:
+    """What the person names by this id, or its first eight characters; with their message that asks for it,
+    by its id too, if that is not forgotten yet. An entry or a task must be readable in the place; whether a
+    memory is, the caller has checked. Raises NotFound."""
+    theirs = _theirs(kind, user, place)
+    rows = (await connection.execute(theirs.where(begins(theirs.selected_columns[0], id)))).all()
+    if len(rows) != 1:
+        raise NotFound(f"no {kind} {id!r} of {user}'s is left to forget")
+    asks = select(messages.c.id).where(messages.c.user_id == user, messages.c.role == "user", kept())
+    asking = await connection.scalar(asks.where(begins(messages.c.id, asked_in)))
+    return _candidate(kind, rows[0], asking or "")
+
+
+async def beside(connection: AsyncConnection, reach: Reach, place: Place) -> tuple[ForgetCandidate, ...]:
+    """The entries and tasks that may be read in the place, are not hidden, and rest on nothing but messages
+    that go."""
+    found: list[ForgetCandidate] = []
+    for kind in ITEMS:
+        alone = stated_alone(reach.messages, reach.person, _theirs(kind, reach.person, place))
+        found += [_candidate(kind, row, "") for row in await connection.execute(alone)]
+    return tuple(found)
+
+
+def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
+    """Selects the id, text and time of everything of this kind that the person told; of any memory."""
+    around = [where.key for where in place.containing()]
+    columns: tuple[Any, ...]
+    theirs: ColumnElement[bool]
+    match kind:
+        case "memory":
+            columns, theirs = (memories.c.id, memories.c.content, memories.c.created_at), true()
+        case "message":
+            columns = (messages.c.id, messages.c.text, messages.c.sent_at)
+            theirs = and_(messages.c.user_id == user, kept())
+        case "task":
+            columns = (tasks.c.id, tasks.c.description, tasks.c.created_at)
+            here = true() if place.private else tasks.c.place == place.stored
+            theirs = and_(tasks.c.user_id == user, ~TASK_IS_HIDDEN, here)
+        case "entry":
+            entry = context_entries.c
+            columns = (entry.id, entry.value, entry.said_at, entry.field)
+            here = true() if place.private else and_(entry.place.in_(around), ~ENTRY_IS_WITHDRAWN)
+            theirs = and_(entry.user_id == user, entry.value != "", ~ENTRY_IS_HIDDEN, here)
+    return select(*columns).where(theirs)
+
+
+def _candidate(kind: ForgetKind, row: Any, asked_in: str) -> ForgetCandidate:
+    """A value of the profile is shown with the name of its field: ``location: Lyon``."""
+    id, text, at, *field = row
+    text = f"{field[0].rpartition('.')[2]}: {text}" if field else text
+    return ForgetCandidate(id, kind, text, at, asked_in)
