@@ -84,10 +84,9 @@ async def test_a_users_key_acts_for_its_user_whoever_else_is_named(site: Any) ->
 
     for more in ({"user": "ben"}, {"user": " ben "}):
         assert (await site.say("what do I own?", ana, **more)).status_code == 403
-    ignored = {"metadata": {"user_id": "ben"}, "safety_identifier": "ben", "conversation": "dm:ben"}
+    ignored = {"user_id": "ben", "metadata": {"user_id": "ben"}, "safety_identifier": "ben", "conversation": "dm:ben"}
     told = await site.say("what do I own?", ana, **ignored)
     assert (told.status_code, SECRET in told.text) == (200, False)
-    assert (await site.say("what do I own?", ana, user_id="ben")).status_code == 400
 
 
 OTHER_HEADERS = """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy  # noqa: F401 - whole before hypothesis, on its thread, looks for what the server may just import
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import assume, given, HealthCheck, Phase, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -69,6 +69,7 @@ async def test_nothing_that_is_sent_breaks_the_server(site: Any) -> None:
             )
             @given(case=operation.as_strategy(mode))
             def ask(case: Any) -> None:
+                assume(len(str(case.query)) < 5_000)  # the head of a request has 64 KB
                 answer = case.call(headers=headers, timeout=60)  # the first turn loads the agent
                 case.validate_response(answer, checks=[not_a_server_error])
 
