@@ -238,6 +238,10 @@ class Settings(BaseSettings):
     """Origins, between blanks, whose pages may ask `hachi serve` from a browser; `*` is any. Empty: none."""
     http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000
     """Bytes of a request's body that `hachi serve` reads."""
+    forward_user_info_header_jwt_secret: SecretStr | None = _conventional(
+        "FORWARD_USER_INFO_HEADER_JWT_SECRET", "forward_user_info_header_jwt_secret"
+    )
+    """What Open WebUI signs its users with. Then a service's key names a user by such a token alone."""
     http_timeout: Annotated[float, Field(gt=0)] = 30.0
     """Seconds that a client may take to send a request."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")

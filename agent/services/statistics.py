@@ -1,7 +1,7 @@
 """Counts over everybody's data, for the operator. They never contain content."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import is_active, unexpired
-from memory.sql.message_rows import kept
+from memory.sql.message_rows import kept, names_of
 from memory.sql.tables import (
     erasures,
     figures,
@@ -84,6 +84,8 @@ class KnownPerson:
     """Somebody of whom something is kept, and how much."""
 
     user: str
+    name: str = ""
+    """What they are called; empty if they wrote nothing."""
     messages: int = 0
     """What they said, without the replies."""
     memories: int = 0
@@ -138,7 +140,12 @@ class StatisticsService:
                 for owner, number in await connection.execute(query):
                     if name == "tasks" or owner.startswith("user:"):
                         found.setdefault(owner.removeprefix("user:"), {})[name] = number
-        return [KnownPerson(user, **found[user]) for user in sorted(found)]
+        names = await self.names(found)
+        return [KnownPerson(user, names.get(user, ""), **found[user]) for user in sorted(found)]
+
+    async def names(self, people: Collection[str]) -> dict[str, str]:
+        """Return what these people are called, as they signed last."""
+        return await names_of(self.database, people)
 
     async def totals(self) -> dict[str, int]:
         """Return the count of each kind of row, in display order."""

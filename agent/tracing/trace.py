@@ -40,6 +40,8 @@ class Summary:
     took: float | None = None
     """Seconds; None if it did not end."""
     user: str | None
+    name: str = ""
+    """What the user is called now, in a list; empty if they wrote nothing."""
     place: str = ""
     """The place's key; empty in private."""
     conversation: str = ""

@@ -10,8 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, owners_of
 from memory.records import Message
 from memory.sql.changes import changed
+from memory.sql.engine import Database
 from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
-from memory.sql.tables import messages
+from memory.sql.tables import messages, users
+from memory.text.names import labels
 
 REACH = 2
 """How many messages on either side are indexed with a message, as its window."""
@@ -145,11 +147,20 @@ async def index_neighbours_again(
     await changed(connection, "message", near)
 
 
-def name_in(user: ColumnElement[str], places: Any) -> Any:
-    """The name under which a user has last written in one of these places, for a query about users."""
+def name_in(user: ColumnElement[str], places: Any = None) -> Any:
+    """The name under which a user has last written in one of these places, or anywhere, for a query about
+    users."""
     said = messages.alias("said")
-    here = (said.c.user_id == user, said.c.role == "user", said.c.place.in_(places))
+    here = [said.c.user_id == user, said.c.role == "user"]
+    here += [] if places is None else [said.c.place.in_(places)]
     return select(said.c.author).where(*here).order_by(said.c.seq.desc()).limit(1).scalar_subquery()
+
+
+async def names_of(database: Database, people: Collection[str]) -> dict[str, str]:
+    """What these people are called, beside each other, for who looks after the installation: as they signed
+    last, wherever that was. Who wrote nothing has no entry."""
+    query = select(users.c.id, name_in(users.c.id)).where(users.c.id.in_(people)).order_by(users.c.id)
+    return labels((id, name) for id, name in await database.rows(query) if name)
 
 
 def heard_by(owner: str) -> ColumnElement[bool]:

@@ -62,8 +62,10 @@ async def list_memories(
 ) -> Output:
     """List what is remembered, newest first."""
     found = await pet.memories.list(user=user, place=place, limit=limit)
-    empty = f"nothing is remembered for {user!r} here"
-    return table_of(found, MEMORY_COLUMNS, memory_row, empty=empty, to_json=memory_json)
+    name = (await pet.admin.statistics.names([user])).get(user, user)
+    title = "" if name == user else f"{name} ({user})"
+    empty = f"nothing is remembered for {title or repr(user)} here"
+    return table_of(found, MEMORY_COLUMNS, memory_row, empty=empty, title=title, to_json=memory_json)
 
 
 @group.command()

@@ -81,12 +81,15 @@ def table_of(
     row: Callable[[T], Sequence[str]],
     *,
     empty: str,
+    title: str = "",
     to_json: Callable[[Any], Any] = asdict,
 ) -> Output:
-    """Records as a table; where there are none, `empty` is said."""
+    """Records as a table below its title; where there are none, `empty` is said."""
 
     def table() -> None:
         if records:
+            if title:
+                say(title)
             print_table(columns, map(row, records))
         else:
             say(empty)

@@ -49,13 +49,14 @@ TASK_COLUMNS = ("id", "description", "status", "due", "changed")
 async def list_people(pet: "Companion") -> Output:
     """List everybody of whom something is kept, and how much."""
     found = await pet.admin.statistics.people()
-    columns = ("user", "messages", "memories", "open tasks", "documents", "last message")
+    columns = ("user", "name", "messages", "memories", "open tasks", "documents", "last message")
     return table_of(found, columns, _person_row, empty="nobody is known yet")
 
 
 def _person_row(person: "KnownPerson") -> list[str]:
     counts = map(str, (person.messages, person.memories, person.tasks, person.documents))
-    return [person.user, *counts, when(person.last_message)]
+    name = "" if person.name == person.user else person.name
+    return [person.user, name, *counts, when(person.last_message)]
 
 
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="A name that they are known by.")]

@@ -1,14 +1,17 @@
-"""The ASGI application of the HTTP API."""
+"""The ASGI application of the HTTP API, and the page that describes it to people."""
 
+from html import escape
 from importlib.metadata import version
+from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import HTMLResponse
 
 from agent.companion import Companion
 from agent.settings import Settings
-from agent.surfaces.http import errors, health, pages
+from agent.surfaces.http import errors, health
 from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
@@ -46,8 +49,9 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
         },
     )
     made.state.metrics = Metrics()
-    for part in (chat, responses, models, health, pages):
+    for part in (chat, responses, models, health):
         made.include_router(part.router)
+    made.include_router(_docs)
     for part in (memories, users, documents):
         made.include_router(part.router, dependencies=[Depends(known_query)])
     made.add_middleware(Audit)
@@ -75,3 +79,32 @@ def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool
         max_body=settings.http_max_body,
         timeout=settings.http_timeout,
     )
+
+
+_docs = APIRouter(include_in_schema=False)
+
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Hachi's API</title>
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}}
+code{{font-size:.95em}} dt{{margin-top:1rem}} dd{{margin:0 0 0 1.5rem}}</style>
+<h1>Hachi's API</h1><p><a href='/'>The console</a> is for people;
+<a href='/openapi.json'>/openapi.json</a> has every field.</p><dl>{entries}</dl></html>"""
+_HEADERS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+
+
+@_docs.get("/docs")
+async def docs(request: Request) -> HTMLResponse:
+    """Show the description of the API. Nothing is loaded from another server."""
+    entries = [
+        _entry(path, method, operation)
+        for path, methods in request.app.openapi()["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return HTMLResponse(_PAGE.format(entries="".join(entries)), headers=_HEADERS)
+
+
+def _entry(path: str, method: str, operation: dict[str, Any]) -> str:
+    given = ", ".join(escape(parameter["name"]) for parameter in operation.get("parameters", ()))
+    says = escape(" ".join(operation.get("description", "").split()))
+    parameters = f"<br><small>{given}</small>" if given else ""
+    return f"<dt><code>{method.upper()} {escape(path)}</code></dt><dd>{says}{parameters}</dd>"

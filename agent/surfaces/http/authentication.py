@@ -4,10 +4,7 @@ is created, a server that only this machine can reach treats every request as a 
 import logging
 import math
 import time
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated
-from urllib.parse import unquote
 
 from fastapi import Depends, Header, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -17,53 +14,28 @@ from starlette.types import Scope
 
 from agent.companion import Companion
 from agent.surfaces.http.errors import ApiError, forbidden
+from agent.surfaces.http.identity import (
+    CALLED,
+    CHAT_HEADER,
+    NAME_HEADER,
+    OWN_TASK,
+    SIGNED,
+    TASK_HEADER,
+    TOKEN_HEADER,
+    USER_HEADER,
+    WHICH,
+    WHO,
+    Caller,
+    caller_of,
+)
 from agent.surfaces.http.limits import RateLimiter
 from memory.sql.keys import Key, Keys
 
 log = logging.getLogger("hachi.http")
 
-USER_HEADER = "x-openwebui-user-id"
-NAME_HEADER = "x-openwebui-user-name"
-CHAT_HEADER = "x-openwebui-chat-id"
-TASK_HEADER = "x-hachi-task"
-WHO = "Who speaks, with a service's key: any stable id, in UTF-8."
-CALLED = "The name to show for them."
-WHICH = "The client's name for the conversation."
-OWN_TASK = "What a client asks for itself, as a title; empty: a person speaks. Unset, its template tells."
-MAX_NAME, MAX_CHAT = 200, 128
-"""Characters."""
 FAILED_PER_MINUTE = 20
 """Wrong keys that one address may show in a minute; more are refused with 429 and not logged."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The authenticated caller."""
-
-    key: Key | None
-    """None if no key is needed."""
-    user: str | None
-    """The user that the caller acts for; None is anonymous."""
-    author: str | None = None
-    """The name to show for the user."""
-    chat: str | None = None
-    """The client's name for the conversation."""
-    task: str | None = None
-    """What the client asks for itself; empty if a person speaks, None if it does not say."""
-
-    @property
-    def admin(self) -> bool:
-        return self.key is None or self.key.admin
-
-    def acting_for(self, named: str | None) -> str | None:
-        """Return the user, whom the request may name again. Raises ApiError if it may not name them."""
-        named = named.strip() if named else None
-        if not named or named == self.user:
-            return self.user
-        if self.user is not None:
-            raise forbidden(f"this request is for {self.user!r}, and names {named!r}")
-        return named
 
 
 class Authenticator:
@@ -71,9 +43,16 @@ class Authenticator:
 
     def __init__(self, pet: Companion, *, per_minute: int, loopback: bool) -> None:
         self._pet = pet
+        secret = pet.settings.forward_user_info_header_jwt_secret
+        self._signed = secret.get_secret_value() if secret else ""
         self._loopback = loopback
         self._limiter = RateLimiter(per_minute)
         self._failures = RateLimiter(FAILED_PER_MINUTE)
+
+    async def caller(self, scope: Scope) -> Caller:
+        """Return whom a request acts for. Raises ApiError."""
+        key = await self.authorize(scope)
+        return caller_of(key, Headers(scope=scope), self._signed, self._pet.clock())
 
     async def authorize(self, scope: Scope) -> Key | None:
         """Return the key of a request; None if none is needed. Raises ApiError. A second call for the same
@@ -165,46 +144,17 @@ async def authenticate(
     _: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)] = None,
     _user: Annotated[str | None, Header(alias=USER_HEADER, description=WHO)] = None,
     _name: Annotated[str | None, Header(alias=NAME_HEADER, description=CALLED)] = None,
+    _token: Annotated[str | None, Header(alias=TOKEN_HEADER, description=SIGNED)] = None,
     _chat: Annotated[str | None, Header(alias=CHAT_HEADER, description=WHICH)] = None,
     _task: Annotated[str | None, Header(alias=TASK_HEADER, description=OWN_TASK)] = None,
 ) -> Caller:
     """Return the caller of a request; health checks need none. Raises ApiError. What is not `request` only
     describes the API."""
     authenticator: Authenticator = request.app.state.authenticator
-    key = await authenticator.authorize(request.scope)
-    caller = caller_of(key, request.headers)
+    caller = await authenticator.caller(request.scope)
     request.state.operator = caller.admin
     request.state.acts_for = caller.user
     return caller
-
-
-def caller_of(key: Key | None, headers: Headers) -> Caller:
-    """Return whom the request acts for. Raises ApiError."""
-    user = _header(headers, USER_HEADER, MAX_NAME)
-    author = _header(headers, NAME_HEADER, 4 * MAX_NAME)
-    if author is not None:  # Open WebUI percent-encodes non-ASCII characters
-        author = unquote(author).strip()[:MAX_NAME] or None
-    if key is not None and key.kind == "user":
-        if user not in (None, key.user):
-            raise forbidden(f"this key acts for its own user only, and {USER_HEADER} names another")
-        user = key.user
-    task = _header(headers, TASK_HEADER, MAX_NAME) or ("" if TASK_HEADER in headers else None)
-    return Caller(key, user, author, _header(headers, CHAT_HEADER, MAX_CHAT), task)
-
-
-def _header(headers: Headers, name: str, most: int) -> str | None:
-    """Return the only value of a header. Servers decode it as Latin-1, but people's names are UTF-8."""
-    values = {value.strip() for value in headers.getlist(name)} - {""}
-    if not values:
-        return None
-    if len(values) > 1:
-        raise ApiError(400, "bad_header", f"{name} is given twice, with different values")
-    text = values.pop()
-    with suppress(UnicodeError):
-        text = text.encode("latin-1").decode()
-    if len(text) > most:
-        raise ApiError(400, "bad_header", f"{name} has more than {most} characters")
-    return text
 
 
 def bare_host(host: str) -> str:

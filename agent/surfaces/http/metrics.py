@@ -1,6 +1,7 @@
 """Metrics for Prometheus. How long turns take is measured in this process; everything else is counted in the
 database, for all processes, at each scrape."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
@@ -10,7 +11,10 @@ from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
+from agent.companion import Companion
 from agent.services.statistics import KnownPerson
+
+log = logging.getLogger("hachi.http")
 
 GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
     "memory_replacement_rate": (
@@ -52,6 +56,9 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
     "work_given_up_count": ("Jobs that failed too often.", itemgetter("work given up")),
 }
 """Name → help text and value, computed from the figures and the totals of `StatisticsService`."""
+NAMED, NAMELESS = "requests with a user", "requests without a user"
+"""Figures: how many requests of services for an answer named somebody, or nobody."""
+HOW_TO_NAME = "ENABLE_FORWARD_USER_INFO_HEADERS=true in Open WebUI, or `user` in the request"
 SECONDS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
@@ -63,6 +70,14 @@ class Metrics:
         self.turn_seconds = Histogram(
             "hachi_turn_seconds", "How long turns took.", buckets=SECONDS, registry=self._registry
         )
+        self._told_nameless = False
+
+    def note_person(self, pet: Companion, user: str | None) -> None:
+        """Count a request of a service, and say once in the log where the first ones name nobody."""
+        pet.admin.statistics.figures.count("", {NAMED if user else NAMELESS: 1})
+        if user is None and not self._told_nameless:
+            log.warning("a request names nobody, so nothing of it is remembered: %s", HOW_TO_NAME)
+        self._told_nameless = True
 
     def exposition(self, counts: Counter[str], people: Iterable[KnownPerson]) -> bytes:
         """Return Prometheus' text format. All metrics but the histogram are gauges, because the library would

@@ -16,7 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.http.application import secure
-from agent.surfaces.http.authentication import LOOPBACK_NAMES, Caller, authenticate
+from agent.surfaces.http.authentication import LOOPBACK_NAMES, authenticate
+from agent.surfaces.http.identity import Caller
 from agent.surfaces.mcp.server import MemoryServer
 from agent.surfaces.mcp.tools import Identity
 

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from agent.companion import Companion
-from agent.surfaces.http.authentication import Authenticator, caller_of, refuse_other_site
+from agent.surfaces.http.authentication import Authenticator, refuse_other_site
 from agent.surfaces.http.errors import ApiError
 from memory.sql.keys import Key, digest
 
@@ -70,10 +70,9 @@ class Visits:
         return admitted
 
     async def _admit(self, request: Request) -> Visitor:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            name = caller_of(None, request.headers).user or ""
-            return self._visitor(await self._checked(request, given.strip()), name)
+        if request.headers.get("authorization", "").lower().startswith("bearer "):
+            caller = await self._authenticator.caller(request.scope)
+            return self._visitor(caller.key, caller.user or "")
         if visit := await self._visit(request.cookies.get(COOKIE, "")):
             key, name = visit
             self._authenticator.count(key)

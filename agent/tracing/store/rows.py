@@ -20,7 +20,7 @@ LONGEST_TURN = timedelta(minutes=15)
 """An unfinished trace that was not written again for this long counts as killed."""
 
 
-_STORED = {one.name for one in fields(Summary)} - {"tools", "usage", "content"}
+_STORED = {one.name for one in fields(Summary)} - {"tools", "usage", "content", "name"}
 _COLUMNS = {name: name for name in _STORED} | {"user": "user_id", "conversation": "conversation_id"}
 """Fields of a Summary that are stored unchanged, and their columns."""
 

@@ -21,7 +21,7 @@ from memory.audience import user_key
 from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in
-from memory.sql.message_rows import kept
+from memory.sql.message_rows import kept, names_of
 from memory.sql.tables import hidden as hidden_rows
 from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, traces, users
 
@@ -152,7 +152,11 @@ class Traces:
             shown = [(row.trace, str(UUID(bytes=row.row_id))) for row in await self.database.rows(query)]
             ids = await hidden_in(self._people, {id for _, id in shown})
             hidden = {trace for trace, id in shown if id in ids}
-        return [to_summary(row, now, hidden=row.seq in hidden) for row in rows]
+        names = await names_of(self._people, {row.user_id for row in rows if row.user_id})
+        return [
+            replace(to_summary(row, now, hidden=row.seq in hidden), name=names.get(row.user_id, ""))
+            for row in rows
+        ]
 
     def _upsert(self, table: Table, key: str) -> Insert:
         new: Any = self.database.insert(table)

@@ -82,6 +82,7 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
         checks = [
             await _check("database", database),
             *await _traces(pet),
+            *await _nameless(pet),
             await _check("embedder", health.embed),
             await _check("index", lambda: _index(pet, counts)),
             await _check("work", lambda: _work(pet)),
@@ -97,6 +98,17 @@ async def _traces(pet: "Companion") -> list[Check]:
     if not (location := health.traces_location):
         return []
     return [await _check("traces", health.traces_revision, lambda _: location)]
+
+
+async def _nameless(pet: "Companion") -> list[Check]:
+    """Named only if services have asked for answers, and for nobody each time."""
+    from agent.surfaces.http.metrics import HOW_TO_NAME, NAMED, NAMELESS
+
+    counts = await pet.admin.statistics.figures.totals("")
+    if not counts[NAMELESS] or counts[NAMED]:
+        return []
+    told = f"{counts[NAMELESS]} requests over HTTP, and none says who speaks: nothing is kept. {HOW_TO_NAME}"
+    return [Check("people", None, told)]
 
 
 async def _index(pet: "Companion", counts: dict[str, int]) -> str:

@@ -102,7 +102,7 @@ def cells(summary: Summary, now: datetime) -> list[str]:
         summary.short,
         _when(summary.started_at, now),
         clipped(where(summary.place), 20),
-        one_line(summary.user or "-", 16),
+        one_line(summary.name or summary.user or "-", 16),
         said,
         str(summary.calls),
         f"{len(summary.tools)}{f' {len(failed)}✗' if failed else ''}",

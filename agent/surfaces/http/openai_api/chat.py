@@ -13,8 +13,9 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
 from agent.companion import Companion
-from agent.surfaces.http.authentication import Authenticated, Caller, Pet
+from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import fault_response
+from agent.surfaces.http.identity import Caller
 from agent.surfaces.http.metrics import Measured, Metrics
 from agent.surfaces.http.openai_api.chat_request import ChatRequest
 from agent.surfaces.http.openai_api.completion import (
@@ -100,6 +101,8 @@ async def answer(
     Raises BadInput and ApiError."""
     given = parse_messages(asked.messages, caller.task)
     user = asked.person(caller)
+    if caller.service:
+        metrics.note_person(pet, user)
     here = where(caller.chat or asked.chat, user, caller)
     kept_here = bool(here.user and (asked.kept_here or not here.place.private))
     # In a thread: a schema in it may take long to check.

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
-from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME, Caller
 from agent.surfaces.http.errors import TOOL_NAME
+from agent.surfaces.http.identity import MAX_CHAT, MAX_NAME, Caller
 from agent.surfaces.http.limits import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, Free, Id, StopText, Text
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import ChatInput, ChatMessage, Function, Open

@@ -7,8 +7,8 @@ versions, and a channel, where several people talk, with `channel:`.
 from dataclasses import dataclass
 
 from agent.services.conversations import chat_of, conversation_id
-from agent.surfaces.http.authentication import Caller
 from agent.surfaces.http.errors import forbidden
+from agent.surfaces.http.identity import Caller
 from memory.audience import PRIVATE, Place
 
 TEMPORARY = ("temporary:", "local:")

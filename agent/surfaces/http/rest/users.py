@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
+from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import not_found
+from agent.surfaces.http.identity import MAX_NAME
 from agent.surfaces.http.limits import Id
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.memories import NewMemory, find_memory, status_of, stored_memory

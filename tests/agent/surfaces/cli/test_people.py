@@ -1,3 +1,6 @@
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 FIELDS = {
@@ -104,14 +107,24 @@ def test_everybody_of_whom_something_is_kept_is_listed(hachi):
     hachi("chat", "-m", "my sister Lucie is allergic to nuts", "--json")
     known = {one.pop("user"): one for one in hachi("people", "list", "--json").json}
     assert known["mickael"].pop("last_message")
-    nothing = {"messages": 0, "memories": 0, "tasks": 0, "documents": 0, "last_message": None}
+    nothing = {"name": "", "messages": 0, "memories": 0, "tasks": 0, "documents": 0, "last_message": None}
     assert known == {
         "ben": nothing | {"tasks": 1},
         "lea": nothing | {"memories": 1},
-        "mickael": {"messages": 1, "memories": 1, "tasks": 0, "documents": 0},
+        "mickael": {"name": "mickael", "messages": 1, "memories": 1, "tasks": 0, "documents": 0},
         "zoe": nothing,
     }
     assert "lea" in hachi("people", "list").out
+
+
+def test_people_are_shown_by_the_name_that_a_server_forwards(hachi, home):
+    hachi("chat", "-m", "my sister Lucie is allergic to nuts", "--user", "1a012901-5c97")
+    with closing(sqlite3.connect(home / "hachi.db")) as database, database:
+        database.execute("UPDATE messages SET author = 'Zoë Martin' WHERE role = 'user'")
+    assert "Zoë Martin" in hachi("people", "list").out
+    assert hachi("memories", "list", "--user", "1a012901-5c97").complaint == "hachi: Zoë Martin (1a012901-5c97)"
+    assert "Zoë Martin" in hachi("traces", "ls").out
+    assert [one["name"] for one in hachi("traces", "ls", "--json").json] == ["Zoë Martin"]
 
 
 def test_a_person_has_several_names_until_one_is_forgotten(hachi):

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import jwt
 import pytest
 
 from agent.surfaces.http.application import app
 from agent.surfaces.http.authentication import FAILED_PER_MINUTE
+from agent.surfaces.http.metrics import NAMED, NAMELESS
 
 Serve = Callable[..., Awaitable[Any]]
 
@@ -84,7 +86,12 @@ async def test_a_users_key_acts_for_its_user_whoever_else_is_named(site: Any) ->
 
     for more in ({"user": "ben"}, {"user": " ben "}):
         assert (await site.say("what do I own?", ana, **more)).status_code == 403
-    ignored = {"user_id": "ben", "metadata": {"user_id": "ben"}, "safety_identifier": "ben", "conversation": "dm:ben"}
+    ignored = {
+        "user_id": "ben",
+        "metadata": {"user_id": "ben"},
+        "safety_identifier": "ben",
+        "conversation": "dm:ben",
+    }
     told = await site.say("what do I own?", ana, **ignored)
     assert (told.status_code, SECRET in told.text) == (200, False)
 
@@ -259,3 +266,45 @@ async def test_without_keys_no_page_of_another_site_changes_anything(
     }  # a proxy names itself as host
     for headers in (own, renamed):
         assert (await site.client.post("/v1/chat/completions", headers=headers)).status_code == 400
+
+
+SECRET_OF_WEBUI = "a secret of both servers, 32 bytes at least"
+
+
+def token(secret: str = SECRET_OF_WEBUI, **claims: Any) -> dict[str, str]:
+    said = {"sub": "u-1", "name": "Zoë", "exp": 4_000_000_000, **claims}
+    return {"x-openwebui-user-jwt": jwt.encode(said, secret, "HS256")}
+
+
+async def test_a_signed_token_says_who_speaks(serve: Any) -> None:
+    site = await serve(forward_user_info_header_jwt_secret=SECRET_OF_WEBUI)
+    service = await site.headers()
+    assert (await site.say("I have a zebu", service | token())).status_code == 200
+    assert [(row["user_id"], row["author"]) for row in site.messages("u-1")][:1] == [("u-1", "Zoë")]
+    for wrong, status in (
+        (token(secret="another secret, 32 bytes long at least"), 401),
+        (token(exp=1), 401),
+        (token(sub=None), 401),
+        ({"x-openwebui-user-jwt": "no.token.at all"}, 401),
+        (token() | {USER: "ben"}, 403),
+        ({USER: "ben"}, 403),  # nothing signs it
+    ):
+        assert (await site.say("what do I have?", service | wrong)).status_code == status
+    assert (await site.say("hello", service, user="ben")).status_code == 403
+    assert (await site.say("hello", await site.headers(admin=True), user="ben")).status_code == 200
+    assert (await site.say("hello", await site.headers("ana") | token())).status_code == 403
+
+
+async def test_a_token_that_cannot_be_verified_is_refused(site: Any) -> None:
+    refused = await site.say("hello", await site.headers() | token())
+    assert (refused.status_code, "FORWARD_USER_INFO_HEADER_JWT_SECRET" in refused.text) == (401, True)
+
+
+async def test_that_nobody_is_named_is_said_once(serve: Any, caplog: pytest.LogCaptureFixture) -> None:
+    site = await serve()
+    service = await site.headers()
+    for _ in range(2):
+        await site.say("hello", service)
+    assert len([one for one in caplog.messages if "names nobody" in one]) == 1
+    counts = await site.pet.admin.statistics.figures.totals("")
+    assert (counts[NAMELESS], counts[NAMED]) == (2, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy  # noqa: F401 - whole before hypothesis, on its thread, looks for what the server may just import
 import schemathesis
-from hypothesis import assume, given, HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error

@@ -176,3 +176,15 @@ def test_a_disk_that_is_nearly_full_and_a_dead_collector_are_told(shared, monkey
         "database": "✓",
     }
     assert "make room" in ran.out
+
+
+def test_a_server_whose_requests_name_nobody_is_told_until_one_does(hachi, home):
+    hachi("memories", "add", "Ana rows")
+    with closing(sqlite3.connect(home / "hachi.db")) as database, database:
+        database.execute("INSERT INTO figures VALUES ('', 'requests without a user', 3)")
+    told = hachi("doctor")
+    assert marks(told.out)["people"] == "–"
+    assert "3 requests over HTTP, and none says who speaks" in told.out
+    with closing(sqlite3.connect(home / "hachi.db")) as database, database:
+        database.execute("INSERT INTO figures VALUES ('', 'requests with a user', 1)")
+    assert "people" not in marks(hachi("doctor").out)
