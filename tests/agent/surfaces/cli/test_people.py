@@ -122,7 +122,9 @@ def test_people_are_shown_by_the_name_that_a_server_forwards(hachi, home):
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
         database.execute("UPDATE messages SET author = 'Zoë Martin' WHERE role = 'user'")
     assert "Zoë Martin" in hachi("people", "list").out
-    assert hachi("memories", "list", "--user", "1a012901-5c97").complaint == "hachi: Zoë Martin (1a012901-5c97)"
+    assert (
+        hachi("memories", "list", "--user", "1a012901-5c97").complaint == "hachi: Zoë Martin (1a012901-5c97)"
+    )
     assert "Zoë Martin" in hachi("traces", "ls").out
     assert [one["name"] for one in hachi("traces", "ls", "--json").json] == ["Zoë Martin"]
 
