@@ -137,6 +137,8 @@ class DiscordServer:
         self.lost_answers = 0
         """So many posted messages are answered with 502."""
         self.monotonic: Callable[[], float] = monotonic
+        self.flags = 0
+        """Of the application."""
         self.roles: dict[int, list[int]] = {}
         """Person → their roles in the server."""
         self.without_history: set[int] = set()
@@ -359,11 +361,10 @@ class DiscordServer:
 
     def _routes(self) -> list[web.RouteDef]:
         message, webhook = "/channels/{channel}/messages", "/webhooks/{app}/{token}"
-        own = TEMPLATES["application"] | {"id": str(APPLICATION), "owner": _user(ANA)}
         handlers: dict[str, Callable[..., Any]] = {
             "GET /gateway/bot": lambda _: self._gateway_bot(),
             "GET /users/@me": lambda _: _user(BOT),
-            "GET /oauth2/applications/@me": lambda _: own,
+            "GET /oauth2/applications/@me": lambda _: self._application(),
             "PUT /applications/{app}/commands": self._sync,
             "POST /users/@me/channels": lambda _: self._channel(DM),
             "GET /channels/{channel}": self._get_channel,
@@ -412,6 +413,10 @@ class DiscordServer:
     async def _file(self, request: web.Request) -> web.Response:
         content = self.files.get(request.match_info["name"])
         return web.Response(body=content, status=404 if content is None else 200)
+
+    def _application(self) -> Json:
+        about = {"id": str(APPLICATION), "owner": _user(ANA), "flags": self.flags}
+        return TEMPLATES["application"] | about
 
     def _gateway_bot(self) -> Json:
         limits = {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 16}

@@ -117,6 +117,8 @@ class SlackServer:
         """Channels where the bot may not write."""
         self.refused: dict[str, str] = {}
         """Method → error."""
+        self.scopes = ""
+        """Those that are granted to the bot."""
         self.admins: set[str] = set()
         self.creators: dict[str, str] = {}
         """Channel → who created it."""
@@ -356,7 +358,7 @@ class SlackServer:
         except Refused as error:
             answer = {"ok": False, "error": str(error)}
         self.changed.set()
-        return web.json_response({"ok": True} | answer)
+        return web.json_response({"ok": True} | answer, headers={"X-OAuth-Scopes": self.scopes})
 
     async def _socket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import aiohttp
 import discord
 import yarl
 from discord.gateway import DiscordWebSocket
 
 from agent.companion import Companion
-from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
+from agent.surfaces.bots.discord.access import explained, use_address
 from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
@@ -45,12 +44,6 @@ PERMISSIONS = discord.Permissions(
 """Requested when the bot is invited."""
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 """The events that Discord sends. Message content is privileged: the developer portal enables it."""
-PORTAL = "https://discord.com/developers/applications"
-WRONG_TOKEN = f"Discord refuses DISCORD_TOKEN; copy the bot's token anew from its page Bot at {PORTAL}"
-NO_CONTENT = (
-    "Discord does not let the bot read messages; switch on Message Content Intent on its page Bot at "
-    f"{PORTAL}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +210,7 @@ class DiscordBot(discord.AutoShardedClient):
 async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **options: Any) -> None:
     """Run until SIGTERM or Ctrl-C. `options` are those of discord.Client. Raises SettingsError if Discord
     rejects the bot, HachiError if it cannot be reached."""
-    if address := pet.settings.discord_api_url:
-        discord.http.Route.BASE = address.rstrip("/")
+    use_address(pet.settings)
     await pet.runtime()  # loads everything for a turn, so that wrong settings raise before anybody writes
     client, stop = DiscordBot(pet, say, **options), asyncio.Event()
     with on_stop_signal(stop.set):
@@ -235,15 +227,5 @@ async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **
 
 
 async def _online(client: DiscordBot, token: str) -> None:
-    try:
+    with explained():
         await client.start(token)
-    except discord.LoginFailure as error:
-        raise SettingsError(WRONG_TOKEN) from error
-    except discord.PrivilegedIntentsRequired as error:
-        raise SettingsError(NO_CONTENT) from error
-    except discord.ConnectionClosed as error:
-        if error.code == 4004:
-            raise SettingsError(WRONG_TOKEN) from error
-        raise HachiError(f"Discord closed the connection for good (code {error.code})") from error
-    except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-        raise HachiError(f"Discord cannot be reached ({error})") from error

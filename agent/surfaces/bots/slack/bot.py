@@ -14,14 +14,13 @@ from typing import Any
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
-from slack_sdk.errors import SlackApiError
 
 from agent.companion import Companion
-from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.running import reminder_sender, who_answers
+from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, check, explain
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
     API_ERRORS,
@@ -41,22 +40,6 @@ PATH = "/slack/events"
 """The HTTP path for events, commands and buttons."""
 PING_SECONDS = 5.0
 """Seconds after which a lost connection is detected and reopened."""
-APPS = "https://api.slack.com/apps"
-NO_BOT_TOKEN = "set SLACK_BOT_TOKEN to the bot's token (xoxb-…); docs/slack.md shows where it comes from"
-NO_APP_TOKEN = (
-    "set SLACK_APP_TOKEN to the app's token (xapp-…) for Socket Mode, or give --http PORT; see docs/slack.md"
-)
-NO_SECRET = "set SLACK_SIGNING_SECRET to the app's signing secret; docs/slack.md shows where it comes from"
-KINDS = {
-    "slack_bot_token": ("xoxb-", "the bot's token (xoxb-…)"),
-    "slack_app_token": ("xapp-", "the app's token (xapp-…)"),
-    "slack_signing_secret": ("", "the signing secret"),
-}
-"""Setting → how its value begins, and what it is."""
-_REFUSED = frozenset(
-    "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type "
-    "missing_scope no_permission".split()
-)
 _ANY = re.compile("")
 
 
@@ -107,30 +90,6 @@ async def _acknowledge() -> None:
     """Do nothing: Bolt acknowledges the event before it calls this."""
 
 
-def check(settings: Settings, *, http: bool) -> None:
-    """Raises SettingsError if a token is missing or is another one."""
-    _check_kinds(settings)
-    if settings.slack_bot_token is None:
-        raise SettingsError(NO_BOT_TOKEN)
-    if http and settings.slack_signing_secret is None:
-        raise SettingsError(NO_SECRET)
-    if not http and settings.slack_app_token is None:
-        raise SettingsError(NO_APP_TOKEN)
-
-
-def _check_kinds(settings: Settings) -> None:
-    wrong = []
-    for name, (start, what) in KINDS.items():
-        setting = getattr(settings, name)
-        value = setting.get_secret_value() if setting else start
-        found = next((kind for kind in KINDS if KINDS[kind][0] and value.startswith(KINDS[kind][0])), None)
-        if found != name and (found or start):
-            holds = f"{KINDS[found][1]}, which goes in {found.upper()}" if found else "something else"
-            wrong.append(f"{name.upper()} holds {holds}; it takes {what}")
-    if wrong:
-        raise SettingsError(". ".join(wrong))
-
-
 async def run(
     pet: Companion, settings: Settings, say: Callable[[str], None], http: tuple[str, int] | None = None
 ) -> None:
@@ -153,7 +112,7 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
     try:
         me = await bot.client.auth_test()
     except API_ERRORS as error:
-        raise _explain(error, "SLACK_BOT_TOKEN", "the bot's token from OAuth & Permissions") from error
+        raise explain(error, "SLACK_BOT_TOKEN", BOT_TOKEN) from error
     name, team = f"on Slack in {me.get('team')} as {me.get('user')}", str(me.get("team_id"))
     async with AsyncExitStack() as leaving:
         where = await leaving.enter_async_context(_by_http(bot, *http) if http else _by_socket(bot))
@@ -173,8 +132,7 @@ async def _by_socket(bot: SlackBot) -> AsyncIterator[str]:
         try:
             handler.client.wss_uri = await handler.client.issue_new_wss_url()
         except API_ERRORS as error:
-            what = "an app-level token with connections:write from Basic Information"
-            raise _explain(error, "SLACK_APP_TOKEN", what) from error
+            raise explain(error, "SLACK_APP_TOKEN", SOCKET_TOKEN) from error
         await handler.connect_async()  # type: ignore[no-untyped-call]
         yield "in Socket Mode"
     finally:
@@ -191,10 +149,3 @@ async def _by_http(bot: SlackBot, host: str, port: int) -> AsyncIterator[str]:
         yield f"waiting for events at http://{address}:{found}{PATH}"
     finally:
         await runner.cleanup()
-
-
-def _explain(error: Exception, variable: str, what: str) -> HachiError:
-    code = error.response.get("error") if isinstance(error, SlackApiError) else None
-    if code in _REFUSED:
-        return SettingsError(f"Slack refuses {variable} ({code}); copy {what} at {APPS}")
-    return HachiError(f"Slack cannot be reached ({code or error or type(error).__name__})")

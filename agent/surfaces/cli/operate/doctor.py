@@ -16,6 +16,7 @@ import typer
 
 from agent.errors import HachiError
 from agent.services.transfer.home import lost_database
+from agent.surfaces.cli.operate.servers import extra
 from agent.surfaces.cli.output import Output, plain
 from agent.surfaces.cli.session import Session, error_line, with_session
 from memory.errors import EmbedderUnavailable, MemoryFault, StoreUnavailable
@@ -52,7 +53,28 @@ async def check_everything(session: Session, settings: "Settings") -> tuple[list
     checks.append(await _check("disk", lambda: _disk(settings.home)))
     if settings.otlp_endpoint:
         checks.append(await _check("collector", lambda: _collector(str(settings.otlp_endpoint))))
-    return [*checks, await _check_model(settings)], counts
+    return [*checks, *await _platforms(settings), await _check_model(settings)], counts
+
+
+async def _platforms(settings: "Settings") -> list[Check]:
+    """Check the platforms for which a token is set: tokens, scopes and intents."""
+
+    async def slack() -> str:
+        with extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
+            from agent.surfaces.bots.slack.access import check_access
+        return await check_access(settings)
+
+    async def discord() -> str:
+        with extra("discord", "discord.py", "discord", "aiohttp"):
+            from agent.surfaces.bots.discord.access import check_access
+        return await check_access(settings)
+
+    tokens = {
+        "slack": settings.slack_bot_token or settings.slack_app_token,
+        "discord": settings.discord_token,
+    }
+    looks = {"slack": slack, "discord": discord}
+    return [await _check(name, looks[name]) for name, token in tokens.items() if token]
 
 
 async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:

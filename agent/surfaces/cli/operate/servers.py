@@ -223,7 +223,7 @@ async def _serve(
 async def discord(session: Session) -> None:
     """Run the bot on Discord."""
     settings = session.settings()
-    with _extra("discord", "discord.py", "discord", "aiohttp"):
+    with extra("discord", "discord.py", "discord", "aiohttp"):
         from agent.surfaces.bots.discord.bot import run
     if settings.discord_token is None:
         raise SettingsError(NO_TOKEN)
@@ -236,8 +236,9 @@ async def discord(session: Session) -> None:
 async def slack(session: Session, http: HttpPort = None, host: Host = "127.0.0.1") -> None:
     """Run the bot on Slack, in Socket Mode or over HTTP."""
     settings = session.settings()
-    with _extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
-        from agent.surfaces.bots.slack.bot import check, run
+    with extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
+        from agent.surfaces.bots.slack.access import check
+        from agent.surfaces.bots.slack.bot import run
     check(settings, http=http is not None)
     settings.chosen_model  # noqa: B018 - raises before anybody writes
     async with session.companion(upkeep=True) as pet:
@@ -245,7 +246,7 @@ async def slack(session: Session, http: HttpPort = None, host: Host = "127.0.0.1
 
 
 @contextmanager
-def _extra(name: str, library: str, *packages: str) -> Iterator[None]:
+def extra(name: str, library: str, *packages: str) -> Iterator[None]:
     """Name the extra to install if one of its packages is missing. Raises SettingsError."""
     try:
         yield

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, REMEMBER_THIS
+from agent.surfaces.bots.slack.access import SCOPES as SCOPES_TO_CHECK
 from agent.surfaces.bots.slack.interactions import REMEMBER
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -15,6 +16,7 @@ BOT = ROOT / "agent/surfaces/bots/slack"
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in BOT.glob("*.py"))
 SCOPES = {
     "agents_sessions_setStatus": {"chat:write"},
+    "apps_connections_open": set(),
     "assistant_threads_setStatus": {"chat:write"},
     "auth_test": set(),
     "chat_delete": {"chat:write"},
@@ -75,7 +77,7 @@ def test_the_scopes_are_those_that_are_used(manifest: dict[str, Any]) -> None:
     used = set(re.findall(r"client\.([a-z]+(?:_[A-Za-z]+)+)[(,]", CODE)) - NOT_METHODS
     assert used == SCOPES.keys()
     wanted = set().union(*SCOPES.values(), *EVENTS.values(), BESIDE)
-    assert set(manifest["oauth_config"]["scopes"]["bot"]) == wanted
+    assert set(manifest["oauth_config"]["scopes"]["bot"]) == wanted == SCOPES_TO_CHECK
 
 
 def test_the_home_buttons_and_socket_mode_are_on(manifest: dict[str, Any]) -> None:

@@ -188,3 +188,16 @@ def test_a_server_whose_requests_name_nobody_is_told_until_one_does(hachi, home)
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
         database.execute("INSERT INTO figures VALUES ('', 'requests with a user', 1)")
     assert "people" not in marks(hachi("doctor").out)
+
+
+def test_a_platform_is_looked_at_once_it_has_a_token(hachi, monkeypatch):
+    assert {"slack", "discord"}.isdisjoint(marks(hachi("doctor").out))
+    route = pytest.importorskip("discord").http.Route
+    monkeypatch.setattr(route, "BASE", route.BASE)  # is put back
+    monkeypatch.setenv("DISCORD_TOKEN", "a-token")
+    monkeypatch.setenv("DISCORD_API_URL", f"{AWAY}/api/v10")
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xapp-1")
+    ran = hachi("doctor")
+    assert (ran.code, marks(ran.out)["slack"], marks(ran.out)["discord"]) == (1, "✗", "✗")
+    assert "SLACK_BOT_TOKEN holds the app's token" in ran.out
+    assert "Discord cannot be reached" in ran.out

@@ -1,0 +1,85 @@
+"""What Slack lets the bot do: its tokens and scopes."""
+
+from slack_sdk.errors import SlackApiError
+
+from agent.errors import HachiError, SettingsError
+from agent.settings import Settings
+from agent.surfaces.bots.slack.messages import API_ERRORS, build_client
+
+APPS = "https://api.slack.com/apps"
+NO_BOT_TOKEN = "set SLACK_BOT_TOKEN to the bot's token (xoxb-…); docs/slack.md shows where it comes from"
+NO_APP_TOKEN = (
+    "set SLACK_APP_TOKEN to the app's token (xapp-…) for Socket Mode, or give --http PORT; see docs/slack.md"
+)
+NO_SECRET = "set SLACK_SIGNING_SECRET to the app's signing secret; docs/slack.md shows where it comes from"
+KINDS = {
+    "slack_bot_token": ("xoxb-", "the bot's token (xoxb-…)"),
+    "slack_app_token": ("xapp-", "the app's token (xapp-…)"),
+    "slack_signing_secret": ("", "the signing secret"),
+}
+"""Setting → how its value begins, and what it is."""
+_REFUSED = frozenset(
+    "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type "
+    "missing_scope no_permission".split()
+)
+SCOPES = frozenset(
+    "app_mentions:read assistant:write channels:history channels:read chat:write commands files:read "
+    "groups:history groups:read im:history im:write mpim:history mpim:read users:read".split()
+)
+"""Those that the manifest asks for."""
+BOT_TOKEN = "the bot's token from OAuth & Permissions"
+SOCKET_TOKEN = "an app-level token with connections:write from Basic Information"
+
+
+async def check_access(settings: Settings) -> str:
+    """Return who the bot is. Raises SettingsError if a token is missing or refused, or scopes are not
+    granted, and HachiError if Slack cannot be reached."""
+    check(settings, http=settings.slack_app_token is None)
+    client, app_token = build_client(settings), settings.slack_app_token
+    try:
+        me = await client.auth_test()
+    except API_ERRORS as error:
+        raise explain(error, "SLACK_BOT_TOKEN", BOT_TOKEN) from error
+    granted = me.headers.get("x-oauth-scopes")
+    if granted is not None and (lacking := SCOPES.difference(granted.replace(",", " ").split())):
+        what = ", ".join(sorted(lacking))
+        raise SettingsError(f"Slack does not grant {what}; add them to the app at {APPS} and reinstall it")
+    if app_token is not None:
+        try:
+            await client.apps_connections_open(app_token=app_token.get_secret_value())
+        except API_ERRORS as error:
+            raise explain(error, "SLACK_APP_TOKEN", SOCKET_TOKEN) from error
+    how = "by HTTP" if app_token is None else "in Socket Mode"
+    return f"{me.get('user')} in {me.get('team')}, {how}"
+
+
+def check(settings: Settings, *, http: bool) -> None:
+    """Raises SettingsError if a token is missing or is another one."""
+    _check_kinds(settings)
+    if settings.slack_bot_token is None:
+        raise SettingsError(NO_BOT_TOKEN)
+    if http and settings.slack_signing_secret is None:
+        raise SettingsError(NO_SECRET)
+    if not http and settings.slack_app_token is None:
+        raise SettingsError(NO_APP_TOKEN)
+
+
+def _check_kinds(settings: Settings) -> None:
+    wrong = []
+    for name, (start, what) in KINDS.items():
+        setting = getattr(settings, name)
+        value = setting.get_secret_value() if setting else start
+        found = next((kind for kind in KINDS if KINDS[kind][0] and value.startswith(KINDS[kind][0])), None)
+        if found != name and (found or start):
+            holds = f"{KINDS[found][1]}, which goes in {found.upper()}" if found else "something else"
+            wrong.append(f"{name.upper()} holds {holds}; it takes {what}")
+    if wrong:
+        raise SettingsError(". ".join(wrong))
+
+
+def explain(error: Exception, variable: str, what: str) -> HachiError:
+    """Return what a call with the token in this setting failed of; `what` is to be copied in its place."""
+    code = error.response.get("error") if isinstance(error, SlackApiError) else None
+    if code in _REFUSED:
+        return SettingsError(f"Slack refuses {variable} ({code}); copy {what} at {APPS}")
+    return HachiError(f"Slack cannot be reached ({code or error or type(error).__name__})")

@@ -1,0 +1,36 @@
+"""What `hachi doctor` says of Slack."""
+
+from typing import Any
+
+import pytest
+from slack_server import SlackServer
+
+from agent.errors import SettingsError
+from agent.surfaces.bots.slack.access import SCOPES, check_access
+from hachi import Settings
+
+
+async def test_the_bot_is_named_where_its_tokens_and_scopes_are_in_order(settings, slack) -> None:
+    slack.scopes = ",".join(SCOPES)
+    assert await check_access(settings) == "hachi in Acme, in Socket Mode"
+    by_http = settings.model_copy(update={"slack_app_token": None})
+    assert await check_access(by_http) == "hachi in Acme, by HTTP"
+
+
+@pytest.mark.parametrize(
+    ("changed", "granted", "told"),
+    [
+        ({}, SCOPES - {"im:write", "commands"}, "does not grant commands, im:write; add them"),
+        ({"slack_bot_token": "xoxb-wrong"}, SCOPES, r"refuses SLACK_BOT_TOKEN \(invalid_auth\); copy"),
+        ({"slack_app_token": "xapp-wrong"}, SCOPES, r"refuses SLACK_APP_TOKEN \(invalid_auth\); copy"),
+        ({"slack_bot_token": "xapp-test-1"}, SCOPES, "SLACK_BOT_TOKEN holds the app's token"),
+    ],
+)
+async def test_what_is_wrong_is_told_with_what_to_do(
+    slack: SlackServer, settings: Settings, changed: dict[str, Any], granted: frozenset[str], told: str
+) -> None:
+    slack.scopes = ",".join(granted)
+    names = ("slack_bot_token", "slack_app_token", "slack_signing_secret")
+    tokens = {name: getattr(settings, name).get_secret_value() for name in names}
+    with pytest.raises(SettingsError, match=told):
+        await check_access(Settings.load(slack_api_url=slack.api, **tokens | changed))
