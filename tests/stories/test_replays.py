@@ -160,7 +160,12 @@ async def test_every_turn_is_the_same_again(
     asks = {"openai_base_url": server.url, "model": "tiny", "api": "chat", "model_timeout": 3}
     pet = await open_pet(**asks, **database, upkeep_per_hour=10_000, upkeep_per_day=10_000)
     sent = list[str]()
-    pet.reminders.register("", lambda user, place, text: _sent(sent, text))
+
+    async def send(*reminder: Any) -> bool:
+        sent.append(str(reminder[-1]))
+        return True
+
+    pet.reminders.register("", send)
     world = World(pet, server, clock)
     for n in range(TURNS):
         await world.turn(n)
@@ -191,8 +196,3 @@ async def test_every_turn_is_the_same_again(
     assert len(done) > 0.7 * len(found)
     assert kept
     assert sent
-
-
-async def _sent(sent: list[str], text: str) -> bool:
-    sent.append(text)
-    return True
