@@ -8,6 +8,7 @@ from typing import Any
 
 from memory.audience import Audience
 from memory.index import KINDS, Kind
+from memory.process.spans import note
 from memory.records import Hit
 from memory.search.excerpts import Excerpt, excerpts, relevant
 from memory.search.recall import Recall
@@ -87,7 +88,7 @@ async def find(
 ) -> dict[str, Any]:
     """Search memory; without a query list the newest. `since` and `until` are days. Raises TryAgain if one
     of them is none. Where nothing was found, the newest stand under `newest`, once a turn."""
-    recall = reader.recall
+    recall, before = reader.recall, {hit.id for hit in reader.recalled}
     aliases = await recall.aliases(reader.audience)
     found = await recall.look(
         query,
@@ -117,13 +118,22 @@ async def find(
         result["note"] = "; ".join(filter(None, [result.get("note"), NEWEST_ONLY]))
     if names := aliases.others(query):
         result["also_known_as"] = list(names)
+    _note_given(reader, before)
     return result
 
 
 async def newest(reader: Reader, limit: int) -> dict[str, Any]:
     """The newest facts that the reader does not see yet."""
+    before = {hit.id for hit in reader.recalled}
     listed = await reader.recall.recent(reader.audience, limit, reader.seen)
-    return await _shown(reader, listed, limit, reader.lists, known=reader.sees)
+    result = await _shown(reader, listed, limit, reader.lists, known=reader.sees)
+    _note_given(reader, before)
+    return result
+
+
+def _note_given(reader: Reader, before: Collection[str]) -> None:
+    """Note in the trace what the reader has been given beside these ids."""
+    note(given=[hit.id for hit in reader.recalled if hit.id not in before])
 
 
 def _day(name: str, written: str | None, zone: tzinfo, after: timedelta) -> datetime | None:

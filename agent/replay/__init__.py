@@ -3,6 +3,7 @@
 cassette.py     what the trace answers in place of the real parts: the context, the model, the tools
 replay.py       run today's code with those parts, and compare
 work.py         the same for the work after the turn: decisions on facts, and consolidations
+today.py        what today's memory gives otherwise, and by what gate
 testing.py      the same for a trace in a file, and what came of it
 pytest_file.py  write such a file and a test of it
 """

@@ -13,6 +13,7 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choose import ChosenModel
 from agent.replay.cassette import RecordedModel, context_of, recorded_tools
+from agent.replay.today import found_otherwise
 from agent.replay.work import work_again
 from agent.settings import Settings
 from agent.tracing.compare import Difference, differences
@@ -83,6 +84,7 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
     finally:
         await chosen.close()
     found = differences(trace, after)
+    found[:0] = [one async for one in found_otherwise(pet, trace, after)] if today else []
     upkeep = await pet.components.models.upkeep() if whole.jobs else chosen
     for job in whole.jobs:
         again = await _again(job, settings, upkeep.name, partial(work_again, job, settings, upkeep))

@@ -33,6 +33,8 @@ class TraceFilter:
     """Empty selects every kind."""
     message_id: str | None = None
     """The message that the turn answered."""
+    row: str | None = None
+    """The id of a memory, message, task or passage that the trace shows."""
 
 
 def read_duration(text: str) -> timedelta | None:

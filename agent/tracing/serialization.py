@@ -31,7 +31,9 @@ MAX_TEXT = 100_000
 """Characters of one text; a longer text is cut at its end."""
 LARGE = 1_000_000
 """Bytes of a whole trace above which each text is cut to `MAX_TEXT`."""
-WITHOUT_CONTENT = frozenset({"usage", "ok", "well_formed", "tries", "limit", "found", "first", "sections"})
+WITHOUT_CONTENT = frozenset(
+    {"usage", "ok", "well_formed", "tries", "limit", "found", "given", "first", "sections"}
+)
 """The data of a span that is stored when content is not."""
 MADE_BY_KEY = "maker"
 DELTAS = ("system", "input")
@@ -191,10 +193,14 @@ class _Tree:
 
 
 def _restore(root: Span) -> None:
-    """Convert candidates back to rows, and complete the requests. A repeated system message is
-    copied whole, whatever its stored length, because it may have been cut or redacted."""
+    """Convert candidates back to rows, tell searches what their tool gave the model, complete the requests. A
+    repeated system message is copied whole, whatever its stored length, because it may have been cut or
+    redacted."""
     before: dict[str, Any] = {}
     for span in descend(root):
+        if span.kind == "tool" and "given" in span.data:
+            for search in (inner for inner in span.spans if inner.kind == "search"):
+                search.data["given"] = span.data["given"]
         if "candidates" in span.data:
             span.data["candidates"] = rows_of(span.data["candidates"])
         request = span.data.get("request")

@@ -42,7 +42,7 @@ from agent.turn.output.stream import MessageStream
 from agent.turn.streaming import OnText, ShownText
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
-from memory.process.spans import note, note_rows, span, traceback_of
+from memory.process.spans import note, span, traceback_of
 from prompts import render
 from tools.context import TurnContext
 from tools.found import Entry, cut
@@ -272,7 +272,6 @@ def _our_tool(tool: Tool) -> FunctionTool:
                 result = ToolResult({"error": late}, ok=False)
                 note(traceback=traceback_of(error))
             note(ok=result.ok, result=result.text)
-            note_rows(hit.id for hit in run.turn.found)
         run.called.append(ToolCall(tool.name, _arguments(written), result.ok, result.text))
         return result.text
 

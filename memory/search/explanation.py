@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.search.ranking import Candidate, Lanes
+from memory.search.ranking import Candidate, Lanes, matching
 
 EXCERPT = 200
 """The most characters of a candidate's text."""
@@ -20,6 +20,8 @@ class Explanation:
     limit: int
     shown: frozenset[str]
     """The ids that the prompt already contains."""
+    floor: float
+    """The least cosine of what shares no word with the question."""
 
     def to_trace(self) -> dict[str, dict[str, list[Any]]]:
         """The candidates, best first; for those that may not be read only the id. They are stored as columns,
@@ -46,7 +48,12 @@ class Explanation:
 
     def _why(self, place: int, ranked: tuple[str, float]) -> str | None:
         if ranked[1] <= 0.0:
-            return "nothing speaks for it"
+            alike = ranked[0] in matching(self.lanes, self.floor)
+            return (
+                "too weak beside the others"
+                if alike
+                else f"shares no word, and under {self.floor:.2f} in meaning"
+            )
         return f"below the first {self.limit}" if place >= self.limit else None
 
     def _refused(self) -> dict[str, str]:

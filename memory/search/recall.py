@@ -224,7 +224,7 @@ class Recall:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
         floor = FLOOR * self._embedder.thresholds.recall
         ranked = rank(text, lanes, found.candidates, wanted.now, floor=floor, half_life=self._half_life)
-        note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))
+        note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude, floor))
         if self.without_index:
             note(without_index=self.without_index)
         hits = [found.hit(id, score) for id, score in ranked if score > 0.0]

@@ -30,6 +30,7 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.session import with_companion
+from agent.surfaces.cli.traces.why import why
 from agent.types.records_json import decision_json, forgotten_json, hit_json, memory_json, taken_with
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, MemoryType, MemoryUpdate
@@ -210,3 +211,6 @@ async def undo(pet: "Companion", id: ShortId, user: User) -> Output:
     """Undo the last replacement of this memory. What was replaced holds again."""
     step = await pet.memories.undo(id, user=user)
     return Output(asdict(step), f"brought back {short(step.new_id or '')}: {step.new_content or ''}")
+
+
+group.command()(why)

@@ -12,6 +12,9 @@ from agent.companion import Companion
 from agent.surfaces.web.forms import Asked, Here, go
 from agent.tracing.filters import TraceFilter
 from agent.tracing.trace import Summary
+from agent.tracing.why import Asked as AskedWhy
+from agent.tracing.why import traces_of
+from agent.tracing.why import why as explain
 from memory.audience import user_key
 from memory.errors import NotFound
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory, MemoryUpdate, Message
@@ -69,8 +72,13 @@ async def show(here: Here, id: str) -> Response:
                 return go(f"/memories/{(await memories.get(newer, user=user)).id}")
         raise
     why = await why_remembered(here.pet, memory, user)
-    forgetting = await memories.preview_forget(memory.id, user=user)
-    return here.page("console/memory.html", memory=memory, why=why, forgetting=forgetting)
+    forgetting, pet = await memories.preview_forget(memory.id, user=user), here.pet
+    asked = AskedWhy(pet.clock(), user)
+    [explained] = await explain(pet.components.database, pet.components.sync, asked, memory.id)
+    used = [one for one in await traces_of(pet.traces, memory.id, pet.clock()) if one[0].user == user]
+    return here.page(
+        "console/memory.html", memory=memory, why=why, forgetting=forgetting, explained=explained, used=used
+    )
 
 
 @router.post("/memories/{id}")

@@ -19,6 +19,7 @@ from agent.tracing.render.trace import warnings
 from agent.tracing.render.tree import drawn
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, TraceWithJobs, span_json
+from agent.tracing.why import Asked, why
 from memory.errors import NotFound
 
 FIRST = "0.0"
@@ -78,6 +79,20 @@ async def as_json(request: Request, id: str) -> Response:
 async def as_markdown(request: Request, id: str) -> Response:
     """As `hachi traces export --format md` writes it."""
     return _text(harmless(markdown(await _with_jobs(request, id))))
+
+
+@router.get("/traces/{id}/why")
+async def why_given(request: Request, id: str) -> HTMLResponse:
+    """`?text=…`: why the model was given the memories that fit, or was not."""
+    trace, text = (await _with_jobs(request, id)).trace, request.query_params.get("text", "").strip()[:500]
+    pet, visitor = request.app.state.pet, visitor_of(request)
+    asked = Asked(pet.clock(), None if visitor.admin else visitor.user, trace)
+    wrong = ""
+    try:
+        found = await why(pet.components.database, pet.components.sync, asked, text) if text else []
+    except NotFound as error:
+        found, wrong = [], str(error)
+    return page(request, "why.html", summary=trace.summary, found=found, text=text, wrong=wrong)
 
 
 @router.post("/traces/{id}/test")

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.tracing.render.text import count, duration, json_text, one_line, parsed_json, quoted, tokens
 from agent.tracing.render.tree import Node
-from agent.tracing.trace import mappings, read_data, scored_ids, tool_failed, usage_of
+from agent.tracing.trace import given_of, mappings, read_data, scored_ids, tool_failed, usage_of
 from memory.process.spans import Span
 
 TEXT = 90
@@ -106,6 +106,8 @@ def _search_node(span: Span, hits: int) -> Node:
     query, audience = span.data.get("query"), span.data.get("audience") or ()
     reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
     result = f"{len(found)} found" if "found" in span.data else ""
+    cut = sum(id not in given_of(span) for id, _ in found)
+    result += f", {len(found) - cut} given" if cut else ""
     if reasons:
         told = ", ".join(f"{number} × {reason}" for reason, number in reasons.most_common())
         result += f", {reasons.total()} left out ({told})"

@@ -1,6 +1,6 @@
 """Renders a whole trace as one tree: in short, so that it fits on a screen, or with everything it holds."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import count as count_from
 from typing import Any
 
@@ -19,7 +19,17 @@ from agent.tracing.render.text import (
     where,
 )
 from agent.tracing.render.tree import Line, Node, aligned, drawn
-from agent.tracing.trace import TURN, Summary, Trace, descend, mappings, read_data, scored_ids, tool_failed
+from agent.tracing.trace import (
+    TURN,
+    Summary,
+    Trace,
+    descend,
+    given_of,
+    mappings,
+    read_data,
+    scored_ids,
+    tool_failed,
+)
 from memory.process.spans import Span
 
 SCREEN = 40
@@ -189,26 +199,27 @@ def _message(name: str, item: Any) -> Node:
 
 
 def _search(span: Span) -> Iterator[Node]:
-    asked = {name: value for name, value in span.data.items() if name not in ("candidates", "found")}
+    hidden = ("candidates", "found", "given")
+    asked = {name: value for name, value in span.data.items() if name not in hidden}
     if asked:
         yield Node("asked", "faint", block=_facts(asked))
     candidates = mappings(span.data.get("candidates"))
     scores = dict(scored_ids(span))
     if candidates:
-        yield Node(f"candidates  {len(candidates)}", block=_candidate_table(candidates, scores))
+        yield Node(f"candidates  {len(candidates)}", block=_candidate_table(candidates, given_of(span)))
     elif scores:
         yield Node("found", block=[f"{score:.4f}  {one_line(id, 40)}" for id, score in scores.items()])
 
 
-def _candidate_table(candidates: Sequence[Mapping[str, Any]], found: Mapping[str, float]) -> list[str]:
-    """Return one row per candidate; the first column marks those that the search returned."""
+def _candidate_table(candidates: Sequence[Mapping[str, Any]], given: Set[str]) -> list[str]:
+    """Return one row per candidate; the first column marks those that the model was given."""
     rows = [["", "score", "lanes", "id", "content", "left out"]]
     for one in candidates:
         id, score = str(one.get("id", "")), one.get("score")
         lanes = ", ".join(f"{name} {value}" for name, value in (one.get("lanes") or {}).items())
         told = f"{score:.4f}" if isinstance(score, int | float) else ""
         texts = (one_line(text or "", COLUMN) for text in (one.get("content"), one.get("left_out")))
-        rows.append(["✓" if id in found else "", told, one_line(lanes, COLUMN), one_line(id[:8], 8), *texts])
+        rows.append(["✓" if id in given else "", told, one_line(lanes, COLUMN), one_line(id[:8], 8), *texts])
     return aligned(rows)
 
 

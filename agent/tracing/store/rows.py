@@ -5,13 +5,13 @@ from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_
+from sqlalchemy import ColumnElement, and_, or_, select
 
 from agent.tracing.filters import TraceFilter
 from agent.tracing.trace import Content, Status, Summary
 from agent.types import Usage
 from memory.process.identity import is_gone, this_process
-from memory.sql.tables import traces
+from memory.sql.tables import trace_rows, traces
 
 BATCH = 500
 """Rows to read at a time, or to delete in one transaction."""
@@ -74,6 +74,9 @@ def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
         yield c.started_at >= wanted.since
     if wanted.message_id is not None:
         yield c.message_id == wanted.message_id
+    if wanted.row is not None:
+        showing = select(trace_rows.c.trace).where(trace_rows.c.row_id == as_bytes(wanted.row))
+        yield c.seq.in_(showing)
     if wanted.slower is not None:
         yield c.took >= wanted.slower
 

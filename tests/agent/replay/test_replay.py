@@ -62,11 +62,15 @@ async def test_what_was_learned_later_changes_nothing_and_nothing_is_written(pet
     assert {table: rows(f"SELECT * FROM {table}") for table in tables} == before
 
 
-async def test_memory_of_today_says_what_is_found_otherwise(pet, recorded):
+async def test_memory_of_today_says_what_is_found_otherwise(pet, recorded, clock):
     trace = await recorded(*DENTIST, said="who is he?")
     dentist = next(m.id for m in await pet.memories.list(user="ana") if "dentist" in m.content)
+    clock.advance(minutes=1)
     await pet.memories.update(dentist, "Ana's dentist is Bob", user="ana")
-    first = (await replay(pet, await whole(pet, trace), TODAY)).differences[0]
+    gone, new, first, *_ = (await replay(pet, await whole(pet, trace), TODAY)).differences
+    assert gone.where == "no longer given “Ana's dentist is Leo”"
+    assert gone.what.startswith("not replaced: on ")
+    assert (new.where, new.what[:17]) == ("given now “Ana's dentist is Bob”", "then told before:")
     assert (first.where, first.what) == ("search_memories, result", "differs")
     assert ("Leo" in first.before, "Bob" in first.after) == (True, True)
 

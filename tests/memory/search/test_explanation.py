@@ -17,6 +17,7 @@ def considered(**given: Any) -> Any:
         "ranked": [("a", 1.23456), ("b", 0.5), ("c", 0.4), ("d", 0.0)],
         "limit": 2,
         "shown": frozenset({"seen"}),
+        "floor": 0.4,
     }
     return rows_of(Explanation(**usual | given).to_trace())
 
@@ -26,7 +27,7 @@ def test_each_is_told_with_the_reason_why_it_was_left_out() -> None:
         "a": None,
         "b": None,
         "c": "below the first 2",
-        "d": "nothing speaks for it",
+        "d": "shares no word, and under 0.40 in meaning",
         "gone": "gone, expired, or not to be read here",
         "seen": "the model sees it already",
     }

@@ -87,6 +87,20 @@ async def test_a_failed_turn_is_told_in_the_stream(ana, pet, monkeypatch):
     assert json.loads(answer.text) == {"wrong": "the model does not answer"}
 
 
+async def test_from_a_fact_one_comes_to_its_turns_and_back(ana, pet):
+    await ana.post("/talk", data={"text": "My sister Lucie is allergic to nuts"})
+    await ana.post("/talk", data={"text": "what is Lucie allergic to?"})
+    [memory] = await pet.memories.list(user="ana")
+    fact = (await ana.get(f"/memories/{memory.id}")).text
+    assert "Where it was used" in fact
+    assert "may be read here" in fact
+    [asked, *_] = re.findall(r"/traces/[^/]+/why", fact)
+    explained = await ana.get(f"{asked}?text=Lucie nuts")
+    assert "given to the model" in text_of(explained)
+    assert f'href="/memories/{memory.id}"' in explained.text
+    assert "no memory fits" in text_of(await ana.get(f"{asked}?text=submarines"))
+
+
 async def test_a_fact_shows_why_it_is_there(ana, pet):
     await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
     [memory] = await pet.memories.list(user="ana")

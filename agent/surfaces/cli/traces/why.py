@@ -1,0 +1,69 @@
+"""`hachi memories why`: why the model was given a memory, or was not."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.surfaces.cli.options import person
+from agent.surfaces.cli.output import Output
+from agent.surfaces.cli.session import with_companion
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+    from agent.tracing.render.tree import Line, Tone
+    from agent.tracing.trace import Summary
+    from agent.tracing.why import Why
+
+
+@with_companion
+async def why(
+    pet: "Companion",
+    wanted: Annotated[str, typer.Argument(metavar="TEXT|ID", help="Words of a memory, or its id.")],
+    within: Annotated[
+        str | None, typer.Option("--in", metavar="TRACE", help="A turn: its trace's id, or `last`.")
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", parser=person, metavar="NAME", help="Only what this person may list."),
+    ] = None,
+) -> Output:
+    """Show every gate that a memory met, with its value: why the model was given it in a turn, or was not.
+
+    Without --in: who may read it now, and the turns that stored, found or used it.
+    """
+    from agent.surfaces.cli.traces.lines import print_lines
+    from agent.tracing.why import Asked, traces_of
+    from agent.tracing.why import why as explain
+
+    trace = await pet.traces.get(within, pet.clock()) if within else None
+    asked = Asked(pet.clock(), user, trace)
+    found = await explain(pet.components.database, pet.components.sync, asked, wanted)
+    seen = {} if trace else {one.id: await traces_of(pet.traces, one.id, pet.clock()) for one in found}
+    data = [_as_json(one, seen.get(one.id, ())) for one in found]
+    return Output(
+        data, lambda: print_lines(line for one in found for line in lines(one, seen.get(one.id, ())))
+    )
+
+
+def _as_json(one: "Why", traces: "Sequence[tuple[Summary, str]]") -> dict[str, Any]:
+    stopped = one.stopped_at.name if one.stopped_at else None
+    return asdict(one) | {
+        "stopped_at": stopped,
+        "traces": [{"id": summary.id, "part": part} for summary, part in traces],
+    }
+
+
+def lines(one: "Why", traces: "Sequence[tuple[Summary, str]]" = ()) -> "Iterator[Line]":
+    from agent.tracing.render.text import one_line, when
+    from agent.tracing.render.tree import Line
+
+    end = {None: "", True: "  given to the model", False: "  not given to the model"}[one.given]
+    yield Line("", f"{one.id[:8]}  {one_line(one.content or '(forgotten)')}{end}", "strong")
+    for gate in one.gates:
+        tone: Tone = "good" if gate.passed else "bad" if gate == one.stopped_at else "faint"
+        text = f"{'✓' if gate.passed else '✗'} {gate.name}: {gate.value}".removesuffix(": ")
+        yield Line("  ", one_line(text), tone)
+    for summary, part in traces:
+        yield Line("  ", f"{summary.short}  {when(summary.started_at)}  {one_line(part)}", "faint")
