@@ -235,15 +235,22 @@ class SlackServer:
         }
 
     def pressed(
-        self, button: dict[str, Any], *, user: str, channel: str = "D1", home: bool = False
+        self,
+        button: dict[str, Any],
+        *,
+        user: str,
+        channel: str = "D1",
+        thread: str | None = None,
+        home: bool = False,
     ) -> dict[str, Any]:
         """A button pressed in a message or in the App Home."""
         trigger = f"trigger.{next(self._numbers)}"
         self.triggers[trigger] = user
         where: dict[str, Any] = {"container": {"type": "view"}, "view": {"id": "V1", "type": "home"}}
         if not home:
+            container = {"type": "message", "message_ts": "1.1", "channel_id": channel}
             where = {
-                "container": {"type": "message", "message_ts": "1.1", "channel_id": channel},
+                "container": container | ({"thread_ts": thread} if thread else {}),
                 "channel": {"id": channel, "name": "general"},
                 "response_url": f"{self.url}/respond/{user}",
             }

@@ -88,7 +88,7 @@ class Interactions:
         action, value = pressed["action_id"].split(".")[1], str(pressed.get("value") or "")
         replaces = pressed["action_id"].endswith(f".{REPLACES}")
         channel = (body.get("channel") or {}).get("id") or (body.get("container") or {}).get("channel_id")
-        asker = _asker(context, channel)
+        asker, thread = _asker(context, channel), (body.get("container") or {}).get("thread_ts")
         if action == "edit":
             # The App Home has no response_url.
             kept = {
@@ -96,6 +96,7 @@ class Interactions:
                 "channel": channel,
                 "respond": body.get("response_url"),
                 "replaces": replaces,
+                "thread": thread,
             }
             await self._ask_for_text(context, body["trigger_id"], kept)
             return
@@ -105,7 +106,7 @@ class Interactions:
             await self._show_home(context, None if page else answer, page)
         else:
             taken = answer.replaces or (replaces and bool(answer.outcome))
-            await _send(respond, replace(answer, replaces=taken))
+            await _send(respond, replace(answer, replaces=taken), thread)
 
     async def _remember_this(
         self, ack: Respond, respond: Respond, shortcut: Mapping[str, Any], context: Any
@@ -113,14 +114,15 @@ class Interactions:
         await ack()
         channel, said = shortcut["channel"]["id"], shortcut["message"]
         if not said.get("text"):
-            await _send(respond, NO_TEXT)
+            await _send(respond, NO_TEXT, said.get("thread_ts"))
             return
         asker = await self._named(_asker(context, channel), context)
         team, author = context.team_id or context.enterprise_id, str(said.get("user") or said.get("bot_id"))
         source = Source(team, channel, author, said["ts"], context.bot_user_id, said["text"])
         message = IncomingMessage(user_name(team, author), asker.place, source=source)
         content = await self._reader.read(message, begins=False)
-        await _send(respond, await self._commands.remember_said(asker, content, message.user))
+        answer = await self._commands.remember_said(asker, content, message.user)
+        await _send(respond, answer, said.get("thread_ts"))
 
     async def _ask_for_text(self, context: Any, trigger: str, kept: Mapping[str, Any]) -> None:
         """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""
@@ -149,7 +151,8 @@ class Interactions:
             await self._show_home(context, answer)
         else:
             respond = AsyncRespond(response_url=kept["respond"])
-            await _send(respond, replace(answer, replaces=bool(kept["replaces"] and answer.outcome)))
+            taken = bool(kept["replaces"] and answer.outcome)
+            await _send(respond, replace(answer, replaces=taken), kept["thread"])
 
     async def _open_home(self, event: dict[str, Any], context: Any) -> None:
         if event.get("tab", "home") == "home":
@@ -180,13 +183,14 @@ def _asker(context: Any, channel: str | None, prefix: str = PREFIX) -> Asker:
     return Asker(user_name(team, context.user_id), place_of(team, channel), prefix)
 
 
-async def _send(respond: Respond, answer: Answer) -> None:
+async def _send(respond: Respond, answer: Answer, thread: str | None = None) -> None:
     try:
         sent = await respond(
             text=answer_text(answer),
             blocks=answer_blocks(answer),
             response_type="in_channel" if answer.public else "ephemeral",
             replace_original=answer.replaces,
+            thread_ts=thread,
         )
     except API_ERRORS as error:
         log.warning("cannot show an answer: %s: %s", type(error).__name__, error)

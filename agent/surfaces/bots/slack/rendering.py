@@ -20,6 +20,9 @@ _SPECIAL = re.compile(r"https?://[^\s<>]*|^ {0,3}>|([&<>])", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _CODE = re.compile(r"(?<!`)((`+)(?!`).+?(?<!`)\2(?!`))")
 """Code within a line."""
+_CUT = re.compile(r"(?:&[^;\s]{0,4}|<[^>]*)$")
+"""An `&amp;` or a time that is cut in two."""
+_DATE = "{date_short_pretty} at {time}"
 _NOTIFIES = re.compile(r"<(?=!(?:here|channel|everyone|subteam)\b|@[UW][A-Z0-9])")
 
 
@@ -128,8 +131,8 @@ def receipts_answer(items: Iterable[Item]) -> Answer:
 
 def answer_text(answer: Answer) -> str:
     """Return the text for notifications and for clients that do not show blocks."""
-    lines = [answer.text, *(_line(item) for item in answer.items), _flat(answer.note)]
-    return shorten(escape("\n".join(filter(None, lines))), MAX_FALLBACK) or "…"
+    lines = [escape(answer.text), *(_line(item) for item in answer.items), _escaped(answer.note)]
+    return shorten("\n".join(filter(None, lines)), MAX_FALLBACK) or "…"
 
 
 def home_blocks(answer: Answer | None, parts: Mapping[str, Answer], forget_me: Answer) -> list[Block]:
@@ -184,14 +187,10 @@ def _label(text: str) -> Block:
 
 
 def shorten(escaped: str, limit: int) -> str:
-    """Cut to at most `limit` characters, without cutting an `&amp;` in two."""
+    """Cut to at most `limit` characters, without cutting an `&amp;` or a time in two."""
     if len(escaped) <= limit:
         return escaped
-    start = escaped[: limit - 2]
-    mark = start.rfind("&")
-    if mark >= 0 and ";" not in start[mark:] and len(start) - mark < 6:
-        start = start[:mark]
-    return f"{start} …"
+    return f"{_CUT.sub('', escaped[: limit - 2])} …"
 
 
 def _items(items: Iterable[Item], replaces: bool) -> list[Block]:
@@ -220,18 +219,24 @@ def _word(word: str | datetime, limit: int, style: dict[str, bool]) -> Block:
     return {
         "type": "date",
         "timestamp": int(word.timestamp()),
-        "format": "{date_short_pretty} at {time}",
-        "fallback": _flat((word,)),
+        "format": _DATE,
+        "fallback": f"{word:%Y-%m-%d %H:%M %Z}",
     }
 
 
-def _flat(words: Words) -> str:
-    return "".join(word if isinstance(word, str) else f"{word:%Y-%m-%d %H:%M %Z}" for word in words)
+def _escaped(words: Words) -> str:
+    return "".join(
+        escape(word)
+        if isinstance(word, str)
+        else f"<!date^{int(word.timestamp())}^{_DATE}|{word:%Y-%m-%d %H:%M %Z}>"
+        for word in words
+    )
 
 
 def _line(item: Item) -> str:
     label = f"{item.label}: " if item.label else ""
-    return f"{label}{item.text[:MAX_TEXT]}{f' ({_flat(item.note)})' if item.note else ''}"
+    text = escape(f"{label}{item.text[:MAX_TEXT]}")
+    return f"{text} ({_escaped(item.note)})" if item.note else text
 
 
 def _actions(buttons: Sequence[Button], replaces: bool) -> Block:

@@ -178,7 +178,7 @@ class SlackPosts:
         text, blocks = answer_text(question), answer_blocks(question)
         try:
             await self.client.chat_postEphemeral(
-                channel=source.channel, user=source.user, thread_ts=source.thread, text=text, blocks=blocks
+                channel=source.channel, user=source.user, thread_ts=source.reply_in, text=text, blocks=blocks
             )
         except API_ERRORS as error:
             log.warning("cannot show receipts or what to forget: %s", error)

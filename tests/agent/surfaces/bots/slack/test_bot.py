@@ -93,6 +93,7 @@ async def test_only_who_asks_to_forget_sees_the_question_and_confirms(bot, slack
         await bot.hears(slack.says("UANA", "please forget that", channel=DM))
     assert [text for text, _ in texts(slack, DM)] == ["I will ask you."] * 2
     [asked, none] = slack.only_for("UANA")
+    assert asked.thread == slack.in_channel(asked.channel)[0].thread, "beside the reply"
     assert (asked.text.splitlines()[0], none.text) == (QUESTION, NOTHING)
     [forget] = buttons_of(asked.blocks)
     for user, told in (("UBEN", GONE), ("UANA", "Forgotten: Ana has the flu\nTaken: 1 memory, 1 message, ")):

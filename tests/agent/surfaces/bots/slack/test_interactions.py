@@ -25,6 +25,8 @@ async def ask(bot: Any, slack: SlackServer) -> Any:
         await slack.deliver(payload)
         await slack.until(lambda: len(slack.responses) > before)
         assert slack.responses[-1]["response_type"] == "ephemeral"
+        container = payload.get("container") or payload.get("message") or {}
+        assert slack.responses[-1].get("thread_ts") == container.get("thread_ts")
         return slack.responses[-1]
 
     return asked
@@ -101,7 +103,7 @@ async def open_modal(slack: SlackServer, told: dict[str, Any]) -> None:
 async def test_a_memory_is_edited_in_a_modal_that_works_after_a_restart(
     ask: Any, go_online: Any, slack: SlackServer, pet: Companion, told: dict[str, Any]
 ) -> None:
-    refused = await ask(slack.pressed(told["Edit"], user="UBEN", channel=GENERAL))
+    refused = await ask(slack.pressed(told["Edit"], user="UBEN", channel=GENERAL, thread="1.1"))
     assert "somebody else said it" in refused["text"]
     await open_modal(slack, told)
     assert slack.modals["UANA"]["blocks"][0]["element"]["initial_value"] == "Ana has the flu"
@@ -116,7 +118,7 @@ async def test_a_memory_is_edited_in_a_modal_that_works_after_a_restart(
     assert "Ana has the &lt;!channel&gt; measles" in changed["text"]
     assert changed["replace_original"] is True
     assert await here(pet) == ["Ana has the <!channel> measles"]
-    undone = await ask(slack.pressed(button(changed, "Undo"), user="UANA", channel=GENERAL))
+    undone = await ask(slack.pressed(button(changed, "Undo"), user="UANA", channel=GENERAL, thread="1.1"))
     assert "Ana has the flu" in undone["text"]
 
 
@@ -154,7 +156,7 @@ async def test_admins_and_the_creator_of_a_channel_set_what_is_listened_to(
     ("by", "kept"), [("UANA", "I live in Lyon"), ("UBEN", "Ben said: “I live in Lyon”")], ids=["own", "Ben's"]
 )
 async def test_a_message_is_remembered_from_its_menu(ask, slack, pet, by, kept) -> None:
-    said = {"type": "message", "user": by, "ts": "1.7", "text": "I live in Lyon"}
+    said = {"type": "message", "user": by, "ts": "1.7", "text": "I live in Lyon", "thread_ts": "1.1"}
     told = await ask(slack.menu("remember", said, user="UANA", channel=GENERAL))
     assert told["text"].startswith("Remembered, for everybody in this channel")
     assert [memory.content for memory in await pet.memories.list(user=ANA, place=HERE)] == [kept]

@@ -141,4 +141,7 @@ def test_facts_are_shown_as_they_are_and_times_by_the_readers_clock() -> None:
     said = fact["elements"][0]["elements"]
     assert [one.get("text") for one in said] == ["fact: ", "*a* _b_ <!channel>", "  ", "until ", None]
     assert (fact["type"], said[1].get("style"), said[4]["timestamp"]) == ("rich_text", None, 1795176000)
-    assert answer_text(answer) == "I know:\nfact: *a* _b_ &lt;!channel&gt; (until 2026-11-20 12:00 UTC)"
+    date = "<!date^1795176000^{date_short_pretty} at {time}|2026-11-20 12:00 UTC>"
+    assert answer_text(answer) == f"I know:\nfact: *a* _b_ &lt;!channel&gt; (until {date})"
+    for limit in range(8, len(date)):
+        assert shorten(f"until {date}", limit) in ("until  …", "until …", "unti …", "unt …", "un …")
