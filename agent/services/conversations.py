@@ -37,18 +37,23 @@ from agent.services.transfer.imports import (
 )
 from agent.types import TurnRequest
 from agent.types.arguments import Limit, Where
-from memory.audience import Audience, Place
+from memory.audience import Audience, Place, owners_of
 from memory.documents.library import DocumentLibrary
 from memory.facts.bulk import remember_many
+from memory.facts.derived import read_again
 from memory.facts.writer import FactWriter
+from memory.forgetting.edits import replace_messages
 from memory.index.sync import IndexSync, Progress
+from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Forgotten, Memory, Message
-from memory.sql.deliveries import Deliveries
+from memory.sql.deliveries import Deliveries, Sent
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import all_readable, unexpired
 from memory.sql.message_rows import kept
 from memory.sql.messages import Transcript
+from memory.sql.rests_on import record
+from memory.sql.summaries import owner_of
 from memory.sql.tables import (
     conversations,
     memories,
@@ -112,6 +117,23 @@ class ConversationService:
         if it is not stored, or forgotten."""
         sent = await self.transcript.sent_as(origin)
         return await self.forget(sent[0], user=sent[1]) if sent else None
+
+    async def reword(self, sent: Sent, text: str, *, again: bool) -> None:
+        """Replace what a message said that its author edited on a chat platform. With `again` the reply goes
+        too, and the turn that answers it again stores the new wording."""
+        old, reply = sent.message, sent.reply
+        async with self.database.write(lock=owners_of(sent.user, sent.place)) as connection:
+            now = self.clock()
+            gone = {old.id} | ({reply.id} if again and reply else set())
+            await replace_messages(connection, gone, sent.user, now)
+            if again:
+                return
+            new = replace(old, id=new_id(), text=storable(text))
+            await self.transcript.append(connection, new, user=sent.user, place=sent.place, now=now)
+            await self.transcript.note_origins(connection, new.id, sent.origins)
+            if reply:
+                await record(connection, reply.id, [new.id], "answered")
+            await read_again(connection, old.conversation_id, owner_of(sent.user, sent.place), now)
 
     async def export(self, *, user: str) -> dict[str, Any]:
         """Everything that `pet.people.erase` deletes, as plain JSON values; `import_` reads it."""

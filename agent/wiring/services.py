@@ -101,7 +101,7 @@ def _conversations(c: Components, forgetting: ForgetService, erasure: ErasureSer
         documents=c.documents,
         writer=c.writer,
         forgetting=forgetting,
-        deliveries=Deliveries(c.database),
+        deliveries=Deliveries(c.database, c.queue),
         sync=c.sync,
         erasure=erasure,
         clock=c.clock,

@@ -126,7 +126,7 @@ async def withhold(
             renamed = update(active_conversations).where(active_conversations.c.id == id)
             await connection.execute(renamed.values(id=new_id()))
     for conversation, owner in {*((row.conversation_id, row.owner) for row in rows), *in_short}:
-        await _rebuild(connection, conversation, owner, now)
+        await read_again(connection, conversation, owner, now)
     return len(emptied) + len(in_short)
 
 
@@ -166,8 +166,8 @@ def _reads(owner: str, lost: Collection[str] | None) -> bool:
     )
 
 
-async def _rebuild(connection: AsyncConnection, conversation: str, owner: str, now: datetime) -> None:
-    """Add the job that writes a summary again."""
+async def read_again(connection: AsyncConnection, conversation: str, owner: str, now: datetime) -> None:
+    """Add the job that consolidates a conversation, and writes a summary again that was emptied."""
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
     await JobQueue.expect(connection, LOOK_BACK, owner.removeprefix("user:"), payload, now, about=about)

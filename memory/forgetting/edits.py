@@ -1,4 +1,5 @@
-"""A client's edit of its history: what it no longer has is hidden, and shown when an older branch comes back.
+"""Edits: what a client no longer has in its history, or a person has worded otherwise on a chat platform, is
+hidden, and shown when an older branch comes back.
 
 It is never deleted for good by that. Facts, entries and tasks that rest on such messages alone are hidden
 with them; what these facts had replaced holds again.
@@ -22,7 +23,7 @@ from memory.sql.tables import hidden
 async def replace_messages(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> None:
-    """In the caller's transaction, hide these messages of a private conversation of the user."""
+    """In the caller's transaction, hide these messages of the user, and replies to them."""
     reach = await of_edit(connection, ids, user)
     forgetting = await entries.begin(connection, user, "edited", now, None)
     await hide(connection, forgetting, reach, now)
@@ -47,5 +48,5 @@ async def bring_back(connection: AsyncConnection, ids: Collection[str], user: st
     }
     for kind, found in back.items():
         await entries.show(connection, kind, found, hidden.c.forgetting_id.in_(edits))
-    await shown_again(connection, back)
+    await shown_again(connection, back, now)
     await withhold(connection, now, message_ids=ids)

@@ -100,7 +100,7 @@ class Forgetting:
         async with self.database.write(lock={user_key(user)}) as connection:
             now = self.clock()
             row = await hiding.undoable(connection, id, user, now)
-            back = await hiding.show(connection, row.id)
+            back = await hiding.show(connection, row.id, now)
             said, facts = back.get("message", set()), {id.partition(" ")[0] for id in back.get("link", ())}
             await withhold(connection, now, message_ids=said, memory_ids=facts)  # to be told again
             found = await fetch(connection, memories.c.id.in_(facts)) if facts else []
@@ -143,7 +143,7 @@ class Forgetting:
             rows: dict[Kind, Collection[str]] = {"link": [link_id(*one) for one in links], "told": told}
             await entries.hide(connection, id, rows)
             await hiding.hide_links(connection, links)
-            await hiding.tell_messages(connection, told)
+            await hiding.tell_messages(connection, told, now)
             facts = [fact.id for fact in reach.facts]
             await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgetting=id)
             await _note(connection, memory.id, user, now)

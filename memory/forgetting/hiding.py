@@ -17,6 +17,7 @@ from memory.errors import NotFound
 from memory.forgetting.reach import Link, Reach
 from memory.sql import hidden as entries
 from memory.sql.changes import changed
+from memory.sql.deliveries import tell_platforms
 from memory.sql.hidden import Kind, link_id, parts, replaced_id, still_hidden
 from memory.sql.memories import CORRECTED
 from memory.sql.memory_rows import begins, index_again, unexpired
@@ -38,7 +39,7 @@ async def hide(connection: AsyncConnection, forgetting: str, reach: Reach, now: 
     await entries.hide(connection, forgetting, rows)
     await hide_links(connection, reach.links)
     await _revive(connection, forgetting, reach, now)
-    await tell_messages(connection, rows["message"])
+    await tell_messages(connection, rows["message"], now)
 
 
 async def hide_links(connection: AsyncConnection, links: Iterable[Link]) -> None:
@@ -52,15 +53,17 @@ async def hide_links(connection: AsyncConnection, links: Iterable[Link]) -> None
     await index_again(connection, {id for id, _ in links})
 
 
-async def show(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:
+async def show(connection: AsyncConnection, forgetting: str, now: datetime) -> dict[Kind, set[str]]:
     """Delete a forgetting, and show what nothing else hides. Returns the rows that are shown."""
     rows = await entries.rows_of(connection, [forgetting])
     await connection.execute(hidden.delete().where(hidden.c.forgetting_id == forgetting))
     await connection.execute(forgettings.delete().where(forgettings.c.id == forgetting))
-    return await shown_again(connection, rows)
+    return await shown_again(connection, rows, now)
 
 
-async def shown_again(connection: AsyncConnection, rows: dict[Kind, set[str]]) -> dict[Kind, set[str]]:
+async def shown_again(
+    connection: AsyncConnection, rows: dict[Kind, set[str]], now: datetime
+) -> dict[Kind, set[str]]:
     """Show those of these rows whose entries were deleted and that nothing else hides."""
     back = {kind: ids - await still_hidden(connection, kind, ids) for kind, ids in rows.items()}
     links = [_link(id) for id in sorted(back.get("link", ()))]
@@ -68,7 +71,7 @@ async def shown_again(connection: AsyncConnection, rows: dict[Kind, set[str]]) -
         await _hold_again(connection, id, owner)
     await _replace_again(connection, back.get("replaced", set()), {owner for _, owner in links})
     await index_again(connection, {id for id, _ in links})
-    await tell_messages(connection, {*back.get("message", ()), *back.get("told", ())})
+    await tell_messages(connection, {*back.get("message", ()), *back.get("told", ())}, now)
     return back
 
 
@@ -161,9 +164,10 @@ async def _pass_on(connection: AsyncConnection, entry: str, hiding: str) -> None
         await connection.execute(insert(hidden).values(**row))
 
 
-async def tell_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:
+async def tell_messages(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
     """Tell every index that these messages are hidden, or shown again, and that their neighbours' windows
-    have changed."""
+    have changed; and the platforms where they were posted."""
+    await tell_platforms(connection, ids, now)
     rows: list[Any] = []
     for part in parts(ids):
         found = select(messages.c.id, messages.c.seq, messages.c.conversation_id, messages.c.place)

@@ -19,6 +19,7 @@ from memory.forgetting.reach import Link, lost_links
 from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.changes import changed
+from memory.sql.deliveries import tell_platforms
 from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
 from memory.sql.memories import CORRECTED
@@ -94,7 +95,7 @@ class Purge:
         links = {tuple(id.split(" ", 1)) for id in rows.get("link", ())}
         gone = await delete_links(connection, {(id, owner) for id, owner in links}, user)
         said = rows.get("message", set())
-        await delete_messages(connection, said)
+        await delete_messages(connection, said, self.clock())
         items = rows.get("task", set()) | rows.get("entry", set())
         for part in parts(items):
             for column in (tasks.c.id, context_entries.c.id):
@@ -280,7 +281,8 @@ async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> 
     await connection.execute(update(memories).where(memories.c.id == id).values(**values))
 
 
-async def delete_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:
+async def delete_messages(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
+    await tell_platforms(connection, ids, now)
     for part in parts(ids):
         rows = (await connection.execute(select(messages).where(messages.c.id.in_(part)))).all()
         for (conversation, place), lines in groupby(sorted(rows, key=talk_of), key=talk_of):

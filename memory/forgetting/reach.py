@@ -133,9 +133,12 @@ async def of_messages(
 
 
 async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) -> Reach:
-    """What goes with messages and replies that a client has replaced in a private conversation."""
+    """What goes with messages and replies that a client has replaced in its history, or a person has edited
+    on a platform."""
     links, _ = await lost_links(connection, await _alone(connection, ids, user, _FACTS), user)
-    links = frozenset(link for link in links if link[1] == user_key(user))
+    here = await connection.scalars(select(messages.c.place).where(messages.c.id.in_(ids)).distinct())
+    owners = {owner for place in here for owner in owners_of(user, Place.of_key(place))}
+    links = frozenset(link for link in links if link[1] in owners)
     own = await _own(connection, ids, user)
     return Reach(
         user,

@@ -1,29 +1,191 @@
-"""Stores which events of a platform were already handled. Platforms deliver some events twice, even after a
-restart or to another replica."""
+"""What comes from a chat platform and what Hachi posts there: each message is accepted once and answered, and
+what stands on the platform follows what is stored.
 
+An accepted message has a job until it is answered, so a process that is killed leaves it to the next one. The
+ids of a reply's posts are kept with the reply, in `message_origins`. Where replies are hidden, shown again or
+deleted for good, a job is added in the same transaction; the bot of that platform then edits or deletes the
+posts."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete
+from sqlalchemy import case, delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.audience import Place
+from memory.records import Message
 from memory.sql.engine import Database
-from memory.sql.tables import deliveries
+from memory.sql.hidden import parts
+from memory.sql.jobs import ANSWER, POSTS, Job, JobQueue
+from memory.sql.message_rows import kept, missing, to_message
+from memory.sql.tables import deliveries, forgettings, hidden, message_origins, messages, rests_on, work
 
 KEPT = timedelta(days=7)
 """How long an event's id is kept. No platform delivers an older event again."""
 PURGE_EVERY = timedelta(hours=1)
+ONLINE = "online"
+"""The id under which the time is kept when a platform's bot was last there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message that a person sent on a chat platform, as it is stored."""
+
+    message: Message
+    user: str
+    place: Place
+    origins: tuple[str, ...]
+    """The platform's ids of the messages that make it up."""
+    reply: Message | None
+    posts: tuple[str, ...]
+    """The platform's ids of the messages in which the reply stands."""
 
 
 class Deliveries:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database
+        self.queue = queue
         self._purged_at: datetime | None = None
 
     async def first(self, source: str, id: str, now: datetime) -> bool:
         """True for the first call with this event, False for all others. `id` is unique within `source`."""
-        event = self._database.insert(deliveries).values(source=source, id=id, seen_at=now)
         async with self._database.write() as connection:
-            taken = (await connection.execute(event.on_conflict_do_nothing())).rowcount
-            if self._purged_at is None or now - self._purged_at >= PURGE_EVERY:
-                await connection.execute(delete(deliveries).where(deliveries.c.seen_at < now - KEPT))
-                self._purged_at = now
-        return taken == 1
+            return await self._note(connection, source, id, now)
+
+    async def accept(self, origin: str, user: str, now: datetime, version: str = "") -> str | None:
+        """Note that a message came, or with a `version` that it was edited, and add the job to answer it,
+        which this process has claimed. Returns the job's id; None if it came before, to this process or
+        another."""
+        source, _, id = origin.partition(":")
+        async with self._database.write() as connection:
+            if not await self._note(connection, source, f"{id} {version}".strip(), now):
+                return None
+            return await self.queue.add(connection, ANSWER, user, {"posts": []}, now, about=origin, ours=True)
+
+    async def _note(self, connection: AsyncConnection, source: str, id: str, now: datetime) -> bool:
+        event = self._database.insert(deliveries).values(source=source, id=id, seen_at=now)
+        is_first = (await connection.execute(event.on_conflict_do_nothing())).rowcount == 1
+        if self._purged_at is None or now - self._purged_at >= PURGE_EVERY:
+            await connection.execute(delete(deliveries).where(deliveries.c.seen_at < now - KEPT))
+            self._purged_at = now
+        return is_first
+
+    async def posted(self, job: str, posts: Sequence[str]) -> None:
+        """Keep the ids of the posts of a reply that is being written."""
+        async with self._database.write() as connection:
+            kept = update(work).where(work.c.id == job).values(payload={"posts": list(posts)})
+            await connection.execute(kept)
+
+    async def answered(
+        self, jobs: Collection[str], now: datetime, reply: str | None = None, posts: Sequence[str] = ()
+    ) -> None:
+        """Delete the jobs of messages that are answered, and keep the posts with the `reply`: the row of the
+        reply, or of the question where it has none."""
+        if not jobs and not (reply and posts):
+            return
+        async with self._database.write() as connection:
+            await connection.execute(delete(work).where(work.c.id.in_(jobs)))
+            if reply is None or not posts:
+                return
+            gone = await missing(connection, [reply])
+            there = await connection.scalar(select(messages.c.id).where(messages.c.id == reply))
+            if there:
+                rows = [{"origin": origin, "message_id": reply, "posted": 1} for origin in posts]
+                insert = self._database.insert(message_origins)
+                moved = {name: insert.excluded[name] for name in ("message_id", "posted")}
+                moving = insert.on_conflict_do_update(index_elements=["origin"], set_=moved)
+                await connection.execute(moving, rows)
+            if gone:
+                await _expect(connection, reply, posts, now)
+
+    async def sent(self, origins: Collection[str]) -> Sent | None:
+        """The person's message that one of these makes up, with the reply to it; None if it is not stored."""
+        async with self._database.read() as connection:
+            made_of = message_origins.c.message_id
+            named = select(made_of).where(
+                message_origins.c.origin.in_(origins), message_origins.c.posted == 0
+            )
+            query = select(messages).where(messages.c.id.in_(named), kept()).order_by(messages.c.seq.desc())
+            row = (await connection.execute(query.limit(1))).first()
+            if row is None:
+                return None
+            answered = (rests_on.c.derived_id == messages.c.id, rests_on.c.how == "answered")
+            replies = select(messages).join(rests_on, rests_on.c.source_id == row.id).where(*answered, kept())
+            reply = (await connection.execute(replies.order_by(messages.c.seq.desc()).limit(1))).first()
+            posts = await _origins(connection, reply.id if reply else row.id, posted=True)
+            own = await _origins(connection, row.id, posted=False)
+        place = Place.of_key(row.place)
+        return Sent(to_message(row), row.user_id, place, own, to_message(reply) if reply else None, posts)
+
+    async def standing(self, message: str) -> tuple[str, frozenset[str]] | None:
+        """The text of a stored reply, and why it is hidden, if it is; None if it is deleted for good. Of what
+        was posted about a question, the text is not stored, and empty."""
+        hides = hidden.c.kind.in_(("message", "told"))
+        why = select(forgettings.c.why).join(hidden).where(hidden.c.row_id == message, hides).distinct()
+        async with self._database.read() as connection:
+            said = case((messages.c.role == "assistant", messages.c.text), else_="")
+            text = await connection.scalar(select(said).where(messages.c.id == message))
+            return None if text is None else (text, frozenset(await connection.scalars(why)))
+
+    async def due(self, prefix: str, now: datetime) -> list[Job]:
+        """Claim the jobs of a platform: messages that are to be answered, and posts that are to follow.
+        `prefix` is how the ids of its users and messages begin."""
+        return await self.queue.claim_of((ANSWER, POSTS), prefix, now)
+
+    async def later(self, job: str, error: str, now: datetime) -> None:
+        """Have a message that could not be answered tried again."""
+        if found := await self.queue.take(job):
+            await self.queue.failed(found, error, now)
+
+    async def release(self, jobs: Collection[str], now: datetime) -> None:
+        """Leave accepted messages to the next process."""
+        async with self._database.write() as connection:
+            mine = update(work).where(work.c.id.in_(jobs))
+            await connection.execute(mine.values(claimed_by=None, due_at=now))
+
+    async def here(self, source: str, now: datetime) -> None:
+        """Note that the bot of a platform is there, and that what it accepted is still its own."""
+        insert = self._database.insert(deliveries).values(source=source, id=ONLINE, seen_at=now)
+        async with self._database.write() as connection:
+            same = ["source", "id"]
+            await connection.execute(insert.on_conflict_do_update(index_elements=same, set_={"seen_at": now}))
+        await self.queue.renew(ANSWER)
+
+    async def last_here(self, source: str) -> datetime | None:
+        """When the bot of a platform was last there; None if it never was, or for longer than `KEPT`."""
+        query = select(deliveries.c.seen_at).where(deliveries.c.source == source, deliveries.c.id == ONLINE)
+        return next((row.seen_at for row in await self._database.rows(query)), None)
+
+    async def private_channels(self, source: str, most: int) -> list[str]:
+        """The ids of the channels in which people last wrote privately to the bot of a platform, the latest
+        first: of origins ``SOURCE:CHANNEL:ID``."""
+        sent = message_origins.join(messages, messages.c.id == message_origins.c.message_id)
+        theirs = func.substr(message_origins.c.origin, 1, len(source) + 1) == f"{source}:"
+        query = select(message_origins.c.origin).select_from(sent).where(theirs, messages.c.place == "")
+        rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(most * 10))
+        return list(dict.fromkeys(row.origin.split(":")[-2] for row in rows))[:most]
+
+
+async def tell_platforms(connection: AsyncConnection, ids: Iterable[str], now: datetime) -> None:
+    """In the caller's transaction, have the posts of those of these messages that have any follow them: call
+    it where messages are hidden or shown again, and before they are deleted."""
+    for part in parts(ids):
+        posted = (message_origins.c.message_id.in_(part), message_origins.c.posted == 1)
+        for id in list(
+            await connection.scalars(select(message_origins.c.message_id).where(*posted).distinct())
+        ):
+            await _expect(connection, id, await _origins(connection, id, posted=True), now)
+
+
+async def _expect(connection: AsyncConnection, id: str, posts: Sequence[str], now: datetime) -> None:
+    payload = {"posts": list(posts)}
+    await JobQueue.expect(connection, POSTS, posts[0], payload, now, about=id, due=now)
+
+
+async def _origins(connection: AsyncConnection, id: str, *, posted: bool) -> tuple[str, ...]:
+    """The platform's ids of a message, in the order in which they were made: ids there grow with time."""
+    mine = (message_origins.c.message_id == id, message_origins.c.posted == int(posted))
+    query = select(message_origins.c.origin).where(*mine)
+    query = query.order_by(func.length(message_origins.c.origin), message_origins.c.origin)
+    return tuple(await connection.scalars(query))

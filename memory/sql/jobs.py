@@ -39,8 +39,12 @@ SUSPECT = 2
 
 REMIND = "remind"
 """The kind of job that announces a due task: see `memory.people.due_tasks`."""
-CLAIMED_BY_ID = frozenset({REMIND})
-"""Kinds that only some processes can handle. Workers claim them by id."""
+ANSWER = "answer"
+"""The kind of job that answers a message of a chat platform: see `memory.sql.deliveries`."""
+POSTS = "posts"
+"""The kind of job that makes the posts of a reply on a chat platform follow the stored one."""
+CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS})
+"""Kinds that only some processes can handle, whose workers do not claim them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Job:
     attempts: int
     """Which attempt this is: one more than the failures so far."""
     about: str | None = None
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,18 @@ class JobQueue:
         rows = await self._database.rows(claimed)
         return [_job(row) for row in sorted(rows, key=lambda row: row.seq)]
 
+    async def claim_of(self, kinds: Collection[str], prefix: str, now: datetime) -> list[Job]:
+        """Claim the due jobs of these kinds whose user's id begins with `prefix`. Returns them, oldest
+        first."""
+        theirs = func.substr(work.c.user_id, 1, len(prefix)) == prefix  # LIKE on SQLite ignores case
+        query = select(work.c.id).where(work.c.kind.in_(kinds), theirs, claimable(now))
+        return await self.claim_all(now, [row.id for row in await self._database.rows(query)])
+
+    async def renew(self, kind: str) -> None:
+        """Renew the claims of this process on jobs of the kind."""
+        ours = and_(work.c.kind == kind, work.c.claimed_by == self._process)
+        await self._set(ours, due_at=self._clock() + CLAIM)
+
     @asynccontextmanager
     async def working_on(self, job: Job) -> AsyncIterator[None]:
         """Renew the claim while the block runs. If the block is cancelled, give the job back."""
@@ -199,7 +216,7 @@ class JobQueue:
         crashes = []
         for row in await self._database.rows(_CLAIMED):
             ours = row.claimed_by == self._process
-            dead = not ours and row.kind not in CLAIMED_BY_ID and is_gone(row.claimed_by)
+            dead = not ours and row.kind != REMIND and is_gone(row.claimed_by)
             if row.due_at > now and not dead:
                 continue
             same = and_(work.c.id == row.id, work.c.claimed_by == row.claimed_by, work.c.due_at == row.due_at)
@@ -328,7 +345,7 @@ def _crash_wait(times: int) -> timedelta:
 
 
 def _job(row: Any) -> Job:
-    return Job(row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about)
+    return Job(row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about, row.created_at)
 
 
 def _listed(row: Any, now: datetime) -> ListedJob:

@@ -52,7 +52,16 @@ from memory.sql.message_rows import (
     to_message,
 )
 from memory.sql.rests_on import record
-from memory.sql.tables import conversations, forgettings, hidden, message_origins, messages, speakers, users
+from memory.sql.tables import (
+    conversations,
+    forgettings,
+    hidden,
+    message_origins,
+    messages,
+    rests_on,
+    speakers,
+    users,
+)
 from memory.text.names import labels, spelled
 
 HACHI = "hachi"
@@ -265,11 +274,15 @@ class Transcript:
     async def note_origins(
         self, connection: AsyncConnection, message_id: str, origins: Sequence[str]
     ) -> None:
-        """In the caller's transaction, store the ids that a chat platform gave to the message."""
+        """In the caller's transaction, store the ids that a chat platform gave to the message. Of one that
+        was edited there, they were another one's."""
         if origins:
             rows = [{"origin": origin, "message_id": message_id} for origin in origins]
-            insert = self._database.insert(message_origins).on_conflict_do_nothing()
-            await connection.execute(insert, rows)
+            insert = self._database.insert(message_origins)
+            moved = {"message_id": insert.excluded.message_id}
+            await connection.execute(
+                insert.on_conflict_do_update(index_elements=["origin"], set_=moved), rows
+            )
 
     async def keep_items(self, connection: AsyncConnection, message_id: str, items: Any | None) -> None:
         """In the caller's transaction, store the calls of a client's tools that the message waits for, unless
@@ -297,15 +310,30 @@ class Transcript:
         return next((row.id for row in await self._database.rows(query)), None)
 
     async def sent_as(self, origin: str) -> tuple[str, str] | None:
-        """The id and the user of the message with this id on a chat platform; None if it is not stored, or
-        forgotten."""
+        """The id and the user of the message, or the reply, with this id on a chat platform; None if it is
+        not stored, or forgotten."""
         query = (
             select(messages.c.id, messages.c.user_id)
             .join(message_origins, message_origins.c.message_id == messages.c.id)
             .where(message_origins.c.origin == origin, kept())
+            .where(or_(message_origins.c.posted == 0, messages.c.role == "assistant"))
         )
         rows = await self._database.rows(query)
         return (rows[0].id, rows[0].user_id) if rows else None
+
+    async def unanswered(self, origins: Collection[str], text: str) -> str | None:
+        """The id of a stored message with one of these ids on a chat platform and this text to which no reply
+        is stored, as where a process was killed."""
+        if not origins:
+            return None
+        answered = exists().where(rests_on.c.source_id == messages.c.id, rests_on.c.how == "answered")
+        query = (
+            select(messages.c.id)
+            .join(message_origins, message_origins.c.message_id == messages.c.id)
+            .where(message_origins.c.origin.in_(origins), message_origins.c.posted == 0)
+            .where(messages.c.text == text, kept(), ~answered)
+        )
+        return next((row.id for row in await self._database.rows(query)), None)
 
     async def following(
         self, conversation: str, owner: str, seq: int, limit: int, *, most: int

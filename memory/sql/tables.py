@@ -109,6 +109,13 @@ message_origins = Table(
     metadata,
     Column("origin", Text, primary_key=True, comment="the platform's id: discord:1234"),
     Column("message_id", _id, ForeignKey("messages.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column(
+        "posted",
+        Integer,
+        nullable=False,
+        server_default="0",
+        comment="1: Hachi posted it there, as the reply or, where none is stored, about the question",
+    ),
 )
 
 speakers = Table(

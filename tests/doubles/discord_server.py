@@ -182,6 +182,22 @@ class DiscordServer:
         await self.send("MESSAGE_CREATE", message)
         return int(message["id"])
 
+    async def edit(self, id: int, text: str, *, channel: int = DM) -> None:
+        """A person edits a message."""
+        [message] = [one for one in self.history[channel] if one["id"] == str(id)]
+        mentioned = [id for id in NAMES if f"<@{id}>" in text]
+        message |= {"content": text, "mentions": [_user(id) for id in mentioned]}
+        message["edited_timestamp"] = f"2030-01-01T00:00:{next(self._sequence) % 60:02d}.000000+00:00"
+        await self.send("MESSAGE_UPDATE", message)
+
+    async def delete(self, id: int, *, channel: int = DM) -> None:
+        """Somebody deletes a message, of a person or the bot."""
+        self.history[channel] = [m for m in self.history.get(channel, []) if m["id"] != str(id)]
+        if id in self.messages:
+            self.messages[id].deleted = True
+        where = {} if channel in (DM, GROUP) else {"guild_id": str(GUILD)}
+        await self.send("MESSAGE_DELETE", {"id": str(id), "channel_id": str(channel)} | where)
+
     def written(self, text: str, *, by: int = ANA, channel: int = DM, **other: Any) -> Json:
         message = self._message(next(self._ids), channel, by, text)
         mentioned = [id for id in NAMES if f"<@{id}>" in text or f"<@!{id}>" in text]
@@ -371,6 +387,7 @@ class DiscordServer:
             "GET /guilds/{guild}/members/{user}": self._get_member,
             "POST /channels/{channel}/typing": self._typing,
             f"POST {message}": self._post,
+            f"GET {message}/{{id}}": self._get,
             f"PATCH {message}/{{id}}": self._patch,
             f"DELETE {message}/{{id}}": self._delete,
             "POST /interactions/{id}/{token}/callback": self._callback,
@@ -479,6 +496,12 @@ class DiscordServer:
                 self.lost_answers -= 1
                 raise _Refused(502, 0, "Bad Gateway")
         return self._as_json(posted)
+
+    def _get(self, _: Json, channel: str, id: str) -> Json:
+        for message in self.history.get(int(channel), ()):
+            if message["id"] == id:
+                return message
+        return self._as_json(self._known(id))
 
     def _patch(self, body: Json, _: str, id: str) -> Json:
         return self._change(self._known(id), body)

@@ -194,8 +194,21 @@ class SlackServer:
         named = {key: value for key, value in message["event"].items() if key != "channel_type"}
         return [self.event(named | {"type": "app_mention"}), message]
 
+    def edits(self, ts: str, text: str, *, channel: str) -> list[dict[str, Any]]:
+        """A person edits a message. The events that tell: that it mentions the bot is one more."""
+        [line] = [line for line in self.said if (line["channel"], line["ts"]) == (channel, ts)]
+        before = {name: value for name, value in line.items() if name != "channel"}
+        line |= {"text": text, "edited": {"user": line["user"], "ts": self._next_ts()}}
+        new = {name: value for name, value in line.items() if name != "channel"}
+        event = {"type": "message", "subtype": "message_changed", "channel": channel, "ts": self._next_ts()}
+        events = [self.event(event | {"hidden": True, "message": new, "previous_message": before})]
+        if f"<@{BOT}>" in text:
+            events.append(self.event({**new, "type": "app_mention", "channel": channel}))
+        return events
+
     def deletes(self, ts: str, *, channel: str) -> dict[str, Any]:
         """A person deletes a message. One with a thread below it leaves a tombstone."""
+        self.said = [line for line in self.said if (line["channel"], line["ts"]) != (channel, ts)]
         event = {"type": "message", "channel": channel, "ts": self._next_ts(), "hidden": True}
         if not self.in_channel(channel, thread=ts):
             return self.event(event | {"subtype": "message_deleted", "deleted_ts": ts})
@@ -519,9 +532,9 @@ class SlackServer:
         lines = [line for line in lines if thread in (line["ts"], line.get("thread_ts"))]
         if any(line["ts"] != thread for line in lines):  # Slack marks the first message of a thread too
             lines = [line | {"thread_ts": line.get("thread_ts") or thread} for line in lines]
-        lines = sorted(
-            (line for line in lines if line["ts"] < arguments.get("latest", "9")), key=lambda m: m["ts"]
-        )
+        latest, whole = arguments.get("latest", "9"), "oldest" in arguments
+        lines = [line for line in lines if line["ts"] < latest or (whole and line["ts"] == latest)]
+        lines.sort(key=lambda line: line["ts"])
         if not lines:
             raise Refused("thread_not_found")
         begin = int(arguments.get("cursor") or 0)

@@ -40,6 +40,14 @@ class IncomingMessage:
     """Whether the bot began the thread."""
     content: "Content | None" = None
     """Set if it need not be read from the platform."""
+    version: str = ""
+    """When it was last edited, as the platform says it; empty if it never was."""
+    late: bool = False
+    """Whether it came so long ago that it is not answered any more: the talk may have gone on."""
+    job: str = ""
+    """The id of the job to answer it."""
+    posts: tuple[str, ...] = ()
+    """The platform's ids of messages in which a reply to it stands already: it is written there."""
 
     @property
     def queue(self) -> str:
@@ -76,6 +84,12 @@ class Posts(Protocol):
 
     limit: int
     """UTF-16 code units that a message holds."""
+
+    def origin(self, handle: Any) -> str:
+        """Return the id across platforms of a message that was posted."""
+
+    def handle(self, origin: str) -> Any:
+        """Return the handle of a message that was posted earlier."""
 
     def markup(self, text: str, *, final: bool) -> str:
         """Return the text in the platform's markup. The result for a text that goes on is how the result for
@@ -114,7 +128,13 @@ class Platform(Protocol):
     async def show_busy(self, message: IncomingMessage) -> None:
         """Show a typing indicator or a status until it is cancelled. May raise."""
 
+    async def fetch(self, origin: str) -> IncomingMessage | None:
+        """Return a person's message as it is now; None if it is gone or may not be read. May raise."""
+
     def reply_to(self, message: IncomingMessage) -> Posts: ...
+
+    def posts_at(self, origin: str) -> Posts:
+        """Return the posts among which is one with this id, to edit and to remove them."""
 
     async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
         """Write to a person in the place, in the thread of the message with the origin `asked_in`. Returns

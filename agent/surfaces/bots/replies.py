@@ -43,12 +43,29 @@ class Reply:
     stopped: Callable[[], None] = lambda: None
     """Called if the reply ended on the platform: somebody stopped or deleted it, or the bot may not write."""
     interval: float = 1.0
+    noted: Callable[[Sequence[str]], Awaitable[None]] | None = None
+    """Called with the ids of all messages of the reply when another one is posted."""
+    earlier: Sequence[str] = ()
+    """The ids of messages in which the reply stands already; they are edited."""
     text: str = ""
     """What was added."""
     _gone: bool = False
     _parts: list[_Part] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._parts = [_Part(self.posts.handle(origin), "") for origin in self.earlier]
+
+    @property
+    def origins(self) -> list[str]:
+        """The ids of the messages in which it stands."""
+        return [self.posts.origin(part.handle) for part in self._parts]
+
+    def abandon(self) -> None:
+        """Show nothing more of it: somebody deleted one of its messages."""
+        self._gone = True
+        self.stopped()
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._run(), name="hachi reply")
@@ -133,12 +150,18 @@ class Reply:
         for number, wanted in enumerate(texts):
             if number == len(self._parts):
                 self._parts.append(_Part(await self.posts.post(wanted, final=final), wanted))
+                if self.noted:
+                    await self.noted(self.origins)
             elif self._parts[number].text != wanted:
                 await self.posts.edit(self._parts[number].handle, wanted)
                 self._parts[number].text = wanted
         while len(self._parts) > max(1, len(texts)):
-            await self.posts.remove(self._parts[-1].handle)
-            self._parts.pop()
+            extra = self._parts.pop()  # first, since the platform tells of the deletion
+            try:
+                await self.posts.remove(extra.handle)
+            except Exception:
+                self._parts.append(extra)
+                raise
 
     def _split(self, text: str, footer: str) -> list[str]:
         """The footer is not split if one message can hold it."""

@@ -1,18 +1,43 @@
-"""What a bot does while it runs, beside answering: it says which model answers, and delivers reminders."""
+"""What a bot does while it runs, beside answering: it says which model answers, delivers reminders, and does
+the jobs that only it can do, because they need its platform."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
 
 from agent.background.reminders import Send
 from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, reminder_answer
+from agent.surfaces.bots.conversations import Conversations
+from agent.surfaces.bots.platform import Posts
+from agent.surfaces.bots.replies import Gone, Reply
+from agent.surfaces.bots.turns import NotShown
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
 from memory.people.places import Places
+from memory.sql.deliveries import Deliveries
+from memory.sql.jobs import POSTS, Job
 
+log = logging.getLogger("hachi.bots")
+
+SECONDS = 2.0
+"""How often the bot looks for its jobs: how long a reply stands after it was forgotten elsewhere."""
+LATE = timedelta(minutes=10)
+"""After this time a message that came before a restart, or while the bot was away, is not answered."""
+FORGOTTEN = "(forgotten)"
+"""Stands in place of a reply that was forgotten, while that can be undone and where deleting is refused."""
 CLOSED = Answer(
     "I have a reminder for you, but I may not write to you: your direct messages are closed to me."
 )
 """Does not say what the reminder is about, because that was said in private."""
+
+
+def is_late(sent_at: datetime, now: datetime) -> bool:
+    return now - sent_at > LATE
 
 
 def who_answers(settings: Settings) -> str:
@@ -35,3 +60,91 @@ def reminder_sender(places: Places, within: Place, post: Callable[..., Awaitable
         return last is not None and await post(user, last, CLOSED)
 
     return send
+
+
+@dataclass(eq=False)
+class PlatformJobs:
+    """Answers the messages that an earlier process accepted or could not answer, and makes the posts of
+    replies follow what is stored: what is hidden is edited to one line, what is shown again is edited back,
+    and what is deleted for good is deleted there."""
+
+    conversations: Conversations
+    source: str
+    """How the ids of the platform's users and messages begin: ``discord``, ``slack:T1``."""
+
+    @property
+    def _deliveries(self) -> Deliveries:
+        return self.conversations.pet.conversations.deliveries
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Do the jobs for as long as the block lasts."""
+        doing = asyncio.create_task(self._run(), name=f"hachi jobs of {self.source}")
+        try:
+            yield
+        finally:
+            doing.cancel()
+            await asyncio.gather(doing, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.do()
+            except Exception as error:
+                log.warning("the jobs of %s wait: %s", self.source, error)
+            await asyncio.sleep(SECONDS)
+
+    async def do(self) -> None:
+        """Do the jobs that are due, and begin to answer the messages that wait."""
+        deliveries, now = self._deliveries, self.conversations.pet.clock()
+        await deliveries.here(self.source, now)
+        await deliveries.queue.take_up(now)
+        for job in await deliveries.due(f"{self.source}:", now):
+            try:
+                if job.kind == POSTS:
+                    await self._follow(job)
+                elif not self.conversations.answers(str(job.about)):
+                    await self._answer(job)
+            except Exception as error:
+                log.warning("job %s (%s) waits: %s", job.id, job.kind, error)
+                await deliveries.queue.failed(job, str(error), now)
+
+    async def _answer(self, job: Job) -> None:
+        conversations, posts = self.conversations, tuple(job.payload["posts"])
+        message = await conversations.platform.fetch(str(job.about))
+        if message is None:
+            await self._remove(posts)
+            await self._deliveries.queue.done(job.id)
+            return
+        now, sent = conversations.pet.clock(), await self._deliveries.sent([message.origin])
+        late = not (sent and sent.reply) and is_late(job.created_at or now, now)
+        conversations.add(replace(message, job=job.id, posts=posts, late=late))
+
+    async def _follow(self, job: Job) -> None:
+        posts, standing = job.payload["posts"], await self._deliveries.standing(str(job.about))
+        view = self.conversations.platform.posts_at(posts[0])
+        if standing is None:
+            await self._remove(posts)
+        elif standing[1] - {"edited"}:  # what is edited is written again
+            for post in posts:
+                await _edit_to_line(view, view.handle(post))
+        elif standing[0] and not standing[1]:
+            async with Reply(view, earlier=posts) as reply:
+                if not await reply.finish(standing[0]):
+                    raise NotShown("what was brought back could not be shown")
+        await self._deliveries.queue.done(job.id)
+
+    async def _remove(self, posts: Sequence[str]) -> None:
+        for post in posts:
+            view = self.conversations.platform.posts_at(post)
+            handle = view.handle(post)
+            try:
+                await view.remove(handle)
+            except Exception as error:
+                log.warning("%s may not be deleted, and stands as one line: %s", post, error)
+                await _edit_to_line(view, handle)
+
+
+async def _edit_to_line(view: Posts, handle: Any) -> None:
+    with suppress(Gone):
+        await view.edit(handle, FORGOTTEN)

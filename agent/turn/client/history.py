@@ -79,7 +79,7 @@ async def compare(transcript: Transcript, request: TurnRequest) -> Compared:
         return Compared(client.history)
     if client.history is None:
         if not client.after:
-            return Compared()
+            return Compared(question=await transcript.unanswered(request.origins, request.text))
         return Compared(None, await transcript.waiting(request.conversation_id, user, request.text))
     stored = await transcript.branches(request.conversation_id, user, MOST)
     pairs = pairs_of(stored, [_key(one) for one in _sent(client, request.text)])

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 
 from memory.sql.deliveries import KEPT, PURGE_EVERY, Deliveries
 from memory.sql.engine import Database
+from memory.sql.jobs import JobQueue
 from memory.sql.tables import deliveries
 
 
@@ -20,22 +21,22 @@ async def count(database: Database) -> int:
 async def test_an_event_of_a_platform_is_taken_once_even_after_a_restart(
     database: Database, clock: Callable[[], Any]
 ) -> None:
-    seen = Deliveries(database)
+    seen = Deliveries(database, JobQueue(database, clock))
     assert await seen.first("discord", "1", clock())
-    for again in (seen, Deliveries(database)):
+    for again in (seen, Deliveries(database, JobQueue(database, clock))):
         assert not await again.first("discord", "1", clock())
     assert await seen.first("discord", "2", clock())
     assert await seen.first("slack", "1", clock())
 
 
 async def test_of_several_replicas_one_takes_it(database: Database, clock: Callable[[], Any]) -> None:
-    replicas = [Deliveries(database) for _ in range(5)]
+    replicas = [Deliveries(database, JobQueue(database, clock)) for _ in range(5)]
     took = await asyncio.gather(*(replica.first("discord", "1", clock()) for replica in replicas))
     assert sorted(took) == [False, False, False, False, True]
 
 
 async def test_old_ones_are_purged(database: Database, clock: Any) -> None:
-    seen = Deliveries(database)
+    seen = Deliveries(database, JobQueue(database, clock))
     await seen.first("discord", "old", clock())
     clock.now += KEPT
     await seen.first("discord", "new", clock())

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from agent.surfaces.bots.discord.access import explained, use_address
 from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
+    MOST_DMS,
     ROOT,
     Missed,
     incoming,
@@ -29,12 +31,14 @@ from agent.surfaces.bots.discord.messages import (
 )
 from agent.surfaces.bots.discord.replies import DiscordPlatform, HachiButton
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.running import reminder_sender, who_answers
+from agent.surfaces.bots.running import PlatformJobs, is_late, reminder_sender, who_answers
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
 
 log = logging.getLogger("hachi.discord")
 
+SOURCE = "discord"
+"""How the ids of its users and messages begin."""
 PERMISSIONS = discord.Permissions(
     view_channel=True,
     send_messages=True,
@@ -93,14 +97,16 @@ class DiscordBot(discord.AutoShardedClient):
         self.pressed = partial(press, self.commands)
         self.allowed = Allowed(settings.discord_servers, settings.discord_channels, settings.discord_roles)
         self.conversations = Conversations(pet, DiscordPlatform(self, pet.conversations.transcript.label))
+        self.jobs = PlatformJobs(self.conversations, SOURCE)
         self._say = say
         self._missed = Missed(pet.clock())
         self._order = asyncio.Lock()
-        self._unregister: Callable[[], None] = lambda: None
+        self._leaving = AsyncExitStack()
 
     async def setup_hook(self) -> None:
         self.add_dynamic_items(HachiButton)
         await self._find_gateway()
+        await self._since_last_time()
         try:
             await self.tree.sync()
         except API_ERRORS as error:
@@ -116,15 +122,28 @@ class DiscordBot(discord.AutoShardedClient):
         self._missed.begin(shard_id)
 
     async def on_shard_ready(self, shard_id: int) -> None:
-        if self.online.is_set():
-            async for message in self._missed.messages(shard_id, self.guilds):
-                await self.on_message(message)
+        now = self.pet.clock()
+        async for message in self._missed.messages(shard_id, self.guilds):
+            await self.on_message(message, late=is_late(message.created_at, now))
+
+    async def _since_last_time(self) -> None:
+        """Have what was written since the bot was last there caught up as after a lost session."""
+        deliveries = self.pet.conversations.deliveries
+        if (last := await deliveries.last_here(SOURCE)) is None:
+            return
+        self._missed = Missed(last)
+        for channel in reversed(await deliveries.private_channels(SOURCE, MOST_DMS)):
+            try:
+                self._missed.note_channel(await self.fetch_channel(int(channel)))
+            except API_ERRORS as error:
+                log.info("what was written in channel %s is not caught up: %s", channel, error)
 
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
             send = reminder_sender(self.pet.people.places, ROOT, self.conversations.platform.write)
-            self._unregister = self.pet.reminders.register(user_name(""), send)
+            self._leaving.callback(self.pet.reminders.register(user_name(""), send))
+            await self._leaving.enter_async_context(self.jobs.running())
             id, scopes = int(self.application_id or 0), ("bot", "applications.commands")
             link = discord.utils.oauth_url(id, permissions=PERMISSIONS, scopes=scopes)
             self._say(
@@ -133,26 +152,31 @@ class DiscordBot(discord.AutoShardedClient):
             )
         log.info("on Discord as %s, in %d servers", self.user, len(self.guilds))
 
-    async def on_message(self, message: discord.Message) -> None:
+    async def on_message(self, message: discord.Message, *, late: bool = False) -> None:
         """Receive a message. A lock keeps their order: discord.py runs a task for each."""
         async with self._order:
             self._missed.note(message)
             try:
-                await self._receive(message)
+                await self._receive(message, late)
             except Exception as error:
                 await self._apologize(message, error)
 
+    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
+        """Discord tells of a message as edited too where it has added a preview of a link: without a time."""
+        if payload.message.edited_at:
+            await self.on_message(payload.message)
+
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
-        await self._forget({payload.message_id})
+        await self._forget(payload.channel_id, {payload.message_id})
 
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
-        await self._forget(payload.message_ids)
+        await self._forget(payload.channel_id, payload.message_ids)
 
-    async def _forget(self, ids: Collection[int]) -> None:
+    async def _forget(self, channel: int, ids: Collection[int]) -> None:
         """Forget messages that were deleted on Discord."""
         for id in sorted(ids):
             try:
-                await self.conversations.deleted(origin_of(id))
+                await self.conversations.deleted(origin_of(channel, id))
             except Exception as error:
                 log.error("message %s was deleted and is not forgotten: %s", id, error)
 
@@ -165,17 +189,19 @@ class DiscordBot(discord.AutoShardedClient):
 
     async def leave(self) -> None:
         """Accept no more messages, finish the replies in progress, and close."""
-        self._unregister()
+        await self._leaving.aclose()
         await self.conversations.stop()
         await self.close()
 
-    async def _receive(self, message: discord.Message) -> None:
+    async def _receive(self, message: discord.Message, late: bool) -> None:
         if not is_from_person(message) or not self.allowed.permits_channel(message.channel):
             return
         place = await self._place(message)
         if place is not None and self.allowed.permits_person(await self._author(message)):
             listening = await self.pet.people.places.listening(place)
-            await self.conversations.receive(incoming(message, place, self.user), listening)
+            read = replace(incoming(message, place, self.user), late=late)
+            come = self.conversations.edited if read.version else self.conversations.receive
+            await come(read, listening)
 
     async def _author(self, message: discord.Message) -> Any:
         """Return the author, with their roles if those matter. Discord does not tell them in a history."""

@@ -115,8 +115,9 @@ async def _ask(interaction: discord.Interaction, question: TEXT) -> None:
     name = asker.name or ""
     await interaction.response.send_message(f"**{escape(name)}:** {question}", suppress_embeds=True)
     posted = await interaction.original_response()
+    origin = origin_of(posted.channel.id, posted.id)
     message = IncomingMessage(
-        asker.user, asker.place, source=posted, origin=origin_of(posted.id), content=Content(name, question)
+        asker.user, asker.place, source=posted, origin=origin, content=Content(name, question)
     )
     await conversations.receive(message, listening)
 
@@ -184,7 +185,8 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
     asker = _asker(interaction)
     stops = button.action == "stop" and button.user == interaction.user.id
     if stops:  # whichever process is writing the reply
-        interaction.client.stop_reply(origin_of(int(button.value)))  # type: ignore[attr-defined]
+        stopped = origin_of(int(interaction.channel_id or 0), int(button.value))
+        interaction.client.stop_reply(stopped)  # type: ignore[attr-defined]
     if not await is_first(interaction):
         return
     if stops:

@@ -1,5 +1,5 @@
-"""Messages on Discord: who wrote them, where, to whom, and what they say; and those that came while Discord's
-session was lost and another one began."""
+"""Messages on Discord: who wrote them, where, to whom, and what they say; and those that came while there was
+no session."""
 
 import logging
 import re
@@ -30,9 +30,15 @@ def user_name(id: int | str) -> str:
     return f"discord:{id}"
 
 
-def origin_of(id: int) -> str:
+def origin_of(channel: int, id: int) -> str:
     """Return the message's id across platforms."""
-    return f"discord:{id}"
+    return f"discord:{channel}:{id}"
+
+
+def ids_of(origin: str) -> tuple[int, int]:
+    """Return the ids of the channel and the message of an `origin_of`."""
+    _, channel, id = origin.split(":")
+    return int(channel), int(id)
 
 
 def user_id(name: str) -> int | None:
@@ -68,10 +74,11 @@ def incoming(message: discord.Message, place: Place, me: Any) -> IncomingMessage
         user_name(message.author.id),
         place,
         source=message,
-        origin=origin_of(message.id),
+        origin=origin_of(message.channel.id, message.id),
         addressed=is_addressed(message, me),
         to_others=bool(message.raw_mentions) or replied_to(message) is not None,
         in_thread=len(place.path) == 4,  # within its channel
+        version=message.edited_at.isoformat() if message.edited_at else "",
     )
 
 
@@ -159,9 +166,11 @@ MOST_DMS = 100
 
 
 class Missed:
-    def __init__(self, now: datetime) -> None:
-        start = discord.utils.time_snowflake(now)
-        self._newest: dict[int, int] = defaultdict(lambda: start)
+    """What was written while no session was there: since the one before, or since `start`."""
+
+    def __init__(self, start: datetime) -> None:
+        begin = discord.utils.time_snowflake(start)
+        self._newest: dict[int, int] = defaultdict(lambda: begin)
         """Shard → the newest message that was seen. Ids grow with time."""
         self._since: dict[int, int] = {}
         """Shard → the newest one when its session began."""
@@ -171,9 +180,13 @@ class Missed:
         """Note that a message came."""
         shard = message.guild.shard_id if message.guild else DM_SHARD
         self._newest[shard] = max(self._newest[shard], message.id)
-        if isinstance(message.channel, discord.DMChannel):
-            self._dms[message.channel.id] = message.channel
-            self._dms.move_to_end(message.channel.id)
+        self.note_channel(message.channel)
+
+    def note_channel(self, channel: Any) -> None:
+        """Note a direct conversation, of which Discord gives no list."""
+        if isinstance(channel, discord.DMChannel):
+            self._dms[channel.id] = channel
+            self._dms.move_to_end(channel.id)
             if len(self._dms) > MOST_DMS:
                 self._dms.popitem(last=False)
 

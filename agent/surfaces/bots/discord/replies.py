@@ -15,7 +15,12 @@ from agent.surfaces.bots.answers import Answer, Button, Item, Words
 from agent.surfaces.bots.discord.messages import (
     channel_id,
     content_of,
+    ids_of,
+    incoming,
     is_addressed,
+    is_from_person,
+    origin_of,
+    place_of,
     replied_to,
     user_id,
     user_name,
@@ -229,9 +234,23 @@ class DiscordPlatform:
             return False
         return True
 
+    async def fetch(self, origin: str) -> IncomingMessage | None:
+        channel, id = ids_of(origin)
+        try:
+            where: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
+            message = await where.fetch_message(id)
+        except (discord.NotFound, discord.Forbidden) as error:
+            log.info("message %s cannot be read: %s", id, error)
+            return None
+        place = place_of(where)
+        return incoming(message, place, self.client.user) if place and is_from_person(message) else None
+
     def reply_to(self, message: IncomingMessage) -> "DiscordPosts":
         is_reply, user = not message.place.private, user_id(message.user) or 0
-        return DiscordPosts(message.source, user, is_reply=is_reply)
+        return DiscordPosts(message.source.channel, message.source, user, is_reply=is_reply)
+
+    def posts_at(self, origin: str) -> "DiscordPosts":
+        return DiscordPosts(self.client.get_partial_messageable(ids_of(origin)[0]))
 
 
 @dataclass
@@ -239,14 +258,23 @@ class DiscordPosts:
     """In a channel the first message is a reply on Discord too. Receipts follow the text. What to forget
     is asked in a message of its own. Discord ignores a second message with the same nonce."""
 
-    source: discord.Message
-    user: int
+    channel: Any
+    source: Any = None
+    """The message that is answered; without it nothing is posted."""
+    user: int = 0
     """Who asked."""
-    is_reply: bool
+    is_reply: bool = False
     limit: int = LIMIT
     _count: int = 0
     _stop_on: discord.Message | None = None
     """The message with the button that stops the reply."""
+
+    def origin(self, handle: Any) -> str:
+        return origin_of(self.channel.id, handle.id)
+
+    def handle(self, origin: str) -> Any:
+        self._count += 1
+        return self.channel.get_partial_message(ids_of(origin)[1])
 
     def markup(self, text: str, *, final: bool) -> str:
         return text if final else close_code_block(text)
@@ -259,25 +287,31 @@ class DiscordPosts:
         if self._count == 0 and not final:
             options["view"] = stop_view(self.user, self.source.id)
         try:
-            sent = await self.source.channel.send(text, **options)
+            sent: discord.Message = await self.channel.send(text, **options)
         except discord.Forbidden as error:
             if error.code != _NO_HISTORY:
                 raise Gone from error
             del options["reference"]
-            sent = await self.source.channel.send(text, **options)
+            sent = await self.channel.send(text, **options)
         if sent.content.strip() != text.strip():
             await self.edit(sent, text)
         self._stop_on = sent if "view" in options else self._stop_on
         self._count += 1
         return sent
 
-    async def edit(self, handle: discord.Message, text: str) -> None:
+    async def edit(self, handle: Any, text: str) -> None:
+        """One that was posted earlier loses its buttons, which belong to what stood there."""
         try:
-            await handle.edit(content=text, suppress=True)  # without `suppress` an edit adds link previews
+            if isinstance(handle, discord.PartialMessage):
+                await (await handle.fetch()).edit(content=text, suppress=True, view=None)
+            else:
+                await handle.edit(
+                    content=text, suppress=True
+                )  # without `suppress` an edit adds link previews
         except discord.NotFound as error:
             raise Gone from error
 
-    async def remove(self, handle: discord.Message) -> None:
+    async def remove(self, handle: Any) -> None:
         try:
             await handle.delete()
         except discord.NotFound:
@@ -286,14 +320,16 @@ class DiscordPosts:
     def footer(self, receipts: Sequence[Item]) -> str:
         return receipt_lines(receipts)
 
-    async def conclude(self, handles: Sequence[discord.Message], receipts: Sequence[Item]) -> None:
+    async def conclude(self, handles: Sequence[Any], receipts: Sequence[Item]) -> None:
         view = receipt_view(receipts, self.user)
         if self._stop_on and (not view or self._stop_on is not handles[-1]):
             await self._stop_on.edit(view=None, suppress=True)
         if view:
-            await handles[-1].edit(view=view, suppress=True)
+            last = handles[-1]
+            last = await last.fetch() if isinstance(last, discord.PartialMessage) else last
+            await last.edit(view=view, suppress=True)
 
     async def ask(self, question: Answer) -> None:
         view = answer_view(question, self.user) or MISSING
         nonce = f"{self.source.id}-ask"
-        await self.source.channel.send(answer_text(question), view=view, nonce=nonce, suppress_embeds=True)
+        await self.channel.send(answer_text(question), view=view, nonce=nonce, suppress_embeds=True)

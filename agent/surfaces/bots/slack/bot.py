@@ -19,12 +19,13 @@ from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.running import reminder_sender, who_answers
+from agent.surfaces.bots.running import PlatformJobs, reminder_sender, who_answers
 from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, check, explain
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
     API_ERRORS,
     Reader,
+    as_edited,
     build_client,
     deleted_message,
     parse_event,
@@ -59,26 +60,31 @@ class SlackBot:
         )
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
-        reader = Reader(self.client, pet.conversations.transcript.label)
-        self.conversations = Conversations(pet, SlackPlatform(self.client, reader))
+        self.reader = Reader(self.client, pet.conversations.transcript.label, pet.people.places.listening)
+        self.conversations = Conversations(pet, SlackPlatform(self.client, self.reader))
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
         self.app.event("agent_session_stopped")(self._stop)
-        Interactions(self.app, Commands(pet), self.client, reader)
+        Interactions(self.app, Commands(pet), self.client, self.reader)
         # without a listener Bolt acknowledges nothing, and Slack repeats the event
         self.app.event(_ANY)(_acknowledge)
 
     async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
-        """Queue a message that is to be answered, or forget one that was deleted. Both events of a mention,
-        and repeated ones, have the same id."""
+        """Queue a message that is to be answered, let an edit replace it, or forget one that was deleted.
+        Both events of a mention, and repeated ones, have the same id."""
         team = context.team_id or context.enterprise_id
         if deleted := deleted_message(event, team):
             await self.conversations.deleted(deleted)
         listening = await self.pet.people.places.listening(place_of(team, event["channel"]))
-        message = parse_event(event, team, context.bot_user_id, flat=listening == "everything")
+        flat = listening == "everything"
+        message = parse_event(as_edited(event), team, context.bot_user_id, flat=flat)
         if message is not None:
-            await self.conversations.receive(message, listening)
+            come = self.conversations.edited if message.version else self.conversations.receive
+            await come(message, listening)
         await next()
+
+    def jobs(self, team: str) -> PlatformJobs:
+        return PlatformJobs(self.conversations, f"slack:{team}")
 
     async def _stop(self, event: Mapping[str, Any]) -> None:
         """Somebody pressed Slack's button to stop what the bot does in a thread."""
@@ -113,6 +119,7 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
         me = await bot.client.auth_test()
     except API_ERRORS as error:
         raise explain(error, "SLACK_BOT_TOKEN", BOT_TOKEN) from error
+    bot.reader.bot = str(me.get("user_id"))
     name, team = f"on Slack in {me.get('team')} as {me.get('user')}", str(me.get("team_id"))
     async with AsyncExitStack() as leaving:
         where = await leaving.enter_async_context(_by_http(bot, *http) if http else _by_socket(bot))
@@ -120,6 +127,7 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
             bot.pet.people.places, Place(("slack", team)), bot.conversations.platform.write
         )
         leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
+        await leaving.enter_async_context(bot.jobs(team).running())
         yield f"{name}, {where}"
 
 

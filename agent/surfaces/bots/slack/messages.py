@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import ClientError
-from slack_sdk.errors import SlackClientError
+from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.http_retry.builtin_async_handlers import (
     AsyncConnectionErrorRetryHandler,
     AsyncRateLimitErrorRetryHandler,
@@ -32,6 +32,7 @@ from agent.surfaces.bots.platform import (
 )
 from agent.surfaces.bots.slack.rendering import mentioned_users, plain_text
 from memory.audience import PRIVATE, Place
+from memory.people.places import Listening
 
 log = logging.getLogger("hachi.slack")
 
@@ -62,6 +63,8 @@ def sdk_logger() -> logging.Logger:
     return logger
 
 
+_MISSING = frozenset({"thread_not_found", "message_not_found", "channel_not_found"})
+"""Errors where a message is gone, or in no channel of the bot any more."""
 _SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes of messages that people write. Others are edits, deletions and notices."""
 
@@ -118,14 +121,23 @@ def deleted_message(event: Mapping[str, Any], team: str) -> str | None:
     return origin_of(team, event["channel"], ts) if ts else None
 
 
+def as_edited(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an event of an edited message as if it were written now; others as they are. Slack tells of a
+    message as changed too where it has added a preview of a link, or a thread below it."""
+    new, before = event.get("message") or {}, event.get("previous_message") or {}
+    if event.get("subtype") != "message_changed" or new.get("text") == before.get("text"):
+        return event
+    return {**new, "type": "message", "channel": event["channel"]}
+
+
 def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) -> IncomingMessage | None:
-    """Parse a `message` or `app_mention` event. Returns None for edits, notices and messages of bots. The
+    """Parse a `message` or `app_mention` event. Returns None for notices and messages of bots. The
     answer begins a thread, in which Slack streams, unless it is `flat`: in a channel where the bot answers
     everything."""
     user, text, channel = event.get("user"), event.get("text") or "", event["channel"]
     if event.get("subtype") not in _SUBTYPES or user in (None, "", bot, "USLACKBOT"):
         return None
-    if any(event.get(mark) for mark in ("edited", "hidden", "bot_id", "bot_profile")):
+    if any(event.get(mark) for mark in ("hidden", "bot_id", "bot_profile")):
         return None
     place, thread = place_of(team, channel), event.get("thread_ts") or None
     reply_in = thread or (None if flat and not place.private else event["ts"])
@@ -147,6 +159,7 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) ->
         to_others=line.to_others,
         in_thread=bool(thread),
         follows_bot=event.get("parent_user_id") == bot,
+        version=str((event.get("edited") or {}).get("ts", "")),
     )
 
 
@@ -184,6 +197,9 @@ class Reader:
 
     client: AsyncWebClient
     label: Label
+    listening: Callable[[Place], Awaitable[Listening]]
+    bot: str = ""
+    """The bot's own user id."""
     monotonic: Callable[[], float] = time.monotonic
     _people: dict[str, _Person] = field(default_factory=dict)
 
@@ -206,6 +222,23 @@ class Reader:
             author.zone,
             f"{names[str(first['user'])]}: {answered[:MAX_QUOTED]}" if answered else "",
         )
+
+    async def fetch(self, origin: str) -> IncomingMessage | None:
+        """Read a message again; None if it is gone or no person wrote it. Raises what Slack's API raises."""
+        _, team, channel, ts = origin.split(":")
+        try:
+            found = await self.client.conversations_replies(
+                channel=channel, ts=ts, oldest=ts, latest=ts, inclusive=True, limit=1
+            )
+        except SlackApiError as error:
+            if error.response.get("error") in _MISSING:
+                return None
+            raise
+        line = next((line for line in found["messages"] if line["ts"] == ts), None)
+        if line is None:
+            return None
+        flat = await self.listening(place_of(team, channel)) == "everything"
+        return parse_event({**line, "type": "message", "channel": channel}, team, self.bot, flat=flat)
 
     async def _names(self, people: Sequence[str], source: Source, place: Place) -> dict[str, str]:
         """Return what these people are called in the place."""

@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line
 from agent.surfaces.bots.replies import Gone, Stopped
-from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, Source
+from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, Source, origin_of
 from agent.surfaces.bots.slack.rendering import (
     answer_blocks,
     answer_text,
@@ -38,6 +38,8 @@ _NOT_HERE = frozenset({"not_in_channel", "channel_not_found", "is_archived", "re
 """Errors where the bot may not write."""
 _CLOSED = frozenset({"cant_update_message", "edit_window_closed"})
 """Errors of a message that may not be edited, or not any more."""
+_STREAMS = "streaming_state_conflict"
+"""The error where a message is edited that is still a stream."""
 _STOPPED = "stopped_by_user"
 """The error of a call about a stream that a person stopped."""
 
@@ -92,8 +94,15 @@ class SlackPlatform:
             return False
         return True
 
+    async def fetch(self, origin: str) -> IncomingMessage | None:
+        return await self.reader.fetch(origin)
+
     def reply_to(self, message: IncomingMessage) -> "SlackPosts":
         return SlackPosts(self.client, message.source)
+
+    def posts_at(self, origin: str) -> "SlackPosts":
+        _, team, channel, ts = origin.split(":")
+        return SlackPosts(self.client, Source(team, channel, "", ts, ""), may_post=False)
 
 
 @dataclass(slots=True)
@@ -110,7 +119,15 @@ class SlackPosts:
 
     client: AsyncWebClient
     source: Source
+    may_post: bool = True
+    """Whether a message that may not be edited any more is posted anew."""
     limit: int = LIMIT
+
+    def origin(self, handle: _Posted) -> str:
+        return origin_of(self.source.team, self.source.channel, handle.ts)
+
+    def handle(self, origin: str) -> _Posted:
+        return _Posted(origin.rpartition(":")[2], "")
 
     def markup(self, text: str, *, final: bool) -> str:
         return escape_markdown(text, final=final)
@@ -199,10 +216,13 @@ class SlackPosts:
             await self.client.chat_update(channel=self.source.channel, ts=handle.ts, markdown_text=text)
         except SlackApiError as error:
             code = error.response.get("error")
-            if code == _GONE:
+            if code == _GONE or (code in _CLOSED and not self.may_post):
                 raise Gone from error
-            if code not in _CLOSED:
+            if code == _STREAMS:  # since a process that was killed began it
+                await self.client.chat_stopStream(channel=self.source.channel, ts=handle.ts)
+                await self._update(handle, text)
+            elif code in _CLOSED:
+                closed, handle.ts = handle.ts, (await self.post(text, final=True)).ts
+                await self.remove(_Posted(closed, ""))
+            else:
                 raise
-            new = await self.post(text, final=True)
-            await self.remove(handle)
-            handle.ts = new.ts

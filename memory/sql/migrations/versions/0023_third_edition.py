@@ -22,6 +22,7 @@ def upgrade() -> None:
         _one_record_of_sources,
         _entries_have_ids,
         _hide_what_can_come_back,
+        _keep_what_was_posted,
     )
     config = op.get_context().config
     tell = config.attributes.get("tell") if config else None
@@ -480,3 +481,9 @@ def _delete_emptied() -> None:
     named = sa.or_(_rests_on.c.derived_id.in_(ids), _rests_on.c.source_id.in_(ids))
     op.execute(sa.delete(_rests_on).where(named))
     op.execute(sa.delete(_messages).where(gone))
+
+
+def _keep_what_was_posted() -> None:
+    comment = "1: Hachi posted it there, as the reply or, where none is stored, about the question"
+    posted = sa.Column("posted", sa.Integer(), nullable=False, server_default="0", comment=comment)
+    op.add_column("message_origins", posted)

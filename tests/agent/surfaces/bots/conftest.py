@@ -44,8 +44,10 @@ class FakePosts:
 
     limit = 100
 
-    def __init__(self, message: IncomingMessage | None = None) -> None:
+    def __init__(self, message: IncomingMessage | None = None, number: int = 0) -> None:
         self.message = message
+        self.number = number
+        """Which of the replies it is."""
         self.messages: dict[int, str] = {}
         self.calls: list[str] = []
         self.receipts: Sequence[Item] | None = None
@@ -54,6 +56,8 @@ class FakePosts:
         self.failures = 0
         """So many calls fail."""
         self.closed = False
+        self.keeps = False
+        """Whether the bot may not delete there."""
 
     @property
     def texts(self) -> list[str]:
@@ -64,6 +68,12 @@ class FakePosts:
         if self.failures:
             self.failures -= 1
             raise ConnectionError("the platform is away")
+
+    def origin(self, handle: int) -> str:
+        return f"chat:{self.number}:{handle}"
+
+    def handle(self, origin: str) -> int:
+        return int(origin.rpartition(":")[2])
 
     def markup(self, text: str, *, final: bool) -> str:
         return text
@@ -83,6 +93,8 @@ class FakePosts:
 
     async def remove(self, handle: int) -> None:
         self._called("remove")
+        if self.keeps:
+            raise PermissionError("may not delete")
         self.messages.pop(handle, None)
 
     def footer(self, receipts: Sequence[Item]) -> str:
@@ -110,6 +122,8 @@ class FakePlatform:
         self.closed = False
         """Whether the bot may not write there."""
         self.written: list[tuple[str, str]] = []
+        self.there: dict[str, IncomingMessage] = {}
+        """Origin → what people wrote that can still be read."""
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         content: Content = message.source
@@ -129,8 +143,16 @@ class FakePlatform:
         self.written.append((user, answer.text))
         return True
 
+    async def fetch(self, origin: str) -> IncomingMessage | None:
+        return self.there.get(origin)
+
+    def posts_at(self, origin: str) -> FakePosts:
+        return self.replies[int(origin.split(":")[1])]
+
     def reply_to(self, message: IncomingMessage) -> FakePosts:
-        self.replies.append(FakePosts(message))
+        if message.posts:  # it stands already
+            return self.posts_at(message.posts[0])
+        self.replies.append(FakePosts(message, len(self.replies)))
         self.replies[-1].limit = 2_000
         self.replies[-1].failures = 99 * self.away
         self.replies[-1].closed = self.closed

@@ -11,14 +11,13 @@ from agent.surfaces.bots.answers import NOTHING, Answer
 from agent.surfaces.bots.attachments import Attachment
 from agent.surfaces.bots.conversations import (
     MAX_WAITING,
-    NOT_HERE,
-    STOPPED,
     TOO_MANY,
     TOO_MANY_TODAY,
     Conversations,
 )
 from agent.surfaces.bots.errors import UNEXPECTED
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, continues, should_answer
+from agent.surfaces.bots.turns import NOT_HERE, STOPPED
 from memory.audience import PRIVATE, Place
 
 GENERAL = Place(("chat", "acme", "general"))
@@ -381,7 +380,7 @@ async def test_a_message_that_is_deleted_just_before_it_is_stored_is_forgotten(
     stream = type(conversations.pet).stream
 
     def deleted_first(pet: Any, *args: Any, **given: Any) -> Any:
-        conversations._deleted.append("chat:1")  # what `deleted` does while nothing is stored
+        conversations._turns.change("chat:1", None)  # what `deleted` does while nothing is stored
         return stream(pet, *args, **given)
 
     monkeypatch.setattr(type(conversations.pet), "stream", deleted_first)

@@ -64,9 +64,9 @@ class Watched(DiscordBot):
         """Without the five seconds that discord.py waits before it begins another session."""
         await self.may_identify.wait()
 
-    async def on_message(self, message: discord.Message) -> None:
+    async def on_message(self, message: discord.Message, **options: Any) -> None:
         try:
-            await super().on_message(message)
+            await super().on_message(message, **options)
         finally:
             async with self._news:
                 self._came.add(message.id)

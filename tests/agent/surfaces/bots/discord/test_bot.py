@@ -131,7 +131,7 @@ async def test_other_messages_are_neither_answered_nor_kept(bot, platform, serve
     await bot.hears("hello", by=ANOTHER_BOT, channel=DM)
     await bot.hears(AT, channel=GENERAL, type=7)  # somebody joined
     assert (platform.messages, server.asked) == ({}, [])
-    assert rows("SELECT * FROM messages") == rows("SELECT * FROM deliveries") == []
+    assert rows("SELECT * FROM messages") == rows("SELECT * FROM work") == []
 
 
 async def test_a_thread_is_a_place_within_its_channel_whether_discord_sent_it_or_not(
@@ -231,7 +231,7 @@ async def test_a_message_that_cannot_be_read_ends_no_catching_up(bot, platform, 
     receive = bot.client.conversations.receive
 
     async def received(message: Any, listening: Any) -> None:
-        assert message.origin != f"discord:{broken}"
+        assert message.origin != f"discord:{RANDOM}:{broken}"
         await receive(message, listening)
 
     monkeypatch.setattr(bot.client.conversations, "receive", received)

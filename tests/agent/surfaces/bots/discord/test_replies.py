@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scripted_server import Hang, Say, ScriptedServer, answer
 
 from agent.surfaces.bots.answers import NOTHING, Answer, Button, Item
-from agent.surfaces.bots.conversations import NOT_HERE
 from agent.surfaces.bots.discord.messages import channel_id, place_of, user_id, user_name
 from agent.surfaces.bots.discord.replies import LIMIT, answer_text, answer_view, escape, receipt_lines
 from agent.surfaces.bots.splitting import utf16_length
+from agent.surfaces.bots.turns import NOT_HERE
 from hachi import Companion
 from memory.audience import Place
 

@@ -145,7 +145,6 @@ OTHERS: list[dict[str, Any]] = [
         for other in (
             {"bot_id": "BOTHER"},
             {"bot_id": BOT_ID, "user": BOT},
-            {"edited": {"user": "UANA", "ts": "1.6"}},
             {"hidden": True},
             *({"user": user} for user in (BOT, "USLACKBOT", None)),
             *({"subtype": f"{kind}"} for kind in ("bot_message", "message_deleted", "channel_join")),

@@ -20,6 +20,7 @@ SCOPES = {
     "assistant_threads_setStatus": {"chat:write"},
     "auth_test": set(),
     "chat_delete": {"chat:write"},
+    "chat_stopStream": {"chat:write"},
     "chat_postEphemeral": {"chat:write"},
     "chat_postMessage": {"chat:write"},
     "chat_stream": {"chat:write"},

@@ -10,6 +10,7 @@ from agent.surfaces.bots.slack import messages
 from agent.surfaces.bots.slack.messages import NAME_SECONDS, Reader, attachment_of, build_client
 from hachi import Settings
 from memory.audience import Place
+from memory.people.places import Listening
 
 
 @pytest.fixture
@@ -21,13 +22,17 @@ async def label(name: str, user: str, place: Place) -> str:
     return name
 
 
+async def listening(place: Place) -> Listening:
+    return "mentions"
+
+
 async def read(client: Any, file: dict[str, Any]) -> str:
     return await read_attachments([attachment_of(client, file)])
 
 
 async def test_slack_is_asked_once_for_each_person_it_knows(client: Any, slack: SlackServer) -> None:
     now = 0.0
-    reader = Reader(client, label, lambda: now)
+    reader = Reader(client, label, listening, monotonic=lambda: now)
     slack.names |= {"UA": "Ana:  the\nfirst", "UB": "", "UC": "דָּנָה"}
     for _ in range(2):
         names = [await reader.name(user) for user in ("UA", "UB", "UC", "UNEW")]
@@ -39,7 +44,7 @@ async def test_slack_is_asked_once_for_each_person_it_knows(client: Any, slack: 
 
 async def test_the_cache_of_names_is_limited(client, slack, monkeypatch) -> None:
     monkeypatch.setattr(messages, "MAX_NAMES", 1)
-    reader = Reader(client, label)
+    reader = Reader(client, label, listening)
     for user in ("UANA", "UBEN", "UANA"):
         await reader.name(user)
     assert len(slack.called("users.info")) == 3

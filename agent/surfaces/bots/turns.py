@@ -1,0 +1,202 @@
+"""Answers messages of one person with a turn, and shows the reply on the platform while it is generated."""
+
+import asyncio
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from agent.companion import Companion
+from agent.surfaces.bots.answers import Answer, Item, forget_question, new_memories, receipt_item
+from agent.surfaces.bots.attachments import read_attachments
+from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.platform import Content, IncomingMessage, Platform
+from agent.surfaces.bots.replies import Reply
+from agent.types.client import ClientTurn
+from memory.audience import PRIVATE, Place
+from memory.sql.deliveries import Deliveries
+from memory.text import storable
+
+log = logging.getLogger("hachi.bots")
+
+MAX_CHANGED = 1_000
+"""Edited and deleted messages that are remembered, in case they still wait for their turn."""
+MAX_TOLD = 1_000
+"""People who are remembered as told that the bot may not write in a place."""
+STOPPED = "(stopped)"
+"""Ends a reply that was not generated to its end."""
+NOT_HERE = Answer(
+    "I may not write where you have just asked me something. Ask me here, or whoever manages that channel."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """What a reply ends with."""
+
+    text: str
+    receipts: tuple[Item, ...] = ()
+    question: Answer | None = None
+    id: str | None = None
+    """Of the stored reply."""
+
+
+Shown = tuple[str | None, Sequence[str]]
+"""The id of the stored reply or, where none is, of the question; and the ids of the posts."""
+
+
+class NotShown(Exception):
+    """Raised if a reply cannot be shown. It is shown later."""
+
+
+@dataclass(slots=True)
+class Answering:
+    """A turn under way."""
+
+    burst: list[IncomingMessage] = field(default_factory=list)
+    """The messages that it answers."""
+    open: bool = True
+    """Whether they may still change: their reply is not being finished."""
+    reply: Reply | None = None
+    limit: asyncio.Timeout | None = None
+    """What ends it."""
+
+    def interrupt(self) -> None:
+        if self.limit and not self.limit.expired():
+            self.limit.reschedule(0)
+
+
+@dataclass(eq=False)
+class Turns:
+    pet: Companion
+    platform: Platform
+    _changed: OrderedDict[str, IncomingMessage | None] = field(default_factory=OrderedDict)
+    """By origin, messages that were edited or, with None, deleted; some may wait for their turn."""
+    _told: deque[tuple[str, Place]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
+    """The people who were told that the bot may not write in a place."""
+
+    @property
+    def deliveries(self) -> Deliveries:
+        return self.pet.conversations.deliveries
+
+    def change(self, origin: str, message: IncomingMessage | None) -> None:
+        """Note that a message was edited, or with None deleted."""
+        self._changed[origin] = message
+        if len(self._changed) > MAX_CHANGED:
+            self._changed.popitem(last=False)
+
+    def is_deleted(self, message: IncomingMessage) -> bool:
+        return self._changed.get(message.origin, message) is None
+
+    async def answer(self, turn: Answering) -> Shown | None:
+        """Answer the messages as they are now; those that are left, once one of them was deleted."""
+        burst, posts = await self.whole(turn.burst)
+        while left := self._as_now(burst):
+            burst, view = left, self.platform.reply_to(left[-1])
+            noted = partial(self.deliveries.posted, left[-1].job) if left[-1].job else None
+            async with Reply(view, turn.interrupt, self.platform.edit_seconds, noted, posts) as reply:
+                turn.reply = reply
+                final = await self._run(turn, burst, reply)
+                while (now := self._as_now(burst)) != burst and len(now) == len(burst):  # some were edited
+                    burst, reply.text = now, ""
+                    final = await self._run(turn, burst, reply)
+                if now == burst:
+                    turn.open = False
+                    return await self._show(burst[-1], reply, final)
+                await reply.withdraw()
+            posts = ()
+            for message in burst:  # stored after it was deleted
+                if self.is_deleted(message):
+                    await self.forget(message.origin)
+        return None
+
+    async def tell(self, message: IncomingMessage, text: str) -> Shown:
+        """Answer a message with this text, without a turn."""
+        async with Reply(self.platform.reply_to(message), earlier=message.posts) as reply:
+            return await self._show(message, reply, Final(text))
+
+    async def _show(self, message: IncomingMessage, reply: Reply, final: Final) -> Shown:
+        if not await reply.finish(final.text, final.receipts, final.question):
+            raise NotShown(f"a reply in {message.queue} could not be shown; the transcript has it")
+        if reply.refused and (told := (message.user, message.place)) not in self._told:
+            self._told.append(told)
+            await self.platform.write(message.user, PRIVATE, NOT_HERE)
+        sent = None if final.id else await self.deliveries.sent([message.origin])
+        return final.id or (sent.message.id if sent else None), reply.origins
+
+    def _as_now(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
+        """Return the messages as they were edited, without those that were deleted."""
+        now = [(one, self._changed.get(one.origin, one)) for one in burst]
+        return [replace(new, job=one.job, posts=one.posts) for one, new in now if new]
+
+    async def whole(self, burst: list[IncomingMessage]) -> tuple[list[IncomingMessage], Sequence[str]]:
+        """Return the messages with the others that they were stored as one with, and the posts in which they
+        are answered already."""
+        parts = {message.origin: message for message in burst}
+        if (sent := await self.deliveries.sent(parts)) is None:
+            return burst, burst[-1].posts
+        for origin in sent.origins:
+            if origin not in parts and (message := await self.platform.fetch(origin)):
+                parts[origin] = message
+        order = [*sent.origins, *parts]
+        return sorted(parts.values(), key=lambda one: order.index(one.origin)), burst[-1].posts or sent.posts
+
+    async def _run(self, turn: Answering, burst: list[IncomingMessage], reply: Reply) -> Final:
+        """Return what the reply ends with. If the turn fails or is interrupted, the text says so."""
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                turn.limit = limit
+                return await self._stream(burst, reply)
+        except Exception as error:
+            if limit.expired():
+                return Final(f"{reply.text}\n\n{STOPPED}".strip())
+            return Final(describe_error(error))
+        finally:
+            turn.limit = None
+
+    async def read(self, burst: Sequence[IncomingMessage]) -> tuple[list[Content], str]:
+        """Return what the messages hold, and all of it as one text."""
+        begins = burst[-1].in_thread and not await self.is_known(burst[-1])
+        contents = [part.content or await self.platform.read(part, begins=begins) for part in burst]
+        texts = [
+            "\n\n".join(filter(None, (one.text, await read_attachments(one.attachments)))) for one in contents
+        ]
+        return contents, storable("\n".join(filter(None, texts))).strip()
+
+    async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final:
+        message, origins = burst[-1], [part.origin for part in burst if part.origin]
+        contents, text = await self.read(burst)
+        if sent := await self.deliveries.sent(origins):
+            if sent.message.text != text:
+                await self.pet.conversations.reword(sent, text, again=True)
+            elif sent.reply:  # stored, and not shown before the process or the connection was lost
+                return Final(sent.reply.text, id=sent.reply.id)
+        replies_to = "\n".join(filter(None, (one.replies_to for one in contents)))
+        if contents[-1].zone:
+            await self.pet.people.note_zone(contents[-1].zone, user=message.user)
+        async with self.pet.stream(
+            text,
+            user=message.user,
+            place=message.place,
+            conversation=message.conversation,
+            author=contents[-1].author,
+            origins=origins,
+            client=ClientTurn(replies_to=replies_to) if replies_to else None,
+            settle=True,
+        ) as stream:
+            async for piece in stream:
+                reply.add(piece)
+            answer = stream.reply
+        receipts = tuple(map(partial(receipt_item, place=message.place), new_memories(answer.memories)))
+        question = None if answer.forget is None else forget_question(answer.forget)
+        return Final(answer.message.strip() or "…", receipts, question, answer.message_id)
+
+    async def is_known(self, message: IncomingMessage) -> bool:
+        """Return whether its conversation has messages already."""
+        return await self.pet.conversations.exists(message.queue, user=message.user, place=message.place)
+
+    async def forget(self, origin: str) -> None:
+        if receipt := await self.pet.conversations.forget_sent(origin):
+            log.info("%s was deleted by its author: %d memories forgotten", origin, len(receipt.memories))
