@@ -25,6 +25,7 @@ MAX_TRACE_DEPTH = 3
 ID_PREFIX = 22
 """Characters of the id of the message that asked, in a button's value: enough to find it, and both fit."""
 QUESTION = "Shall I forget this?"
+STANDS = "My replies in the chat go too; what you wrote there yourself you delete there."
 NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
 
 Words = tuple[str | datetime, ...]
@@ -192,7 +193,7 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
     return Answer(
         f"{text}: {content}" + ("\nThis is kept too. Forget it as well?" if receipt.offered else ""),
         tuple(Item(shorten(one.content), buttons=(_forget_button(one),)) for one in receipt.offered),
-        note=(f"Taken: {taken_with(receipt)}. ", *undo, "What stands in the chat you delete there."),
+        note=(f"Taken: {taken_with(receipt)}. ", *undo, STANDS),
         buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
         outcome="forgotten",
     )

@@ -45,3 +45,29 @@ async def test_old_ones_are_purged(database: Database, clock: Any) -> None:
     await seen.first("discord", "newer", clock())
     assert await count(database) == 2
     assert await seen.first("discord", "old", clock() + timedelta(seconds=1))
+
+
+async def test_an_accepted_message_has_one_job_until_it_is_answered(database: Database, clock: Any) -> None:
+    accepted = Deliveries(database, JobQueue(database, clock))
+    job = str(await accepted.accept("chat:7", "chat:ana", clock()))
+    assert await accepted.accept("chat:7", "chat:ana", clock()) is None
+    assert await accepted.accept("chat:7", "chat:ana", clock(), version="edited") is not None
+    assert await accepted.due("chat:", clock()) == [], "this process has claimed both"
+    await accepted.posted(job, ["chat:8"])
+    await accepted.release([job], clock())
+    assert await accepted.due("chatty:", clock()) == []
+    [due] = await accepted.due("chat:", clock())
+    assert (due.id, due.about, due.payload) == (job, "chat:7", {"posts": ["chat:8"]})
+    await accepted.answered([job], clock())
+    assert await accepted.queue.take(job) is None
+    await accepted.later(job, "nothing is left of it", clock())
+
+
+async def test_a_bot_was_last_there_when_it_said_so(database: Database, clock: Any) -> None:
+    accepted = Deliveries(database, JobQueue(database, clock))
+    assert await accepted.last_here("chat") is None
+    for _ in range(2):
+        clock.now += timedelta(minutes=1)
+        await accepted.here("chat", clock())
+    assert await accepted.last_here("chat") == clock()
+    assert await accepted.last_here("another") is None

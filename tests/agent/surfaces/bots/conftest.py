@@ -44,10 +44,13 @@ class FakePosts:
 
     limit = 100
 
-    def __init__(self, message: IncomingMessage | None = None, number: int = 0) -> None:
+    def __init__(
+        self, message: IncomingMessage | None = None, replies: "list[FakePosts] | None" = None
+    ) -> None:
         self.message = message
-        self.number = number
-        """Which of the replies it is."""
+        self.replies = [] if replies is None else replies
+        """All replies on the platform."""
+        self.number = len(self.replies)
         self.messages: dict[int, str] = {}
         self.calls: list[str] = []
         self.receipts: Sequence[Item] | None = None
@@ -73,7 +76,12 @@ class FakePosts:
         return f"chat:{self.number}:{handle}"
 
     def handle(self, origin: str) -> int:
-        return int(origin.rpartition(":")[2])
+        """A reply that stands already is that one."""
+        _, number, id = origin.split(":")
+        if int(number) != self.number:
+            self.replies.remove(self)
+            self.__dict__ = self.replies[int(number)].__dict__
+        return int(id)
 
     def markup(self, text: str, *, final: bool) -> str:
         return text
@@ -150,9 +158,7 @@ class FakePlatform:
         return self.replies[int(origin.split(":")[1])]
 
     def reply_to(self, message: IncomingMessage) -> FakePosts:
-        if message.posts:  # it stands already
-            return self.posts_at(message.posts[0])
-        self.replies.append(FakePosts(message, len(self.replies)))
+        self.replies.append(FakePosts(message, self.replies))
         self.replies[-1].limit = 2_000
         self.replies[-1].failures = 99 * self.away
         self.replies[-1].closed = self.closed

@@ -8,6 +8,7 @@ import pytest
 from agent.surfaces.bots.answers import (
     NOTHING,
     QUESTION,
+    STANDS,
     Answer,
     Asker,
     Button,
@@ -357,4 +358,4 @@ async def test_without_an_undo_there_is_no_button_for_it(
     told = await pet.remember("Ana has the flu", user=ANA)
     gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
     assert gone.buttons == ()
-    assert gone.note == ("Taken: 1 memory. ", "What stands in the chat you delete there.")
+    assert gone.note == ("Taken: 1 memory. ", STANDS)

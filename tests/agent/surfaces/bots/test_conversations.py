@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -410,3 +411,103 @@ async def test_a_deleted_part_of_a_burst_is_forgotten_with_it(
     await conversations.settle()
     await conversations.deleted("chat:2")
     assert rows(LEFT) == []
+
+
+def edited(message: IncomingMessage, text: str, version: str = "1") -> IncomingMessage:
+    return replace(message, source=Content("Ana", text), version=version)
+
+
+async def test_an_edited_message_is_answered_again_in_place_for_some_minutes(
+    conversations: Conversations, platform: Any, server: ScriptedServer, rows: Any, clock: Any
+) -> None:
+    fact = {"content": "Ana lives in Pari", "ttl": "never"}
+    server.script(answer("Pari?", fact), answer("Hello."), answer("Paris!"))
+    question = ana("I live in Pari", origin="chat:1")
+    await conversations.receive(question, "mentions")
+    await conversations.settle()
+    conversations.add(ben("hello", origin="chat:2"))
+    for _ in range(2):  # a platform may tell of it twice
+        await conversations.edited(edited(question, "I live in Paris"), "mentions")
+        await conversations.settle()
+    assert platform.said == ["Paris!", "Hello."]
+    assert len(server.asked) == 3
+    said = {row["text"] for row in rows(LEFT)}
+    assert said == {"I live in Paris", "Paris!", "hello", "Hello."}
+    assert await conversations.pet.memories.list(user="chat:1", place=GENERAL) == []
+    clock.advance(minutes=11)
+    await conversations.edited(edited(question, "I live in Lyon", "2"), "mentions")
+    await conversations.settle()
+    assert platform.said == ["Paris!", "Hello."]
+    assert {row["text"] for row in rows(LEFT)} == {"I live in Lyon", "Paris!", "hello", "Hello."}
+    await conversations.deleted("chat:1")
+    assert {row["text"] for row in rows(LEFT)} == {"hello", "Hello."}
+
+
+async def test_a_message_that_is_edited_while_it_waits_or_is_answered_is_read_as_it_is_now(
+    conversations: Conversations, platform: Any, server: ScriptedServer, rows: Any
+) -> None:
+    server.script(Hang('{"message": "Two cup', 9), answer("Three cups."), answer("With milk."))
+    asked, waiting = ana("two cups", origin="chat:1"), ben("with mlik", origin="chat:2")
+    for message in (asked, waiting):
+        await conversations.receive(message, "mentions")
+    await until(lambda: platform.replies and platform.replies[0].texts)
+    await conversations.edited(edited(asked, "three cups"), "mentions")
+    await conversations.edited(replace(waiting, source=Content("Ben", "with milk")), "mentions")
+    await conversations.settle()
+    assert platform.said == ["Three cups.", "With milk."]
+    said = [row["text"] for row in rows(f"{LEFT} ORDER BY seq")]
+    assert said == ["three cups", "Three cups.", "with milk", "With milk."]
+
+
+async def test_a_part_of_a_burst_that_is_edited_is_read_with_the_others(
+    conversations_with: Any, platform: Any, server: ScriptedServer
+) -> None:
+    conversations = conversations_with(burst_seconds=0.2)
+    server.script(answer("Noted."), answer("Noted again."))
+    parts = [ana(text, origin=f"chat:{number}") for number, text in enumerate(("one", "tow", "three"))]
+    platform.there = {part.origin: part for part in parts}
+    for part in parts:
+        await conversations.receive(part, "mentions")
+    await conversations.settle()
+    await conversations.edited(edited(parts[1], "two"), "mentions")
+    await conversations.settle()
+    assert platform.said == ["Noted again."]
+    assert "one\n  two\n  three" in server.asked[1].conversation[-1][1]
+
+
+async def test_a_mention_that_is_added_later_calls_the_bot(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    server.script(answer("Yes?"))
+    talk = ana("look at this", origin="chat:1", addressed=False)
+    await conversations.receive(talk, "mentions")
+    await conversations.edited(edited(talk, "look at that", "1"), "mentions")
+    await conversations.edited(replace(edited(talk, "@hachi look", "2"), addressed=True), "mentions")
+    await conversations.settle()
+    assert platform.said == ["Yes?"]
+
+
+async def test_a_half_reply_that_somebody_deletes_is_not_posted_again(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    server.script(Hang('{"message": "Once upon', 9))
+    await conversations.receive(ana("a story", origin="chat:1"), "mentions")
+    await until(lambda: platform.replies and platform.replies[0].texts)
+    posts = platform.replies[0]
+    [handle] = posts.messages
+    posts.messages.clear()
+    await conversations.deleted(posts.origin(handle))
+    await conversations.settle()
+    assert platform.said == [""]
+    assert posts.calls.count("post") == 1
+
+
+async def test_a_reply_that_somebody_deletes_is_forgotten_and_the_question_is_not(
+    conversations: Conversations, platform: Any, server: ScriptedServer, rows: Any
+) -> None:
+    server.script(answer("Tea."))
+    await conversations.receive(ana("tea or coffee?", origin="chat:1"), "mentions")
+    await conversations.settle()
+    posts = platform.replies[0]
+    await conversations.deleted(posts.origin(next(iter(posts.messages))))
+    assert [row["text"] for row in rows(LEFT)] == ["tea or coffee?"]

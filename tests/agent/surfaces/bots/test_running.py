@@ -1,16 +1,36 @@
-"""Where a reminder is delivered, and what is said of the model."""
+"""Where a reminder is delivered, what is said of the model, and the jobs that need the platform."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
 
 from typing import Any
 
 import pytest
+from scripted_server import Hang, ScriptedServer, answer
 
 from agent.surfaces.bots.answers import Answer
-from agent.surfaces.bots.running import CLOSED, reminder_sender, who_answers
+from agent.surfaces.bots.conversations import IS_LATE, Conversations
+from agent.surfaces.bots.platform import Content, IncomingMessage
+from agent.surfaces.bots.running import CLOSED, FORGOTTEN, PlatformJobs, reminder_sender, who_answers
 from hachi import Companion, Settings
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
 
 ANA = "chat:1"
+WAITING = "SELECT * FROM work WHERE kind IN ('answer', 'posts')"
+
+
+def ana(text: str, **given: Any) -> IncomingMessage:
+    return IncomingMessage(ANA, **{"place": GENERAL, "source": Content("Ana", text)} | given)
+
+
+async def until(holds: Callable[[], Any]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110 - what is waited for happens in the server and in the turn
+            await asyncio.sleep(0.002)
+
+
 GENERAL, LAST = Place(("chat", "acme", "general")), Place(("chat", "acme", "random"))
 
 
@@ -45,3 +65,132 @@ async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they
 def test_it_is_said_which_model_answers() -> None:
     assert "stand-in" in who_answers(Settings.load(openai_api_key=None))
     assert who_answers(Settings.load(openai_api_key="sk-test", model="tiny")) == "the model tiny answers"
+
+
+@pytest.fixture
+def jobs(conversations: Conversations) -> PlatformJobs:
+    return PlatformJobs(conversations, "chat")
+
+
+async def do(jobs: PlatformJobs) -> None:
+    await jobs.do()
+    await jobs.conversations.settle()
+
+
+async def test_a_reply_follows_what_is_stored_it_is_one_line_then_back_then_gone(
+    jobs: PlatformJobs, platform: Any, server: ScriptedServer, clock: Any
+) -> None:
+    pet, question = jobs.conversations.pet, ana("my PIN is 4711", origin="chat:1")
+    long = " ".join(["4711, noted."] * 300)
+    server.script(answer(long))
+    await jobs.conversations.receive(question, "mentions")
+    await jobs.conversations.settle()
+    posted = platform.replies[0].texts
+    assert len(posted) == 2
+    [_, message] = await pet.conversations.messages(user="chat:1", place=GENERAL)
+    forgotten = await pet.conversations.forget(message.id, user="chat:1")
+    for _ in range(2):
+        await do(jobs)
+        assert platform.replies[0].texts == [FORGOTTEN, FORGOTTEN]
+    await pet.memories.undo_forget(str(forgotten.undo_id), user="chat:1")
+    await do(jobs)
+    assert platform.replies[0].texts == posted
+    await jobs.conversations.deleted("chat:1")
+    clock.advance(minutes=pet.settings.forget_undo_minutes + 1)
+    await pet.admin.purge_undo()
+    await do(jobs)
+    assert platform.said == [""]
+
+
+async def test_a_reply_that_may_not_be_deleted_stands_as_one_line(
+    jobs: PlatformJobs, platform: Any, server: ScriptedServer, rows: Any
+) -> None:
+    server.script(answer("4711, noted."))
+    await jobs.conversations.receive(ana("my PIN is 4711", origin="chat:1"), "mentions")
+    await jobs.conversations.settle()
+    platform.replies[0].keeps = True
+    await jobs.conversations.pet.people.erase(user="chat:1")
+    await do(jobs)
+    assert platform.said == [FORGOTTEN]
+    assert rows(WAITING) == []
+
+
+async def test_what_was_accepted_before_a_restart_is_answered_once_or_told_to_be_late(
+    conversations_with: Any, platform: Any, server: ScriptedServer, clock: Any, rows: Any
+) -> None:
+    killed, next_start = conversations_with(), PlatformJobs(conversations_with(), "chat")
+    for number in (1, 2):
+        question = ana(f"question {number}", origin=f"chat:{number}", place=GENERAL)
+        platform.there[question.origin] = question
+        await killed.stop(0)  # it accepts the event, and does no more
+        await killed.receive(question, "mentions")
+        await killed.receive(question, "mentions")
+        await killed.stop(0)
+        clock.advance(minutes=11 * (number == 2))
+        server.script(answer(f"Answer {number}"))
+        await do(next_start)
+        await do(next_start)
+    await killed.receive(gone := ana("gone", origin="chat:3"), "mentions")
+    await killed.stop(0)
+    assert gone.origin not in platform.there
+    await do(next_start)
+    assert platform.said == ["Answer 1", IS_LATE]
+    assert rows(WAITING) == []
+
+
+async def test_a_reply_that_was_cut_is_written_to_its_end_where_it_stands(
+    conversations_with: Any, platform: Any, server: ScriptedServer, rows: Any
+) -> None:
+    killed, next_start = conversations_with(), PlatformJobs(conversations_with(), "chat")
+    server.script(Hang('{"message": "Once upon', 9), answer("Once upon a time."))
+    question = platform.there["chat:1"] = ana("a story", origin="chat:1")
+    await killed.receive(question, "mentions")
+    await until(lambda: platform.replies and platform.replies[0].texts)
+    [worker] = [talk.worker for talk in killed._conversations.values()]
+    worker.cancel()  # as a kill does
+    await asyncio.gather(worker, return_exceptions=True)
+    await killed.stop(0)
+    await do(next_start)
+    assert platform.said == ["Once upon a time."]
+    assert [row["text"] for row in rows("SELECT text FROM messages")] == ["a story", "Once upon a time."]
+
+
+async def test_a_reply_that_could_not_be_shown_is_shown_once_the_platform_is_back(
+    jobs: PlatformJobs, platform: Any, server: ScriptedServer, clock: Any, rows: Any
+) -> None:
+    platform.away = True
+    question = platform.there["chat:1"] = ana("hello", origin="chat:1")
+    server.script(answer("Here I am."))
+    await jobs.conversations.receive(question, "mentions")
+    await jobs.conversations.settle()
+    platform.away = False
+    clock.advance(seconds=2)
+    await do(jobs)
+    assert platform.said == ["", "Here I am."]
+    assert len(server.asked) == 1
+    assert rows(WAITING) == []
+
+
+async def test_a_job_that_fails_waits_and_the_others_are_done(
+    jobs: PlatformJobs, platform: Any, server: ScriptedServer, clock: Any, monkeypatch: Any
+) -> None:
+    fetch, broken = platform.fetch, ["chat:1"]
+
+    async def failing(origin: str) -> Any:
+        if origin in broken:
+            raise ConnectionError("the platform is away")
+        return await fetch(origin)
+
+    monkeypatch.setattr(platform, "fetch", failing)
+    deliveries = jobs.conversations.pet.conversations.deliveries
+    for number in (1, 2):
+        question = platform.there[f"chat:{number}"] = ana("hello", origin=f"chat:{number}")
+        job = await deliveries.accept(question.origin, question.user, clock())
+        await deliveries.release([job], clock())
+    server.script(answer("One."), answer("Two."))
+    await do(jobs)
+    assert platform.said == ["One."]
+    broken.clear()
+    clock.advance(seconds=2)
+    await do(jobs)
+    assert platform.said == ["One.", "Two."]
