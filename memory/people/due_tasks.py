@@ -95,6 +95,7 @@ _ASKED = (
     .join(message_origins, message_origins.c.message_id == messages.c.id)
     .join(rests_on, rests_on.c.source_id == messages.c.id)
     .where(rests_on.c.derived_id == bindparam("task"), rests_on.c.how == "stated")
+    .where(message_origins.c.posted == 0)
     .order_by(messages.c.seq.desc())
     .limit(1)
 )

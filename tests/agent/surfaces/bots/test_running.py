@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from typing import Any
-
 import pytest
 from scripted_server import Hang, ScriptedServer, answer
 
