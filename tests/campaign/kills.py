@@ -1,4 +1,4 @@
-"""What is killed: turns, the purge, imports, rebuilding the index, migrations, erasures, moves."""
+"""What is killed: turns, the purge, imports, reindexing, migrations, forgetting, erasures, moves."""
 
 import gzip
 import json
@@ -105,8 +105,44 @@ async def nothing_of_the_erased(place: Place, told: Sequence[Any]) -> Found:
     return replace(found, false=tuple(false))
 
 
+async def forget_for_ever(place: Place, tell: Tell, round_: int) -> None:
+    """Each fact is kept, forgotten, or forgotten and brought back. Every step is told before and after."""
+    async with opened(place) as pet:
+        for number in count(1000 * (round_ + 1)):
+            user = PEOPLE[number % len(PEOPLE)]
+            fact = boat(user, number)
+            stored = await pet.remember(fact, user=user)
+            tell((user, None, fact))
+            if number % 4:
+                tell(("forgetting", user, fact))
+                receipt = await pet.memories.forget(str(stored.id), user=user)
+                tell(("forgotten", user, fact))
+            if number % 4 == 1:
+                tell(("undoing", user, fact))
+                await pet.memories.undo_forget(receipt.undo_id, user=user)
+                tell(("undone", user, fact))
+
+
+async def forgotten_as_told(place: Place, told: Sequence[Any]) -> Found:
+    """What was kept or brought back is there, and what was forgotten is in no list and no search."""
+    facts = [one for one in told if one[0] in PEOPLE]
+    last = {fact: step for step, _, fact in told if step not in PEOPLE}
+    async with opened(place) as pet:
+        found = await look_for(pet, [one for one in facts if last.get(one[2], "undone") == "undone"])
+        false = list[str]()
+        for user in PEOPLE:
+            gone = {fact for who, _, fact in facts if who == user and last.get(fact) == "forgotten"}
+            listed = {memory.content for memory in await pet.memories.list(user=user)}
+            false += [f"{fact} in a list" for fact in gone & listed]
+            for fact in sorted(gone)[-5:]:
+                hits = {hit.content for hit in await pet.search_memories(fact, user=user, limit=20)}
+                false += [f"{fact} in a search" for _ in hits & {fact}]
+    return replace(found, false=tuple(false))
+
+
 async def fill_an_old_home(place: Place, tell: Tell, _: int) -> None:
     """A home that the second edition made."""
+    place.home.mkdir(parents=True, exist_ok=True)
     (place.home / "hachi.db").write_bytes(gzip.decompress((OLD_HOME / "hachi.db.gz").read_bytes()))
     expected = json.loads((OLD_HOME / "expected.json").read_text())
     for user in {"ana", "ben"} & set(PEOPLE):
@@ -125,9 +161,10 @@ KILLS = {
     "import": Killing(fill, import_again, imported_once),
     "reindex": Killing(fill, rebuild_for_ever, facts_are_there),
     "migration": Killing(fill_an_old_home, migrate, facts_are_there, longest=0.4, rounds=2, opening=True),
+    "forgetting": Killing(fill, forget_for_ever, forgotten_as_told),
     "erasure": Killing(fill, erase_somebody, nothing_of_the_erased, longest=0.3, rounds=3),
 }
-ON_POSTGRESQL = ("turns", "purge", "import", "erasure", "move")
+ON_POSTGRESQL = ("turns", "purge", "import", "forgetting", "erasure", "move")
 """What is killed there too; the index stays embedded. A move goes there and comes back."""
 
 

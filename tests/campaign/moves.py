@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agent.services.transfer.move import Move, _checksum
+from agent.services.transfer.move import TABLES, Move, _checksum
 from memory.sql.engine import Database
 from memory.sql.engine.schema import HEAD
 from memory.sql.tables import metadata
@@ -65,7 +65,7 @@ async def _there(place: Place, told: Sequence[Any]) -> Found:
     first, between, last = _databases(place)
     different = [
         table.name
-        for table in metadata.sorted_tables
+        for table in TABLES
         if not await _checksum(first, table)
         == await _checksum(between, table)
         == await _checksum(last, table)
