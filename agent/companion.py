@@ -9,31 +9,64 @@ conversation is not private. Errors are those of `agent.errors`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from typing_extensions import TypedDict, Unpack
 
 from agent.background.scheduler import Schedule
-from agent.services.arguments import turn_request
+from agent.errors import BadInput, ModelUnavailable
+from agent.services.turn_options import TurnLimits, limits_of, turn_request, value_of, with_form
 from agent.settings import Settings
+from agent.turn.additions import additions, tools_named
 from agent.turn.persona import read_persona
-from agent.turn.streaming import ReplyStream
-from agent.types import Reply, TurnRequest
+from agent.turn.streaming import OnEvent, ReplyStream
+from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.arguments import Content, Importance, Limit, MemoryId, Query, Subjects, Ttl, Type, Where
-from agent.types.client import ClientTurn
 from agent.wiring.components import Clock, Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from agent.wiring.services import build_services
 from memory.errors import MemoryFault
-from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, Role
+from memory.records import DEFAULT_IMPORTANCE, Decision, Hit
 
 if TYPE_CHECKING:
+    from agents import InputGuardrail, OutputGuardrail, RunHooks
     from agents.models.interface import Model
+
+    from agent.turn.additions import OwnTool
+
+T = TypeVar("T")
+
+
+class OpenOptions(TypedDict, total=False):
+    """The arguments of `Companion.open` and `start` beside the settings."""
+
+    clock: Clock
+    """Returns an aware time; unset: the machine's."""
+    model: "Model | None"
+    """Answers instead of the one that the settings name; then a model consolidates conversations only where
+    `upkeep_model` names one, which may be the same."""
+    upkeep_model: "Model | None"
+    upkeep: bool
+    """False: no periodic job runs, for what looks at something and ends."""
+    surface: str
+    """Where people meet the companion, for traces."""
+    tools: "Sequence[OwnTool]"
+    """What the model may do beside ours: typed functions, the Agents SDK's function tools and MCP servers."""
+    only_tools: Sequence[str] | None
+    """The names of Hachi's own tools that are offered; unset: all."""
+    guardrails: "Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]"
+    """Of the Agents SDK. One that trips ends the turn with GuardrailTripped."""
+    hooks: "RunHooks[Any] | None"
+    """Of the Agents SDK; they are called in each turn."""
 
 
 class Companion:
-    """Made by `Companion.open`."""
+    """Made by `Companion.open`, or by `start` and ended by `close`. It belongs to the event loop in which it
+    was opened: elsewhere, and once it is closed, it raises NotOpen."""
 
     def __init__(self, components: Components) -> None:
         self.components = components
@@ -49,34 +82,48 @@ class Companion:
         """Surfaces register here whom they can reach; due tasks are then announced."""
         self._runtime: Runtime | None = None
         self._runtime_lock = asyncio.Lock()
+        self._closing = AsyncExitStack()
 
     @classmethod
     @asynccontextmanager
     async def open(
-        cls,
-        settings: Settings | None = None,
-        *,
-        clock: Clock = utc_now,
-        model: "Model | None" = None,
-        upkeep_model: "Model | None" = None,
-        upkeep: bool = True,
-        surface: str = "python",
+        cls, settings: Settings | None = None, **options: Unpack[OpenOptions]
     ) -> AsyncIterator["Companion"]:
-        """Open the database; the index and the model's library are opened when they are first needed.
+        """`start`, and `close` at the end of the block."""
+        pet = await cls.start(settings, **options)
+        try:
+            yield pet
+        finally:
+            await pet.close()
 
-        `model` answers instead of the one the settings name; then a model consolidates conversations only
-        where `upkeep_model` names one, which may be the same. Without `upkeep` no periodic job runs: for
-        commands that look at something and end. `surface` is where people meet the companion, for traces.
-        """
+    @classmethod
+    async def start(cls, settings: Settings | None = None, **options: Unpack[OpenOptions]) -> "Companion":
+        """Open the database; the index and the model's library are opened when they are first needed. What is
+        unset in `settings` comes from the environment. Raises SettingsError, BadInput or MemoryFault."""
         settings = settings or Settings.load()
+        if unknown := options.keys() - OpenOptions.__annotations__.keys():
+            raise BadInput(f"{min(unknown)}: a companion is not opened with that")
         read_persona(settings.persona)  # report a bad one now and not at the first message
+        added = additions(
+            [*tools_named(settings.tools), *options.get("tools", ())],
+            options.get("only_tools"),
+            options.get("guardrails", ()),
+            options.get("hooks"),
+        )
         async with AsyncExitStack() as closing:
             components = await closing.enter_async_context(
-                open_components(settings, clock, model, upkeep_model, surface)
+                open_components(
+                    settings,
+                    options.get("clock", utc_now),
+                    options.get("model"),
+                    options.get("upkeep_model"),
+                    options.get("surface", "python"),
+                    added,
+                )
             )
             pet = cls(components)
             closing.push_async_callback(pet._stop)
-            if upkeep:
+            if options.get("upkeep", True):
                 schedule = Schedule(
                     pet.admin,
                     pet.reminders,
@@ -87,7 +134,13 @@ class Companion:
                 )
                 await closing.enter_async_context(schedule.running())
             await pet._purge_undo()
-            yield pet
+            pet._closing = closing.pop_all()
+        return pet
+
+    async def close(self) -> None:
+        """Finish what is under way and close the databases. A second call does nothing."""
+        closing, self._closing = self._closing, AsyncExitStack()
+        await closing.aclose()
 
     async def _purge_undo(self) -> None:
         """Delete what was forgotten and can no longer be brought back. A database that cannot be reached is
@@ -103,65 +156,62 @@ class Companion:
     def clock(self) -> Clock:
         return self.components.clock
 
+    @overload
+    async def respond(
+        self, text: str, *, user: str | None, answer: type[T], **options: Unpack[TurnOptions]
+    ) -> Reply[T]: ...
+    @overload
+    async def respond(
+        self, text: str, *, user: str | None, answer: None = None, **options: Unpack[TurnOptions]
+    ) -> Reply: ...
     async def respond(
         self,
         text: str,
         *,
         user: str | None,
-        place: Where = None,
-        conversation: str | None = None,
-        author: str | None = None,
-        instructions: str = "",
-        earlier: Sequence[tuple[Role, str]] = (),
-        origins: Sequence[str] = (),
-        client: ClientTurn | None = None,
-        settle: bool = False,
-    ) -> Reply:
-        """One turn. The reply is durable when it returns; with `settle` the answer's memories are too.
+        answer: type[Any] | None = None,
+        **options: Unpack[TurnOptions],
+    ) -> Reply[Any]:
+        """One turn. The reply is durable when it returns. `TurnOptions` tells of the other arguments. With
+        an `answer`, a pydantic model or a dataclass, the model answers with one: the reply's `value`."""
+        if answer is None:
+            return await self._take_turn(*self._asked(text, user, options))
+        asked = with_form(answer, options.get("client"))
+        reply = await self._take_turn(*self._asked(text, user, {**options, "client": asked}))
+        return replace(reply, value=value_of(answer, reply))
 
-        A program that speaks for a person may add `instructions` of its own and, as (role, text), the
-        `earlier` messages of the conversation: the model sees those where the transcript has none. `origins`
-        are the ids that a chat platform gave to the message, for when it is deleted there. `client` is what a
-        client of a chat API sends beside the message; its history then is the conversation.
-        """
-        return await self._take_turn(
-            turn_request(
-                *(text, user, place, conversation, author, instructions, earlier, origins, client),
-                now=self.clock(),
-            ),
-            settle=settle,
-        )
-
-    def stream(
-        self,
-        text: str,
-        *,
-        user: str | None,
-        place: Where = None,
-        conversation: str | None = None,
-        author: str | None = None,
-        instructions: str = "",
-        earlier: Sequence[tuple[Role, str]] = (),
-        origins: Sequence[str] = (),
-        client: ClientTurn | None = None,
-        settle: bool = False,
-    ) -> ReplyStream:
+    def stream(self, text: str, *, user: str | None, **options: Unpack[TurnOptions]) -> ReplyStream:
         """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
-        request = turn_request(
-            *(text, user, place, conversation, author, instructions, earlier, origins, client),
-            now=self.clock(),
-        )
-        return ReplyStream(lambda on_text: self._take_turn(request, on_text, settle=settle))
+        request, limits = self._asked(text, user, options)
+        return ReplyStream(lambda on_event: self._take_turn(request, limits, on_event))
+
+    def _asked(self, text: str, user: str | None, options: TurnOptions) -> tuple[TurnRequest, TurnLimits]:
+        return turn_request(text, user, now=self.clock(), **options), limits_of(options)
 
     async def _take_turn(
-        self, request: TurnRequest, on_text: Callable[[str], None] | None = None, *, settle: bool
+        self, request: TurnRequest, limits: TurnLimits, on_event: OnEvent | None = None
     ) -> Reply:
-        runtime = await self.runtime()
+        deps = (await self.runtime()).turn
         from agent.turn.turn import take_turn
 
         await self.people.erasure.finished(request.user)
-        return await take_turn(runtime.turn, request, on_text, settle=settle)
+        if limits.max_turns or limits.model:
+            changed: dict[str, Any] = {"max_turns": limits.max_turns or deps.settings.max_turns}
+            if isinstance(limits.model, str):
+                changed["model"] = limits.model
+            settings = deps.settings.model_copy(update=changed)
+            model = await self.components.models.named(limits.model, settings) if limits.model else deps.model
+            deps = replace(deps, settings=settings, model=model)
+        try:
+            async with asyncio.timeout(limits.timeout) as limit:
+                return await take_turn(deps, request, on_event, settle=limits.settle)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ModelUnavailable(
+                f"no reply within {limits.timeout:g} s, the timeout of the call"
+            ) from error
 
     async def remember(
         self,
@@ -226,6 +276,7 @@ class Companion:
         """What a turn needs, loaded when first asked for; a surface may ask early to save the first person
         the wait. Raises SettingsError."""
         async with self._runtime_lock:
+            self.components.database.check_usable()
             if self._runtime is None:
                 self._runtime = await open_runtime(self.components, self.reminders.reaches)
             return self._runtime

@@ -3,6 +3,7 @@
 HachiError                    anything below; its text is one line that says what to do
 ├── SettingsError             a setting cannot be read or does not fit the others
 ├── BadInput                  what was handed in cannot be used
+├── GuardrailTripped          a guardrail of the program stopped the turn
 ├── ModelError                the language model
 │   ├── ModelUnavailable      it does not answer: network, time-out, 5xx, too many requests
 │   ├── ModelRejected         it answers and refuses: key, model name, request
@@ -15,6 +16,7 @@ from memory.errors import HachiError
 __all__ = [
     "AnswerMisfit",
     "BadInput",
+    "GuardrailTripped",
     "HachiError",
     "ModelError",
     "ModelRejected",
@@ -29,6 +31,10 @@ class SettingsError(HachiError):
 
 class BadInput(HachiError):
     status, code = 400, "bad_input"
+
+
+class GuardrailTripped(HachiError):
+    status, code = 422, "guardrail"
 
 
 class ModelError(HachiError):

@@ -219,6 +219,8 @@ class Settings(BaseSettings):
     """How often what has expired is deleted."""
     forget_undo_minutes: Annotated[float, Field(ge=0, le=10_080)] = 10.0
     """How long what a person had forgotten can be brought back; then it is gone for good. 0: never."""
+    tools: str = ""
+    """Functions that the model may call beside Hachi's own, between blanks: `shop.orders:find_order`."""
     traces: bool = True
     """Whether each turn leaves a trace."""
     traces_url: SecretStr | None = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agent.errors import (
         AnswerMisfit,
         BadInput,
+        GuardrailTripped,
         HachiError,
         ModelError,
         ModelRejected,
@@ -27,32 +28,42 @@ if TYPE_CHECKING:
         SettingsError,
     )
     from agent.settings import Settings
+    from agent.turn.additions import tool
     from agent.types import Reply, ToolCall, Usage
+    from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarted, TurnDone
     from memory.audience import Place
     from memory.errors import (
         EmbedderUnavailable,
         IndexUnavailable,
         MemoryFault,
         NotFound,
+        NotOpen,
         StoreUnavailable,
     )
     from memory.records import Decision, Forgotten, Hit, Memory, Message, Task
+    from tools.context import TurnContext
+    from tools.failures import ToolFailed, TryAgain
 
     __version__: str
 
 _HOMES = {
     "agent.companion": ["Companion"],
     "agent.errors": [
-        *("AnswerMisfit", "BadInput", "HachiError", "ModelError", "ModelRejected"),
+        *("AnswerMisfit", "BadInput", "GuardrailTripped", "HachiError", "ModelError", "ModelRejected"),
         *("ModelUnavailable", "SettingsError"),
     ],
     "agent.settings": ["Settings"],
+    "agent.turn.additions": ["tool"],
     "agent.types": ["Reply", "ToolCall", "Usage"],
+    "agent.types.events": ["MemoryDecided", "TextWritten", "ToolEnded", "ToolStarted", "TurnDone"],
     "memory.audience": ["Place"],
     "memory.errors": [
-        *("EmbedderUnavailable", "IndexUnavailable", "MemoryFault", "NotFound", "StoreUnavailable")
+        *("EmbedderUnavailable", "IndexUnavailable", "MemoryFault", "NotFound", "NotOpen"),
+        "StoreUnavailable",
     ],
     "memory.records": ["Decision", "Forgotten", "Hit", "Memory", "Message", "Task"],
+    "tools.context": ["TurnContext"],
+    "tools.failures": ["ToolFailed", "TryAgain"],
 }
 
 __all__ = [
@@ -62,24 +73,35 @@ __all__ = [
     "Decision",
     "EmbedderUnavailable",
     "Forgotten",
+    "GuardrailTripped",
     "HachiError",
     "Hit",
     "IndexUnavailable",
     "Memory",
+    "MemoryDecided",
     "MemoryFault",
     "Message",
     "ModelError",
     "ModelRejected",
     "ModelUnavailable",
     "NotFound",
+    "NotOpen",
     "Place",
     "Reply",
     "Settings",
     "SettingsError",
     "StoreUnavailable",
     "Task",
+    "TextWritten",
     "ToolCall",
+    "ToolEnded",
+    "ToolFailed",
+    "ToolStarted",
+    "TryAgain",
+    "TurnContext",
+    "TurnDone",
     "Usage",
+    "tool",
 ]
 
 

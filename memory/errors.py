@@ -5,7 +5,8 @@ HachiError                  anything that Hachi raises; its text says what to do
     ├── StoreUnavailable    the database cannot be opened, read or written
     ├── IndexUnavailable    the index cannot be reached or opened
     ├── EmbedderUnavailable the embedder is unknown, not installed or does not answer
-    └── NotFound            no such memory or task for this audience
+    ├── NotFound            no such memory or task for this audience
+    └── NotOpen             the companion is closed, or belongs to another event loop
 """
 
 
@@ -42,3 +43,7 @@ class EmbedderUnavailable(MemoryFault):
 
 class NotFound(MemoryFault):
     status, code = 404, "not_found"
+
+
+class NotOpen(MemoryFault):
+    code = "not_open"

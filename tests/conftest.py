@@ -9,8 +9,6 @@ import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, closing, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,8 @@ from hypothesis import settings
 from sqlalchemy import Engine, event
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
+from hachi.pytest_plugin import hachi_clock, hachi_companion, hachi_model
+from hachi.testing import FixedClock
 from memory.index.embedded import engine as index_engine
 from memory.index.embedders import bundled
 from memory.sql.engine import connecting as engine
@@ -31,6 +31,8 @@ from scripted_server import ScriptedServer
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
 settings.load_profile("untimed")
+
+__all__ = ["hachi_clock", "hachi_companion", "hachi_model"]
 
 SETTINGS = ("HACHI_", "OPENAI_", "QDRANT_", "DATABASE_URL", "DISCORD_", "SLACK_")
 
@@ -147,22 +149,9 @@ def _nobodys_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     _forget_settings(monkeypatch)
 
 
-@dataclass
-class Clock:
-    """A clock that stands still until it is moved on."""
-
-    now: datetime = field(default_factory=lambda: datetime(2026, 11, 21, 9, 30, tzinfo=UTC))
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **by: float) -> None:
-        self.now += timedelta(**by)
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock(hachi_clock: FixedClock) -> FixedClock:
+    return hachi_clock
 
 
 @pytest.fixture(scope="session")
@@ -215,7 +204,7 @@ def light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def open_pet(
-    home: Path, clock: Clock, light_embedder: None, server: ScriptedServer
+    home: Path, clock: FixedClock, light_embedder: None, server: ScriptedServer
 ) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
     """`await open_pet(given=…, **settings)`: a companion in `home`, closed when the test ends; `given`
     is a model that answers instead of the one the settings name, `looking_back` one that looks back at what

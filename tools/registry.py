@@ -1,26 +1,26 @@
 """The list of tools, and how one is called with what a model wrote.
 
-A tool is an async function whose first argument is the `TurnContext`; its other arguments, with their types,
-defaults and descriptions, are what the model sees; its docstring tells the model what it is for. It returns
-something that JSON can hold. Nothing a model writes raises: what is wrong comes back to it as text.
+A tool of ours is an async function whose first argument is the `TurnContext`; its other arguments, with their
+types, defaults and descriptions, are what the model sees; its docstring tells the model what it is for. It
+returns something that JSON can hold. Nothing a model writes raises: what is wrong comes back to it as text.
 
 An argument without a default is one the model is asked for. Where its `Field` has a default, a model that
 leaves it out all the same is borne with.
 """
 
+import asyncio
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from json_repair import repair_json
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from pydantic_core import from_json
+from pydantic_core import from_json, to_jsonable_python
 
-from memory.errors import MemoryFault
+from memory.errors import HachiError
 from memory.process.spans import note, traceback_of
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
@@ -30,92 +30,107 @@ from tools.tasks import update_task
 
 log = logging.getLogger("hachi.tools")
 
-ToolFunction = Callable[..., Awaitable[dict[str, Any]]]
+TOOL_SECONDS = 30.0
+"""A tool that runs longer is cancelled, and the model gets an error."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tool:
-    function: ToolFunction
+    """What the model is told of a tool, and what runs it."""
 
-    @property
-    def name(self) -> str:
-        return self.function.__name__
-
-    @property
-    def description(self) -> str:
-        return inspect.cleandoc(self.function.__doc__ or "")
-
-    @cached_property
-    def arguments(self) -> type[BaseModel]:
-        """The function's arguments after the context, as a pydantic model."""
-        fields: dict[str, Any] = {
-            parameter.name: parameter.annotation
-            if parameter.default is parameter.empty
-            else (parameter.annotation, parameter.default)
-            for parameter in self._parameters
-        }
-        return create_model(self.name, __config__=ConfigDict(extra="ignore"), **fields)
-
-    @cached_property
-    def schema(self) -> dict[str, Any]:
-        """JSON schema of the arguments, as much of it as a model needs: every request carries it."""
-        asked = [parameter.name for parameter in self._parameters if parameter.default is parameter.empty]
-        parts = self.arguments.model_json_schema()["properties"]
-        properties = {name: _shortened(part, name in asked) for name, part in parts.items()}
-        return {"type": "object", "properties": properties} | ({"required": asked} if asked else {})
-
-    @property
-    def _parameters(self) -> list[inspect.Parameter]:
-        return list(inspect.signature(self.function).parameters.values())[1:]
+    name: str
+    description: str
+    schema: dict[str, Any]
+    """JSON schema of the arguments."""
+    run: Callable[[TurnContext, str], Awaitable["ToolResult"]]
+    """Called with the arguments as the model wrote them."""
+    seconds: float | None = None
+    """Unset: `TOOL_SECONDS`."""
 
     async def call(self, turn: TurnContext, written: str) -> "ToolResult":
         """Run it with the arguments as the model wrote them."""
+        seconds = self.seconds or TOOL_SECONDS
         try:
-            given = self.arguments.model_validate(read_arguments(written))
-            values = {name: getattr(given, name) for name in type(given).model_fields}
-            return ToolResult(await self.function(turn, **values), ok=True)
+            async with asyncio.timeout(seconds) as limit:
+                return await self.run(turn, written)
         except ValidationError as error:
             return ToolResult({"error": _explain(error), "try_again": True}, ok=False)
         except TryAgain as error:
             return ToolResult({"error": str(error), "try_again": True}, ok=False)
-        except (ToolFailed, MemoryFault) as error:
+        except (ToolFailed, HachiError) as error:
             note(traceback=traceback_of(error))
             return ToolResult({"error": str(error)}, ok=False)
         except Exception as error:
-            log.exception("tool %s broke", self.name)
             note(traceback=traceback_of(error))
+            if isinstance(error, TimeoutError) and limit.expired():
+                late = f"{self.name} did not end within {seconds:g} s; go on without it"
+                return ToolResult({"error": late}, ok=False)
+            log.exception("tool %s broke", self.name)
             return ToolResult({"error": f"{self.name} broke; go on without it"}, ok=False)
+
+
+def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = None) -> Tool:
+    """The tool that an async function is, whose first argument is the `TurnContext`."""
+    parameters = [*inspect.signature(function).parameters.values()][1:]
+    fields: dict[str, Any] = {
+        parameter.name: parameter.annotation
+        if parameter.default is parameter.empty
+        else (parameter.annotation, parameter.default)
+        for parameter in parameters
+    }
+    arguments = create_model(function.__name__, __config__=ConfigDict(extra="ignore"), **fields)
+
+    async def run(turn: TurnContext, written: str) -> ToolResult:
+        given = arguments.model_validate(read_arguments(written))
+        values = {name: getattr(given, name) for name in type(given).model_fields}
+        return ToolResult(await function(turn, **values), ok=True)
+
+    asked = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    description = inspect.cleandoc(function.__doc__ or "")
+    return Tool(function.__name__, description, _schema(arguments, asked), run, seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    value: dict[str, Any]
+    value: Any
     ok: bool
 
     @property
     def text(self) -> str:
-        """What the model gets back."""
-        return json.dumps(self.value, ensure_ascii=False)
+        """What the model gets back: a text as it is, anything else as JSON."""
+        if isinstance(self.value, str):
+            return self.value
+        return json.dumps(to_jsonable_python(self.value, fallback=str), ensure_ascii=False)
 
 
 _UNSAID = ("title", "minLength", "maxLength", "minimum", "maximum")
 """What a model keeps to unasked, or is told when it does not."""
 
 
+def _schema(arguments: type[BaseModel], asked: Sequence[str]) -> dict[str, Any]:
+    """JSON schema of the arguments, as much of it as a model needs: every request carries it."""
+    whole = arguments.model_json_schema()
+    properties = {name: _shortened(part, name in asked) for name, part in whole["properties"].items()}
+    parts = {"required": list(asked)} if asked else {}
+    parts |= {"$defs": whole["$defs"]} if "$defs" in whole else {}
+    return {"type": "object", "properties": properties} | parts
+
+
 def _shortened(part: dict[str, Any], asked: bool) -> dict[str, Any]:
     """The schema of one argument. One that the model is asked for has its default for a model that leaves it
     out all the same; null is borne with."""
-    said = {name: value for name, value in part.items() if name not in (*_UNSAID, "anyOf")}
+    said = {name: value for name, value in part.items() if name not in _UNSAID}
     if asked or said.get("default") in (None, "", []):
         said.pop("default", None)
-    if "anyOf" in part:
-        either, null = part["anyOf"]
-        said = either | ({"type": [either["type"], null["type"]]} if asked else {}) | said
+    either = said.get("anyOf", ())
+    if len(either) == 2 and either[1] == {"type": "null"} and "type" in either[0]:
+        del said["anyOf"]
+        said = either[0] | ({"type": [either[0]["type"], "null"]} if asked else {}) | said
     return said
 
 
 TOOLS: tuple[Tool, ...] = tuple(
-    Tool(function)
+    tool_of(function)
     for function in (search_memories, get_recent_memories, search_knowledge, remember, update_task)
 )
 
@@ -148,5 +163,5 @@ def _explain(error: ValidationError) -> str:
     for fault in error.errors(include_url=False):
         where = ".".join(str(part) for part in fault["loc"])
         given = "" if fault["type"] == "missing" else f" (you gave {str(fault['input'])[:80]!r})"
-        faults.append(f"{where}: {fault['msg'].lower()}{given}")
+        faults.append(f"{where}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{given}")
     return "; ".join(faults)

@@ -3,9 +3,14 @@
 from urllib.parse import urlsplit, urlunsplit
 
 import openai
-from agents.exceptions import AgentsException, ModelTimeoutError
+from agents.exceptions import (
+    AgentsException,
+    InputGuardrailTripwireTriggered,
+    ModelTimeoutError,
+    OutputGuardrailTripwireTriggered,
+)
 
-from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
+from agent.errors import BadInput, GuardrailTripped, HachiError, ModelError, ModelRejected, ModelUnavailable
 from agent.models.providers import api_of, base_url_of
 from agent.settings import Settings
 from memory.process.breaker import ABOUT_THE_REQUEST
@@ -28,7 +33,7 @@ class KnownFailure(AgentsException):
     error: ModelError | BadInput
 
 
-def model_error(error: Exception, settings: Settings) -> ModelError | BadInput | None:
+def model_error(error: Exception, settings: Settings) -> HachiError | None:
     """Return the ModelError that says what to do about a failed run, with the server's `Retry-After` where it
     sent one in seconds; None if the model is not to blame."""
     found = _explained(error, settings)
@@ -38,7 +43,11 @@ def model_error(error: Exception, settings: Settings) -> ModelError | BadInput |
     return found
 
 
-def _explained(error: Exception, settings: Settings) -> ModelError | BadInput | None:
+def _explained(error: Exception, settings: Settings) -> HachiError | None:
+    if isinstance(error, InputGuardrailTripwireTriggered | OutputGuardrailTripwireTriggered):
+        result = error.guardrail_result
+        why = f": {told}" if (told := result.output.output_info) else ""
+        return GuardrailTripped(f"the guardrail {result.guardrail.get_name()} stopped the turn{why}")
     if isinstance(error, KnownFailure):
         return error.error
     where = _server(settings)

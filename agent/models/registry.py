@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent.errors import SettingsError
+from agent.errors import BadInput, SettingsError
 from agent.settings import Settings
 from memory.documents.rerank import Candidate, Reranker
 from memory.documents.rerank.fused import FusedReranker
@@ -63,6 +63,20 @@ class Models:
         await load("agent.models.choose")
         self._answering = self._answering or self.choose()
         return self._answering
+
+    async def named(self, model: "str | Model", settings: Settings) -> "ChosenModel":
+        """Return another model for one turn: of this name at the same server, or the caller's object. Raises
+        BadInput."""
+        answering = await self.answering()
+        from agent.models.choose import brought_model, choose_model
+
+        if not isinstance(model, str):
+            if not hasattr(model, "get_response"):
+                raise BadInput(f"model: {model!r} is neither a name nor a model of the Agents SDK")
+            return brought_model(model)
+        if self.brought is not None or settings.offline or not model.strip():
+            raise BadInput(f"model: {model!r} cannot be named, since the settings name no server of models")
+        return choose_model(settings, self.breaker, answering.client)
 
     async def upkeep(self) -> "ChosenModel":
         """Return the model for work beside the conversation: the answering one unless another is named. It

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from agents import ModelResponse, Usage
@@ -10,7 +10,6 @@ from agents.models.interface import Model
 from agents.testing import ModelStep, ScriptedModel
 from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.failures import KnownFailure
@@ -122,27 +121,26 @@ def recorded_tools(
     return [
         tool
         if tool.name in live
-        else RecordedTool(tool.function, iter([s for s in spans if s.name == tool.name]), importance_floor)
+        else _recorded(tool, iter([s for s in spans if s.name == tool.name]), importance_floor)
         for tool in tools
     ]
 
 
-@dataclass(frozen=True)
-class RecordedTool(Tool):
-    """Answers each call with the result of the recorded call in its place, if the arguments are the same."""
+def _recorded(tool: Tool, calls: Iterator[Span], importance_floor: float) -> Tool:
+    """Return the tool that answers each call with the result of the recorded call in its place, if the
+    arguments are the same."""
 
-    calls: Iterator[Span] = field(default_factory=lambda: iter(()))
-    importance_floor: float = 0.0
-
-    async def call(self, turn: TurnContext, written: str) -> ToolResult:
-        call = next(self.calls, None)
+    async def run(_: TurnContext, written: str) -> ToolResult:
+        call = next(calls, None)
         for decision in call.spans if call else ():
-            decide_again(decision, self.importance_floor)
+            decide_again(decision, importance_floor)
         if call is None or call.data.get("arguments", "") != written:
-            return ToolResult({"error": f"nothing is recorded of {self.name} with these arguments"}, ok=False)
+            return ToolResult({"error": f"nothing is recorded of {tool.name} with these arguments"}, ok=False)
         if "result" not in call.data:
             raise asyncio.CancelledError
-        return ToolResult(from_json(call.data["result"]), bool(call.data.get("ok")))
+        return ToolResult(call.data["result"], bool(call.data.get("ok")))
+
+    return replace(tool, run=run)
 
 
 def decide_again(recorded: Span, importance_floor: float) -> None:

@@ -72,7 +72,9 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
     if options.fork is not None and not 1 <= options.fork <= max(1, calls):
         raise BadInput(f"{trace.summary.short} has {calls} calls; fork at one of them")
     today = options.memory == "today"
-    tools = recorded_tools(TOOLS, trace, settings.importance_floor, READING if today else ())
+    tools = recorded_tools(
+        pet.components.additions.tools, trace, settings.importance_floor, READING if today else ()
+    )
     prompt = replace(built.prompt, persona=read_persona(settings.persona), budgets=budgets_of(settings))
     turn = _tool_context(trace, built, pet if today else None)
     chosen = pet.components.models.choose()
@@ -87,7 +89,10 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
     found[:0] = [one async for one in found_otherwise(pet, trace, after)] if today else []
     upkeep = await pet.components.models.upkeep() if whole.jobs else chosen
     for job in whole.jobs:
-        again = await _again(job, settings, upkeep.name, partial(work_again, job, settings, upkeep))
+        again = await _again(
+            *(job, settings, upkeep.name, partial(work_again, job, settings, upkeep)),
+            tools,
+        )
         found += differences(job, again)
     ordered = sorted(dict.fromkeys(found), key=lambda one: not one.cause)
     return Replayed(whole, after, tuple(ordered), options)
@@ -147,10 +152,16 @@ async def run_turn(
         )
         note(reply={"message": result.answer.message, "calls": result.calls})
 
-    return await _again(trace, settings, chosen.name, run)
+    return await _again(trace, settings, chosen.name, run, tools)
 
 
-async def _again(trace: Trace, settings: Settings, model: str, run: Callable[[], Awaitable[None]]) -> Trace:
+async def _again(
+    trace: Trace,
+    settings: Settings,
+    model: str,
+    run: Callable[[], Awaitable[None]],
+    tools: Sequence[Tool] = TOOLS,
+) -> Trace:
     """Return the trace of what `run` does, even if it fails."""
     recorded = Recording(trace.id, Span(trace.summary.kind))
 
@@ -169,7 +180,8 @@ async def _again(trace: Trace, settings: Settings, model: str, run: Callable[[],
         running.exception()  # the trace has it
     about = replace(trace.summary, model=model if trace.summary.model else "")
     redaction, surface = redaction_of(settings), trace.summary.surface
-    serializer = Serializer("redacted", redaction, made_by(settings), surface, trace.summary.process)
+    made = made_by(settings, tools)
+    serializer = Serializer("redacted", redaction, made, surface, trace.summary.process)
     summary, body, _ = serializer.serialize(recorded, about)
     return replace(read_trace(summary, body or b""), made_by=serializer.made_by)
 

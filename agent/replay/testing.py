@@ -21,7 +21,7 @@ from agent.settings import Settings
 from agent.tracing.compare import sections
 from agent.tracing.trace import Summary, Trace, read_data, span_from, span_json
 from memory.process.spans import Span
-from tools.registry import TOOLS
+from tools.registry import TOOLS, Tool, ToolResult
 
 VERSION = 2
 """Of the form of the file."""
@@ -112,8 +112,23 @@ async def taken_again(trace: Trace) -> TurnAgain:
     enforced = any(read_data(call, "request", "response_format") for call in trace.spans("call"))
     form = "schema" if enforced else "none"
     chosen = replace(choose_model(settings), name=trace.summary.model, model=model, structured=form)
-    tools = recorded_tools(TOOLS, trace, settings.importance_floor)
+    tools = recorded_tools([*TOOLS, *_others(trace)], trace, settings.importance_floor)
     return TurnAgain(await run_turn(trace, context_of(trace), settings, chosen, tools))
+
+
+def _others(trace: Trace) -> list[Tool]:
+    """Return the tools of the program in which the turn was taken, as it was told of them then."""
+
+    async def nobody(*_: Any) -> ToolResult:
+        raise AssertionError("a recorded tool answers as recorded")
+
+    ours = {tool.name for tool in TOOLS}
+    offered = trace.made_by.get("tools") or {}
+    return [
+        Tool(name, told["description"], told["parameters"], nobody)
+        for name, told in offered.items()
+        if name not in ours
+    ]
 
 
 def trace_file(trace: Trace) -> str:

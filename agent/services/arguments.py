@@ -14,15 +14,13 @@ from reprlib import repr as shown
 from typing import Any, TypeVar, get_args, get_origin
 
 from agent.errors import BadInput
-from agent.types import TurnRequest
 from agent.types.arguments import MAX_QUERY, MAX_SUBJECT, MOST_LISTED, MOST_SUBJECTS, MemoryId, Subjects
-from agent.types.client import ClientTurn
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.facts.decide import MAX_CONTENT
 from memory.facts.ttl import read_ttl
 from memory.people.due_dates import read_due
 from memory.people.tasks import Due
-from memory.records import Draft, MemoryType, Role, TaskStatus
+from memory.records import Draft, MemoryType, TaskStatus
 from memory.text import storable
 
 T = TypeVar("T")
@@ -62,19 +60,19 @@ def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
 def _check_of(annotation: Any) -> Callable[[str, Any], None] | None:
     kinds = {part for part in get_args(annotation) if part is not type(None)} or {annotation}
     if kinds <= {str, MemoryId} or annotation is MemoryId:
-        return _require_text
+        return require_text
     lists = annotation is not Subjects and get_origin(annotation) in (Sequence, Iterable)
-    return _require_list if lists else None
+    return require_list if lists else None
 
 
-def _require_text(name: str, value: object) -> None:
+def require_text(name: str, value: object) -> None:
     if not isinstance(value, str):
         raise BadInput(f"{name}: {shown(value)} is no text")
     if storable(value) != value and "\x00" not in value:
         raise BadInput(f"{name}: {shown(value)} holds half a character, which is no text")
 
 
-def _require_list(name: str, value: object) -> None:
+def require_list(name: str, value: object) -> None:
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
         raise BadInput(f"{name}: {shown(value)} is no list")
 
@@ -286,38 +284,3 @@ def paths_of(paths: Sequence[str | Path] | str | Path) -> list[Path]:
     if not named or not all(name_of_file(path).strip() for path in named):
         raise BadInput("name the files and folders to read; one of them is empty, or there is none")
     return [Path(os.path.expanduser(path)) for path in named]
-
-
-def turn_request(
-    text: str,
-    user: str | None,
-    place: Place | str | None,
-    conversation: str | None,
-    author: str | None,
-    instructions: str = "",
-    earlier: Sequence[tuple[Role, str]] = (),
-    origins: Sequence[str] = (),
-    client: ClientTurn | None = None,
-    *,
-    now: datetime,
-) -> TurnRequest:
-    for name, value in {"text": text, "instructions": instructions}.items():
-        if not isinstance(value, str):
-            raise BadInput(f"{name}: {shown(value)} is no text")
-    _require_list("earlier", earlier)
-    _require_list("origins", origins)
-    for said in earlier:
-        if not isinstance(said, tuple) or len(said) != 2 or said[0] not in get_args(Role):
-            raise BadInput(f"earlier: {shown(said)} is no pair of a role (user, assistant) and a text")
-    return TurnRequest(
-        text,
-        None if user is None else user_named(user),
-        now,
-        place_of(place),
-        None if conversation is None else readable_name(conversation, "conversation"),
-        None if author is None else readable_name(author, "author"),
-        storable(instructions),
-        tuple(earlier),
-        tuple(origins),
-        client,
-    )

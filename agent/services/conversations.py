@@ -22,7 +22,6 @@ from agent.services.arguments import (
     moment_of,
     place_of,
     readable_name,
-    turn_request,
     user_named,
 )
 from agent.services.erasure import ErasureService
@@ -35,6 +34,7 @@ from agent.services.transfer.imports import (
     restore_all,
     speaks_for,
 )
+from agent.services.turn_options import turn_request
 from agent.types import TurnRequest
 from agent.types.arguments import Limit, Where
 from memory.audience import Audience, Place, owners_of

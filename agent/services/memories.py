@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
+from typing_extensions import TypedDict, Unpack
+
 from agent.errors import BadInput
 from agent.services.arguments import (
     audience_of,
@@ -64,7 +66,17 @@ from memory.sql.messages import Transcript
 from tools.failures import TryAgain
 from tools.found import Reader, find, newest
 
-_CHANGEABLE = {"subjects", "ttl", "type", "importance", "said_at", "everybody", "author"}
+
+class MemoryChanges(TypedDict, total=False):
+    """What may differ in a correction; the arguments of `remember`."""
+
+    subjects: Subjects
+    ttl: Ttl
+    type: Type
+    importance: Importance
+    said_at: datetime | None
+    everybody: bool
+    author: str | None
 
 
 @checks_arguments
@@ -202,12 +214,18 @@ class MemoryService:
         return await self.store.get(id, audience_of(user, place), self.clock())
 
     async def update(
-        self, id: MemoryId, content: Content, *, user: str, place: Where = None, **changes: Any
+        self,
+        id: MemoryId,
+        content: Content,
+        *,
+        user: str,
+        place: Where = None,
+        **changes: Unpack[MemoryChanges],
     ) -> Decision:
         """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are those
         arguments of `remember` that differ from the old memory's. In a place only what the user alone told
         there can be corrected; NotFound otherwise."""
-        for name in changes.keys() - _CHANGEABLE:
+        for name in changes.keys() - MemoryChanges.__annotations__.keys():
             raise BadInput(f"{name}: a memory has no such field")
         old = await self.get(id, user=user, place=place)
         left = old.expires_at and old.expires_at - self.clock()
@@ -220,7 +238,7 @@ class MemoryService:
         }
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
-        return await self.remember(content, user=user, replaces=old.id, **kept | changes)
+        return await self.remember(content, user=user, replaces=old.id, **{**kept, **changes})
 
     async def forget(
         self,

@@ -1,6 +1,6 @@
 """Opens the recorder that the settings ask for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -19,7 +19,7 @@ from memory.process.breaker import Breaker
 from memory.process.identity import this_process
 from memory.text import storable
 from prompts import read
-from tools.registry import TOOLS
+from tools.registry import TOOLS, Tool
 
 
 def open_recorder(
@@ -28,10 +28,12 @@ def open_recorder(
     clock: Callable[[], datetime],
     surface: str,
     breakers: Mapping[str, Breaker],
+    tools: Sequence[Tool] = TOOLS,
 ) -> Recorder:
     """Return the recorder. Raises SettingsError if a collector is set and its library is not installed."""
     redaction = redaction_of(settings)
-    serializer = Serializer(settings.trace_content, redaction, made_by(settings), surface, this_process())
+    made = made_by(settings, tools)
+    serializer = Serializer(settings.trace_content, redaction, made, surface, this_process())
     listeners = _listeners(settings, breakers["collector"])
     return Recorder(
         traces, serializer, clock, listeners, on=settings.traces, breaker=breakers["traces database"]
@@ -64,7 +66,7 @@ REACH_A_TURN = (
 """The settings that change what a turn or the work after it does, beside the model and the persona."""
 
 
-def made_by(settings: Settings) -> dict[str, Any]:
+def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]:
     """Return everything that could change how a turn goes: versions, prompts, tools and settings. Prompts
     are hashes of their texts."""
     prompts = dict(_code()["prompts"])
@@ -72,7 +74,8 @@ def made_by(settings: Settings) -> dict[str, Any]:
         with suppress(OSError, RuntimeError, ValueError):  # whoever needs the persona is told
             prompts["persona"] = _hash(settings.persona.expanduser().read_text(encoding="utf-8-sig"))
     chosen = settings.model_dump(mode="json", include=set(REACH_A_TURN))
-    return _code() | {"prompts": prompts, "settings": chosen}
+    offered = {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in tools}
+    return _code() | {"prompts": prompts, "tools": offered, "settings": chosen}
 
 
 @cache
@@ -81,7 +84,6 @@ def _code() -> dict[str, Any]:
     return {
         "versions": {name: version(name) for name in ("hachi", "openai-agents", "openai", "qdrant-edge-py")},
         "prompts": {name: _hash(read(name)) for name in names},
-        "tools": {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in TOOLS},
     }
 
 

@@ -11,7 +11,9 @@ from typing import Any
 from agents import (
     Agent,
     FunctionTool,
+    InputGuardrail,
     ModelRefusalError,
+    OutputGuardrail,
     RunConfig,
     RunErrorHandlerInput,
     RunErrorHandlers,
@@ -27,6 +29,7 @@ from agent.errors import ModelError
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.settings import Settings
+from agent.turn.additions import Additions
 from agent.turn.client.wishes import (
     FormStream,
     StopText,
@@ -39,17 +42,16 @@ from agent.turn.client.wishes import (
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
-from agent.turn.streaming import OnText, ShownText
+from agent.turn.streaming import OnEvent, ShownText
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
-from memory.process.spans import note, span, traceback_of
+from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarted
+from memory.process.spans import note, span
 from prompts import render
 from tools.context import TurnContext
 from tools.found import Entry, cut
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
-TOOL_SECONDS = 30.0
-"""A tool that runs longer is cancelled, and the model gets an error."""
 MOST_QUOTED, LONGEST_QUOTE = 3, 300
 """What a reply quotes of what was found, if the model gave no answer; the second in characters."""
 
@@ -74,6 +76,7 @@ class _Run:
     turn: TurnContext
     offered: Sequence[str]
     """The names of all tools, as the model is shown them."""
+    on_event: OnEvent | None = None
     called: list[ToolCall] = field(default_factory=list)
     client_calls: list[Called] = field(default_factory=list)
 
@@ -83,23 +86,28 @@ async def run_agent(
     settings: Settings,
     messages: Sequence[dict[str, Any]],
     turn: TurnContext,
-    on_text: OnText | None = None,
+    on_event: OnEvent | None = None,
     tools: Sequence[Tool] = TOOLS,
     client: ClientTurn | None = None,
+    additions: Additions | None = None,
 ) -> AgentResult:
     """Run the loop over `messages`, the system message first.
 
-    With `on_text` the model streams, and `on_text` receives the text of `message` as it is generated. A call
-    of one of the `client`'s tools ends the run; the model is shown another name for one that has a name of
-    ours. Raises ModelError, and BadInput if the model's server refuses a parameter of the client.
+    With `on_event` the model streams, and `on_event` receives the text of `message` as it is generated, and
+    what the tools do. Guardrails and hooks are those of the `additions`. A call of a tool of the `client`
+    ends the run; the model is shown another name for one that has a name of ours. Raises ModelError,
+    GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
     client = client or ClientTurn()
     called = [item["name"] for item in said if item.get("type") == "function_call"]
     names = shown_names([*(tool.name for tool in client.tools), *called], {tool.name for tool in tools})
+    added = additions or Additions()
     agent = _agent(chosen, settings, system["content"], tools, client, names)
+    agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
+    agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
     model = ModelRun(chosen, settings.max_turns, client.form)
-    run = _Run(turn, [tool.name for tool in agent.tools])
+    run = _Run(turn, [tool.name for tool in agent.tools], on_event)
     config = copy(_CONFIG)
     config.model = model
     arguments: dict[str, Any] = {
@@ -108,9 +116,10 @@ async def run_agent(
         "max_turns": settings.max_turns,
         "run_config": config,
         "error_handlers": RunErrorHandlers(model_refusal=_refused),
+        "hooks": added.hooks,
     }
     try:
-        answer = await _answer(agent, arguments, on_text, client, model)
+        answer = await _answer(agent, arguments, client, model)
     except Exception as error:
         if fault := refused_wish(error, client.sampling) or model_error(error, settings):
             raise fault from error
@@ -151,14 +160,14 @@ def _agent(
 async def _answer(
     agent: "Agent[_Run]",
     arguments: dict[str, Any],
-    on_text: OnText | None,
     client: ClientTurn,
     model: ModelRun,
 ) -> Answer:
     """Run the loop to its answer. A model that misses the form that a client wants is told so, and asked once
     more, unless a part of its answer was shown already."""
     stops = client.sampling.stop
-    until = StopText(stops, on_text) if on_text else None
+    on_event = arguments["context"].on_event
+    until = StopText(stops, lambda text: on_event(TextWritten(text))) if on_event else None
     extract = partial(FormStream, model.enforced) if client.form else MessageStream
     shown = ShownText(until, extract, one_object=client.form is not None) if until else None
     result = await _result(agent, arguments, shown)
@@ -236,7 +245,8 @@ def _quoted(run: _Run) -> str:
     """Return a reply that quotes what the tools found; empty if that is nothing. For a model that still calls
     tools on its last call."""
     found: list[tuple[str, str]] = []
-    for result in [json.loads(call.result) for call in run.called if call.ok]:
+    ours = {tool.name for tool in TOOLS}
+    for result in [json.loads(call.result) for call in run.called if call.ok and call.name in ours]:
         for entry in (*result.get("memories", ()), *result.get("newest", ())):
             found += _quotes(entry)
         found += [(chunk["source"], chunk["text"]) for chunk in result.get("chunks", ())]
@@ -262,17 +272,16 @@ def _our_tool(tool: Tool) -> FunctionTool:
     its arguments."""
 
     async def invoke(context: ToolContext[_Run], written: str) -> str:
-        run = context.context
+        run, arguments = context.context, _arguments(written)
+        decided, tell = len(run.turn.decisions), run.on_event or (lambda _: None)
+        tell(ToolStarted(tool.name, arguments))
         with span("tool", tool.name, call_id=context.tool_call_id, arguments=written):
-            try:
-                async with asyncio.timeout(TOOL_SECONDS):
-                    result = await tool.call(run.turn, written)
-            except TimeoutError as error:
-                late = f"{tool.name} did not end within {TOOL_SECONDS:g} s; go on without it"
-                result = ToolResult({"error": late}, ok=False)
-                note(traceback=traceback_of(error))
+            result = await tool.call(run.turn, written)
             note(ok=result.ok, result=result.text)
-        run.called.append(ToolCall(tool.name, _arguments(written), result.ok, result.text))
+        run.called.append(ToolCall(tool.name, arguments, result.ok, result.text))
+        tell(ToolEnded(run.called[-1]))
+        for decision in run.turn.decisions[decided:]:
+            tell(MemoryDecided(decision))
         return result.text
 
     return FunctionTool(tool.name, tool.description, tool.schema, invoke, strict_json_schema=False)

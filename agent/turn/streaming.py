@@ -7,18 +7,20 @@ from typing import Any, Protocol, Self
 
 from agent.errors import BadInput, ModelError
 from agent.types import Reply
+from agent.types.events import StreamEvent, TextWritten, TurnDone
 
 OnText = Callable[[str], None]
-TakeTurn = Callable[[OnText], Coroutine[Any, Any, Reply]]
-"""Runs the turn and passes text to the callback as it is generated."""
+OnEvent = Callable[[StreamEvent], None]
+TakeTurn = Callable[[OnEvent], Coroutine[Any, Any, Reply]]
+"""Runs the turn and tells the callback of what happens, and of text as it is generated."""
 
 
 class ReplyStream:
-    """Iterate over it to get the reply's text; afterwards `reply` holds the whole Reply."""
+    """Iterate over it to get the reply's text, or over its `events`; afterwards `reply` holds the Reply."""
 
     def __init__(self, take_turn: TakeTurn) -> None:
         self._take_turn = take_turn
-        self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        self._events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
         self._turn: asyncio.Task[Reply] | None = None
 
     async def __aenter__(self) -> Self:
@@ -30,22 +32,34 @@ class ReplyStream:
         await self.aclose()
 
     def __aiter__(self) -> AsyncIterator[str]:
+        return self._texts(self.events())
+
+    def events(self) -> AsyncIterator[StreamEvent]:
+        """Text, tools and what is remembered, in order; the last one is TurnDone."""
         if self._turn is not None:
             raise BadInput("a stream is read once; ask for another")
-        self._turn = asyncio.create_task(self._take_turn(self._pieces.put_nowait))
+        self._turn = asyncio.create_task(self._take_turn(self._events.put_nowait))
         self._turn.add_done_callback(self._ended)
         return self._read(self._turn)
+
+    async def _texts(self, events: AsyncIterator[StreamEvent]) -> AsyncIterator[str]:
+        try:
+            async for event in events:
+                if isinstance(event, TextWritten):
+                    yield event.text
+        finally:
+            await self.aclose()
 
     def _ended(self, turn: "asyncio.Task[Reply]") -> None:
         if not turn.cancelled():
             turn.exception()  # retrieved, so that asyncio does not log the error when the reader left early
-        self._pieces.put_nowait(None)
+        self._events.put_nowait(None)
 
-    async def _read(self, turn: "asyncio.Task[Reply]") -> AsyncIterator[str]:
+    async def _read(self, turn: "asyncio.Task[Reply]") -> AsyncIterator[StreamEvent]:
         try:
-            while (piece := await self._pieces.get()) is not None:
-                yield piece
-            await turn
+            while (event := await self._events.get()) is not None:
+                yield event
+            yield TurnDone(await turn)
         finally:
             await self.aclose()
 

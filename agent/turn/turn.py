@@ -20,6 +20,7 @@ from datetime import datetime
 from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
+from agent.turn.additions import Additions
 from agent.turn.client.history import compare, follow, with_conversation
 from agent.turn.client.wishes import checked
 from agent.turn.commit import AnswerStore, message_of
@@ -28,8 +29,9 @@ from agent.turn.forget_requests import ForgetRequests
 from agent.turn.jobs import STORE_MEMORIES, ConsolidationDue, KeptForLater, Worker, store_memories_payload
 from agent.turn.loop import AgentResult, run_agent
 from agent.turn.prompt import build_messages_for_model
-from agent.turn.streaming import OnText
+from agent.turn.streaming import OnEvent
 from agent.types import ReceivedMessage, Reply, TurnRequest
+from agent.types.events import MemoryDecided, StreamEvent
 from memory.facts.writer import FactWriter
 from memory.process.breaker import request_of
 from memory.records import Decision, ForgetCandidate
@@ -40,7 +42,6 @@ from memory.sql.message_rows import missing
 from memory.sql.messages import Transcript
 from memory.sql.reply_sources import ReplySources
 from tools.context import TurnContext
-from tools.registry import Tool
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class TurnDependencies:
     consolidation: ConsolidationDue | None
     """When a conversation is consolidated; None where none is."""
     recorder: Recorder
-    tools: Sequence[Tool]
+    additions: Additions
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,11 @@ class Turn:
 async def take_turn(
     deps: TurnDependencies,
     request: TurnRequest,
-    on_text: OnText | None = None,
+    on_event: OnEvent | None = None,
     *,
     settle: bool = False,
 ) -> Reply:
-    """Answer the request. `on_text` receives the reply's text as the model generates it.
+    """Answer the request. `on_event` receives the reply's text as the model generates it, and what tools do.
 
     With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; a
     consolidation does not hold the reply up. Raises BadInput, ModelError, or MemoryFault if the database
@@ -93,21 +94,28 @@ async def take_turn(
     if deps.settings.memory:
         request = await with_conversation(deps.transcript, request, began)
     with deps.recorder.turn(request, deps.model.name) as trace, request_of(request.user):
-        received = await receive(deps, checked(request, deps.settings))
+        received = await receive(deps, checked(request, deps.settings, stand_in=deps.model.name == "offline"))
         trace.heard(received.id)
         built = await build_context(deps.context, received)
         turn = Turn(began, received, built, _tool_context(deps, received, built, trace.id), trace.id)
         messages = build_messages_for_model(built.prompt)
         result = await run_agent(
-            deps.model, deps.settings, messages, turn.tools, on_text, deps.tools, request.client
+            *(deps.model, deps.settings, messages, turn.tools, on_event),
+            *(await deps.additions.offered(), request.client, deps.additions),
         )
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
         message_id, job = await commit_answer(deps, turn, result, settle=settle)
         settled = await deps.worker.do(job) if job else []
+        for decision in settled:
+            (on_event or _nobody)(MemoryDecided(decision))
         reply = _reply(deps, turn, result, message_id, settled, forget)
         trace.answered(reply)
     deps.worker.wake()
     return reply
+
+
+def _nobody(_: StreamEvent) -> None:
+    """Nobody follows the turn."""
 
 
 async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessage:

@@ -1,12 +1,20 @@
 """The input and output of a turn, as frozen records."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
+
+from typing_extensions import TypedDict, TypeVar
 
 from agent.types.client import Called, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory, Role
+
+if TYPE_CHECKING:
+    from agents.models.interface import Model
+
+T = TypeVar("T", default=None)
 
 MAX_MESSAGE = 100_000
 """Characters of one message; far more than any chat platform allows."""
@@ -81,8 +89,8 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """The reply to the user, and what happened on the way."""
+class Reply(Generic[T]):
+    """The reply to the user, and what happened on the way. `T` is the type that was asked for as answer."""
 
     message: str
     memories: tuple[Decision, ...]
@@ -110,3 +118,32 @@ class Reply:
     """Calls of the client's own tools. The turn goes on when it is asked again with their results."""
     cut: bool = False
     """Whether the answer ended because it may have no more tokens."""
+    value: T = None  # type: ignore[assignment]
+    """The answer as the type that was asked for; then `message` is its JSON."""
+
+
+class TurnOptions(TypedDict, total=False):
+    """The arguments of `Companion.respond` and `stream` beside the text and the user."""
+
+    place: Place | str | None
+    """Where; None is in private."""
+    conversation: str | None
+    """Unset, a user has one private conversation and each place has one."""
+    author: str | None
+    """The name to show for the user; default: the id."""
+    instructions: str
+    """What the calling program wishes of the answer; the model sees it as a wish."""
+    earlier: Sequence[tuple[Role, str]]
+    """Earlier messages, as (role, text): the model sees those where the transcript has none."""
+    origins: Sequence[str]
+    """The ids that a chat platform gave to the message, for when it is deleted there."""
+    client: ClientTurn | None
+    """What a client of a chat API sends beside the message; its history then is the conversation."""
+    settle: bool
+    """Wait until the answer's memories are stored, so that the reply tells of them."""
+    model: "str | Model | None"
+    """Answers this turn: the name of another model at the same server, or a model of the Agents SDK."""
+    timeout: float | None
+    """Seconds for the whole turn; then it raises ModelUnavailable."""
+    max_turns: int | None
+    """Model calls in this turn, in place of the setting."""

@@ -16,6 +16,7 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
+from agent.turn.additions import Additions
 from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable
 from memory.facts.similar import SimilarFacts
@@ -82,6 +83,7 @@ class Components:
     purge: Purge
     figures: Figures
     upkeep_budget: UpkeepBudget
+    additions: Additions
 
 
 @asynccontextmanager
@@ -91,6 +93,7 @@ async def open_components(
     model: "Model | None" = None,
     upkeep_model: "Model | None" = None,
     surface: str = "python",
+    added: Additions | None = None,
 ) -> AsyncIterator[Components]:
     async with AsyncExitStack() as closing:
         breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
@@ -119,7 +122,8 @@ async def open_components(
         models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
         closing.push_async_callback(models.close)
         components = _components(
-            settings, clock, models, breakers, database, traces_database, embedder, surface
+            *(settings, clock, models, breakers, database, traces_database, embedder, surface),
+            added or Additions(),
         )
         closing.push_async_callback(components.index.close)
         closing.push_async_callback(components.sync.stop)
@@ -154,6 +158,7 @@ def _components(
     traces_database: Database | None,
     embedder: Embedder,
     surface: str,
+    added: Additions,
 ) -> Components:
     index = _index(settings, database, embedder, breakers["index"])
     figures = Figures(database)
@@ -164,7 +169,7 @@ def _components(
     similar = SimilarFacts(database, store, sync.searching.search, embedder, judge, models.consolidates)
     people = database if traces_database else None
     traces = Traces(traces_database or database, people)
-    recorder = open_recorder(settings, traces, clock, surface, breakers)
+    recorder = open_recorder(settings, traces, clock, surface, breakers, added.tools)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(
         *(settings, clock, models, breakers, database, embedder, index, store, transcript, summaries),
@@ -184,6 +189,7 @@ def _components(
         purge=Purge(database, clock),
         figures=figures,
         upkeep_budget=UpkeepBudget(database, clock, settings.upkeep_per_hour, settings.upkeep_per_day),
+        additions=added,
     )
 
 

@@ -32,7 +32,6 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     await load("agent.turn.turn")
     from agent.background.worker import Worker
     from agent.turn.turn import TurnDependencies
-    from tools.registry import TOOLS
 
     settings, due = c.settings, _consolidation_due(c.settings)
     consolidation = await _consolidation(c, due)
@@ -51,7 +50,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         worker=worker,
         consolidation=None if settings.look_back == "off" else due,
         recorder=c.recorder,
-        tools=TOOLS,
+        additions=c.additions,
     )
     worker.wake()
     return Runtime(turn, worker)

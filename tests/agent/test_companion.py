@@ -16,12 +16,12 @@ from typing import Any, cast
 import pytest
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from qdrant_server import QdrantServer
-from scripted_model import AnsweringModel
 from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
 from agent.errors import BadInput, HachiError, ModelUnavailable, SettingsError
 from agent.wiring.components import utc_now
 from hachi import Companion, Place, Settings
+from hachi.testing import AnsweringModel
 from memory.errors import EmbedderUnavailable, NotFound, StoreUnavailable
 from memory.index.embedders.openai import OpenAIEmbedder
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_model import AnsweringModel
 from scripted_server import Call, Say, ScriptedServer, answer
 
 from agent.errors import BadInput
 from hachi import Companion
+from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE, Place
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"

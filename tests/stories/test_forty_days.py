@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.testing import function_call
-from scripted_model import AnsweringModel, id_beside
+from shown_ids import id_beside
 
 from hachi import Companion
+from hachi.testing import AnsweringModel
 from memory.audience import Audience, Place
 
 CHOIR = "harbour/choir"

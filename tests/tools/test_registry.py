@@ -13,7 +13,7 @@ from pydantic import Field
 from memory.errors import IndexUnavailable
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
-from tools.registry import TOOLS, Tool, read_arguments
+from tools.registry import TOOLS, Tool, read_arguments, tool_of
 
 
 async def paint(
@@ -37,7 +37,7 @@ async def paint(
     return {"colour": colour, "coats": coats, "glossy": glossy, "by": turn.user}
 
 
-PAINT = Tool(paint)
+PAINT = tool_of(paint)
 
 
 def test_the_five_tools_are_registered() -> None:

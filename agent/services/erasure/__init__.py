@@ -44,7 +44,8 @@ class ErasureService:
         return receipts
 
     async def finished(self, user: str | None) -> None:
-        """Wait until no erasure of this person is running."""
+        """Wait until no erasure of this person is running. Raises NotOpen, before anything is waited for."""
+        self._erasure.database.check_usable()
         while user is not None and (lock := self._locks.get(user)) and lock.locked():
             async with lock:
                 pass

@@ -37,6 +37,7 @@ from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, Memory
 
 if TYPE_CHECKING:
     from agent.companion import Companion
+    from agent.services.memories import MemoryChanges
 
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
 
@@ -129,7 +130,7 @@ async def add(
 @with_companion
 async def update(pet: "Companion", id: ShortId, content: Content, user: User, ttl: Ttl = None) -> Output:
     """Correct a memory. What it said before stays in its history."""
-    changes = {} if ttl is None else {"ttl": ttl}
+    changes: MemoryChanges = {} if ttl is None else {"ttl": ttl}
     return _decided(await pet.memories.update(id, content, user=user, **changes))
 
 

@@ -28,7 +28,7 @@ MOST_CHARACTERS = 400_000
 NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
 
 
-def checked(request: TurnRequest, settings: Settings) -> TurnRequest:
+def checked(request: TurnRequest, settings: Settings, *, stand_in: bool) -> TurnRequest:
     """Return the request with storable text. Raises BadInput if there is none or too much of it, or for what
     the model that is set up cannot do for a client."""
     text = storable(request.text).strip()
@@ -41,6 +41,10 @@ def checked(request: TurnRequest, settings: Settings) -> TurnRequest:
     client = request.client
     if client:
         client = client if sees_images(settings) else _without_old_images(client)
+        if stand_in and client.form:
+            raise BadInput(
+                "response_format: the rule-based stand-in cannot shape its answers; set up a model"
+            )
         _check_wishes(client, settings)
         _check_size(client, text)
     return replace(request, text=text, client=client)
@@ -58,8 +62,6 @@ def _without_images(item: Item) -> Item:
 
 def _check_wishes(client: ClientTurn, settings: Settings) -> None:
     """Raise BadInput for what the model that is set up cannot do."""
-    if settings.offline and client.form:
-        raise BadInput("response_format: the rule-based stand-in cannot shape its answers; set up a model")
     if client.images and not sees_images(settings):
         raise BadInput("messages: the model is shown no images; set HACHI_IMAGES=true where it can see")
     if client.sampling.seed is not None and api_of(settings) == "responses" and not settings.offline:

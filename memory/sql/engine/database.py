@@ -19,7 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from memory.errors import StoreUnavailable
+from memory.errors import NotOpen, StoreUnavailable
 from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
 from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, outdated, read_revision
@@ -61,6 +61,8 @@ class Database:
         """Says, in one line, that SQLite's file is older than the one that was here before."""
         self._prepared = True
         self._writers = Writers()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
 
     @classmethod
     async def open(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
@@ -103,8 +105,23 @@ class Database:
         """Create the engine only. It connects with the first transaction, and migrates nothing."""
         return cls(*engine_for(url, home, setting))
 
+    def check_usable(self) -> None:
+        """Raise NotOpen once it is closed, and in another event loop than the one that used it first, where a
+        call would wait for ever."""
+        if self._closed:
+            raise NotOpen("the companion is closed; open another one")
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            if self._loop is not None:
+                raise NotOpen(
+                    "the companion belongs to another event loop; from another thread call it with "
+                    "asyncio.run_coroutine_threadsafe(…, loop), or use hachi.sync.Companion"
+                )
+            self._loop = loop
+
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
+        self.check_usable()
         if not self._prepared:
             await self._prepare()
         with translated(self.where):
@@ -121,6 +138,7 @@ class Database:
         at the same time, or if the lock is `shared`, only others that share it. SQLite has only one writer
         anyway.
         """
+        self.check_usable()
         if not self._prepared:
             await self._prepare()
         with translated(self.where):
@@ -293,6 +311,7 @@ class Database:
             copy_of(Path(self.where)).unlink(missing_ok=True)
 
     async def close(self) -> None:
+        self._closed = True
         await self.engine.dispose()
 
 

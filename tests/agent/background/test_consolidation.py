@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 from agents.exceptions import ModelTimeoutError
-from scripted_model import AnsweringModel, id_beside
 from scripted_server import Fail, Say, answer
+from shown_ids import id_beside
 
 from agent.background.reading import FINISHED_TASKS, NEW_FACTS
 from agent.errors import ModelUnavailable
 from agent.models.failures import KnownFailure
 from agent.tracing.render.trace import job as job_node
 from hachi import Companion, Settings
+from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE, Place, user_key
 from memory.people.memory_updates import MemoryUpdates
 from memory.sql.summaries import LOOK_BACK

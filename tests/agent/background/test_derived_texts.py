@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from scripted_model import AnsweringModel
 
 from hachi import Companion
+from hachi.testing import AnsweringModel
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from scripted_model import AnsweringModel
 
 from agent.background import scheduler
 from agent.background.reminders import LATE, LONGEST, text_of
 from agent.turn.prompt import NOT_SENT, SENT
 from hachi import Companion
+from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE, Audience, Place
 from memory.people.due_tasks import Reminder
 from memory.people.profile import Profile, UserContext

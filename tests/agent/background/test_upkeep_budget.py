@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_model import AnsweringModel
 from sqlalchemy import select
 
 from agent.background.upkeep_budget import BudgetSpent, UpkeepBudget
 from hachi import Companion, Settings
+from hachi.testing import AnsweringModel
 from memory.sql.engine import Database
 from memory.sql.tables import figures
 from tests.memory.conftest import server as postgresql

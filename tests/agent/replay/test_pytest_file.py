@@ -13,8 +13,7 @@ from agent.replay.testing import read_trace_file, take_again
 from agent.tracing import setup
 from agent.tracing.trace import Trace
 from agent.turn import loop, prompt
-from tools.memories import search_memories
-from tools.registry import ToolResult
+from tools.registry import TOOLS, ToolResult
 
 
 @pytest.fixture
@@ -61,7 +60,7 @@ def _edited(name: str) -> str:
 @pytest.mark.parametrize(
     ("place", "name", "value"),
     [
-        (search_memories, "__doc__", "Look it up."),
+        (vars(TOOLS[0]), "description", "Look it up."),
         (prompt, "read", lambda name: "Arr, you are a pirate." if name == "persona" else prompts.read(name)),
         (
             prompt,
@@ -75,7 +74,8 @@ def _edited(name: str) -> str:
 )
 async def test_it_fails_when_behaviour_changes(recorded, made, monkeypatch, place, name, value):
     test = await made(await recorded())
-    monkeypatch.setattr(place, name, value)
+    change = monkeypatch.setitem if isinstance(place, dict) else monkeypatch.setattr
+    change(place, name, value)
     setup._code.cache_clear()
     with pytest.raises(AssertionError):
         await passes(test)

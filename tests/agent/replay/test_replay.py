@@ -18,9 +18,7 @@ from agent.tracing.trace import Trace, TraceWithJobs
 from agent.turn import loop, prompt
 from hachi import Companion
 from memory.process.spans import Span
-from tools import registry
-from tools.memories import search_memories
-from tools.registry import Tool
+from tools.registry import TOOLS
 
 DENTIST = (Call("search_memories", {"query": "dentist"}), answer("Leo."))
 TODAY = ReplayOptions(memory="today")
@@ -94,13 +92,10 @@ async def test_a_changed_prompt_tool_setting_or_model_is_named_first(
             ("call 1, system message, rules", "differs"),
         ]
     with monkeypatch.context() as patch:
-        schema = Tool(search_memories).schema | {"description": "new"}
-        patch.setitem(vars(registry.TOOLS[0]), "schema", schema)  # the instance's value hides the property
-        setup._code.cache_clear()
+        patch.setitem(vars(TOOLS[0]), "schema", TOOLS[0].schema | {"description": "new"})
         assert await named(pet, trace) == ("the arguments of search_memories", "changed")
     with monkeypatch.context() as patch:
-        patch.setattr(search_memories, "__doc__", "Look it up.")
-        setup._code.cache_clear()
+        patch.setitem(vars(TOOLS[0]), "description", "Look it up.")
         assert await named(pet, trace) == ("the description of search_memories", "changed")
     setup._code.cache_clear()
     for change, name in (

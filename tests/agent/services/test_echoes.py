@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from agents.testing import function_call
-from scripted_model import AnsweringModel
 
 from hachi import Companion
+from hachi.testing import AnsweringModel
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_model import AnsweringModel
 
 from agent.surfaces.cli.log import logging_to
 from agent.tracing import recorder
@@ -16,6 +15,7 @@ from agent.tracing.filters import TraceFilter
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Settings
+from hachi.testing import AnsweringModel
 from memory.audience import Audience, Place
 from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.facts.decision_log import decision_run

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scripted_model import AnsweringModel
+
+from hachi.testing import AnsweringModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

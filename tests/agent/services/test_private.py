@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from scripted_model import AnsweringModel
 from sqlalchemy import select
 
 from agent.services.arguments import audience_of
 from agent.tracing.filters import TraceFilter
 from hachi import Companion
+from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE
 from memory.facts.candidate import Provenance
 from memory.sql.tables import active_conversations

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from agents.testing import function_call
-from scripted_model import AnsweringModel
 
 from agent.types import Reply
 from hachi import Companion
+from hachi.testing import AnsweringModel
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]

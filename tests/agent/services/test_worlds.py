@@ -22,9 +22,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scripted_model import AnsweringModel
 
 from hachi import Companion, Settings
+from hachi.testing import AnsweringModel
 from memory.audience import Audience, Place, owners_of, user_key
 from memory.errors import NotFound
 from prompts import read

@@ -80,7 +80,7 @@ async def test_tools_that_fail_are_recorded_with_tracebacks(pet_at, first_way, s
         await asyncio.Event().wait()
 
     monkeypatch.setattr(pet.components.recall, "look", fails)
-    monkeypatch.setattr("agent.turn.loop.TOOL_SECONDS", 0.05)
+    monkeypatch.setattr("tools.registry.TOOL_SECONDS", 0.05)
     server.script(SEARCH, SEARCH, Call("open the\nfridge", {}), Say("just text"))
 
     await pet.respond("what about my shoulder?", user="ana")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from agents.testing import function_call
-from scripted_model import AnsweringModel
 from sqlalchemy import delete
 
 from agent.types.client import ClientTool, ClientTurn
 from hachi import Companion
+from hachi.testing import AnsweringModel
 from memory.audience import GLOBAL
 from memory.sql.tables import memories
 from tests.memory.conftest import Server

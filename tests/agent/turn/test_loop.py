@@ -16,7 +16,6 @@ from openai.types.responses import Response, ResponseCompletedEvent, ResponseOut
 from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 
 from agent.models.choose import keep_traces_here
-from agent.turn import loop
 from agent.turn.model_run import ANSWER_SCHEMA
 from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import take_turn
@@ -261,7 +260,7 @@ async def test_a_tool_that_takes_too_long_is_given_up(
         await asyncio.sleep(60)
 
     monkeypatch.setattr(pet.components.recall, "look", slow)
-    monkeypatch.setattr(loop, "TOOL_SECONDS", 0.05)
+    monkeypatch.setattr("tools.registry.TOOL_SECONDS", 0.05)
     server.script(Call("search_memories", {"query": "tea"}), answer("It takes too long."))
 
     reply, _ = await one_streamed.ask(pet, "tea?", user="ana")

@@ -81,6 +81,8 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
     left = [Check(name, None, "not looked at") for name in ("embedder", "index", "work")]
     if not settings.database_url and (lost := lost_database(settings.home)):
         return [Check("database", False, lost), *left], {}
+    from tools.registry import TOOLS
+
     async with AsyncExitStack() as closing:
         try:
             async with asyncio.timeout(OPEN_TIMEOUT):
@@ -109,6 +111,8 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
             await _check("index", lambda: _index(pet, counts)),
             await _check("work", lambda: _work(pet)),
         ]
+        if own := [tool.name for tool in pet.components.additions.tools if tool not in TOOLS]:
+            checks.append(Check("tools", True, f"{', '.join(own)} beside Hachi's own"))
         return checks, counts
 
 

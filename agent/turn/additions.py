@@ -1,0 +1,181 @@
+"""What a program adds to the loop: tools, guardrails and hooks of its own."""
+
+import asyncio
+import inspect
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, get_type_hints, overload
+
+from agent.errors import BadInput, HachiError, SettingsError
+from tools.context import TurnContext
+from tools.failures import ToolFailed, TryAgain
+from tools.registry import TOOLS, Tool, ToolResult, read_arguments, tool_of
+
+if TYPE_CHECKING:
+    from agents import FunctionTool, InputGuardrail, OutputGuardrail, RunHooks
+    from agents.mcp import MCPServer
+
+    OwnTool = Callable[..., Any] | Tool | FunctionTool | MCPServer
+
+log = logging.getLogger("hachi.tools")
+
+LISTING_SECONDS = 10.0
+"""An MCP server that takes longer to list its tools is left out of the turn."""
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Additions:
+    tools: Sequence[Tool] = TOOLS
+    """Ours and the program's."""
+    servers: "Sequence[MCPServer]" = ()
+    """Connected MCP servers: each turn offers the tools that they have then."""
+    guardrails: "Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]" = ()
+    hooks: "RunHooks[Any] | None" = None
+
+    async def offered(self) -> list[Tool]:
+        """All tools of a turn. A server that does not answer is left out."""
+        found = {tool.name: tool for tool in self.tools}
+        for server in self.servers:
+            try:
+                async with asyncio.timeout(LISTING_SECONDS):
+                    listed = await _tools_of(server)
+            except Exception as error:
+                why = error if str(error) else type(error).__name__
+                log.warning("the MCP server %s is left out of this turn: %s", server.name, why)
+                continue
+            found |= {tool.name: tool for tool in listed if tool.name not in found}
+        return [*found.values()]
+
+
+def additions(
+    given: "Sequence[OwnTool]",
+    only: Sequence[str] | None,
+    guardrails: Sequence[Any] = (),
+    hooks: Any = None,
+) -> Additions:
+    """Of Hachi's tools those named in `only`, all if it is None, and the `given` ones. Raises BadInput."""
+    ours = {tool.name: tool for tool in TOOLS}
+    if unknown := sorted({*(only or ())} - ours.keys()):
+        raise BadInput(f"only_tools: there is no tool {unknown[0]!r}; there are {', '.join(ours)}")
+    tools = {name: tool for name, tool in ours.items() if only is None or name in only}
+    servers: list[Any] = []
+    for one in given:
+        if _from_sdk("agents.mcp", "MCPServer", one):
+            servers.append(one)
+            continue
+        added = tool(one)
+        if added.name in tools:
+            raise BadInput(f"tools: there are two of the name {added.name!r}; give one another name")
+        tools[added.name] = added
+    return Additions((*tools.values(),), servers, guardrails, hooks)
+
+
+def tools_named(names: str) -> list[Any]:
+    """What the setting `tools` names, as `module:name`, between blanks. Raises SettingsError."""
+    found = []
+    for name in names.split():
+        module, _, attribute = name.partition(":")
+        try:
+            found.append(getattr(import_module(module), attribute))
+        except (ImportError, AttributeError, ValueError) as error:
+            raise SettingsError(f"HACHI_TOOLS: {name} cannot be loaded ({error})") from error
+    return found
+
+
+@overload
+def tool(given: Any, *, name: str = "", description: str = "", timeout: float | None = None) -> Tool: ...
+@overload
+def tool(
+    *, name: str = "", description: str = "", timeout: float | None = None
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    given: Any = None, *, name: str = "", description: str = "", timeout: float | None = None
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a typed function, sync or async, or of a function tool of the Agents SDK; also as a
+    decorator. The docstring tells the model what it is for, unless there is a `description`.
+
+    A function whose first argument is a `TurnContext` gets that of the turn: who asks, and where. What it
+    returns is told as JSON, a text as it is. What it raises is told to the model, with the text of the
+    exception. After `timeout` seconds, 30 unless said otherwise, the model goes on without it. Raises
+    BadInput.
+    """
+    if given is None:
+        return lambda function: tool(function, name=name, description=description, timeout=timeout)
+    if isinstance(given, Tool):
+        return given
+    if _from_sdk("agents", "FunctionTool", given):
+        return _of_the_sdk(given)
+    called = name or getattr(given, "__name__", "")
+    if not callable(given) or not _NAME.fullmatch(called):
+        raise BadInput(f"tools: {given!r} is no function with a name of letters, digits, _ and -")
+    with_turn, signature = _signature(given, called)
+    said = description or inspect.getdoc(given)
+    if not said:
+        raise BadInput(f"tools: {called} says nothing; tell the model in a docstring what it is for")
+
+    async def run(turn: TurnContext, **values: Any) -> Any:
+        arguments = (turn,) if with_turn else ()
+        try:
+            if inspect.iscoroutinefunction(given):
+                return await given(*arguments, **values)
+            result = await asyncio.to_thread(given, *arguments, **values)
+            return await result if inspect.isawaitable(result) else result
+        except (TryAgain, ToolFailed, HachiError):
+            raise
+        except Exception as error:
+            log.warning("tool %s failed", called, exc_info=True)
+            raise ToolFailed(f"{called} failed: {type(error).__name__}: {error}") from error
+
+    run.__name__, run.__doc__ = called, said
+    vars(run)["__signature__"] = signature
+    return tool_of(run, timeout)
+
+
+def _signature(function: Callable[..., Any], name: str) -> tuple[bool, inspect.Signature]:
+    """Whether the function wants the context of the turn, and the signature of one that does."""
+    try:
+        typed = function if inspect.isroutine(function) else type(function).__call__
+        hints = get_type_hints(typed, include_extras=True)
+        parameters = [*inspect.signature(function).parameters.values()]
+    except (NameError, TypeError, ValueError) as error:
+        raise BadInput(f"tools: the types of {name} cannot be read: {error}") from error
+    with_turn = bool(parameters) and hints.get(parameters[0].name) is TurnContext
+    for one in parameters[with_turn:]:
+        if one.name not in hints or one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+            raise BadInput(f"tools: {name} must say what {one.name} is: annotate it, such as town: str")
+    first = inspect.Parameter("turn", inspect.Parameter.POSITIONAL_ONLY)
+    asked = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in parameters[with_turn:]]
+    return with_turn, inspect.Signature([first, *asked])
+
+
+def _from_sdk(module: str, name: str, given: Any) -> bool:
+    """Whether it is of this class of the Agents SDK, which takes seconds to import: not if nobody did."""
+    there = sys.modules.get(module)
+    return there is not None and isinstance(given, getattr(there, name))
+
+
+def _of_the_sdk(given: "FunctionTool") -> Tool:
+    from agents.tool_context import ToolContext
+
+    if given.needs_approval:
+        raise BadInput(f"tools: {given.name} waits for an approval, which nobody can give in a turn")
+
+    async def run(turn: TurnContext, written: str) -> ToolResult:
+        arguments = json.dumps(read_arguments(written))
+        context = ToolContext(turn, tool_name=given.name, tool_call_id="", tool_arguments=arguments)
+        return ToolResult(await given.on_invoke_tool(context, arguments), ok=True)
+
+    return Tool(given.name, given.description, given.params_json_schema, run, given.timeout_seconds)
+
+
+async def _tools_of(server: "MCPServer") -> list[Tool]:
+    from agents.mcp import MCPUtil
+
+    listed = await server.list_tools()
+    return [_of_the_sdk(MCPUtil.to_function_tool(one, server, False)) for one in listed]

@@ -1,0 +1,40 @@
+"""What a stream tells while a turn goes on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from agent.types import Reply, ToolCall
+from memory.records import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class TextWritten:
+    text: str
+    """What the person sees next."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    name: str
+    arguments: dict[str, Any] | str
+    """As the model wrote them; the raw text where that was not a JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDecided:
+    decision: Decision
+    """By the tool `remember` and, in a turn that settles, for the answer's memories."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDone:
+    reply: Reply[Any]
+    """It is durable."""
+
+
+StreamEvent = TextWritten | ToolStarted | ToolEnded | MemoryDecided | TurnDone

@@ -1,0 +1,138 @@
+"""A kit for tests of what is built on Hachi: a model that answers by a script, a clock that stands still, a
+companion in a folder of its own. Nothing here needs a network or a key. docs/testing.md shows it. pytest has
+the fixtures `hachi_model`, `hachi_clock` and `hachi_companion` without an import.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from agents import Model, ModelResponse, Usage
+from agents.testing import ScriptedModel, assistant_message, function_call
+from pydantic_settings import PydanticBaseSettingsSource
+from typing_extensions import Unpack
+
+from agent.companion import OpenOptions
+from hachi import Companion, Memory, Settings
+
+I_SEE = {"message": "I see.", "memories": []}
+
+
+def tool_call(name: str, **arguments: Any) -> list[Any]:
+    """An answer that calls a tool, for `AnsweringModel`."""
+    return [function_call(name, arguments, call_id=f"call_{name}")]
+
+
+class AnsweringModel(Model):
+    """Gives each of `answers` once, then always `then`, and keeps what it was asked.
+
+    An answer is a text, an object to send as JSON, such as `{"message": "Hello.", "memories": []}`, a list
+    of output items such as `tool_call(…)`, an exception to raise, or a function of the first message that
+    returns one of these. Each call takes so many `seconds`.
+    """
+
+    def __init__(
+        self, *answers: Any, then: Any = I_SEE, seconds: float = 0.0, hold: str | None = None
+    ) -> None:
+        self.asked: list[str] = []
+        """The first message of each call."""
+        self.systems: list[str] = []
+        """The system message of each call."""
+        self.inputs: list[Any] = []
+        """All other messages of each call."""
+        self.held, self.release = asyncio.Event(), asyncio.Event()
+        """A call whose input contains `hold` sets `held` and waits for `release`."""
+        self._answers = list(answers)
+        self._then = then
+        self._seconds = seconds
+        self._hold = hold
+
+    def shown(self) -> str:
+        """All texts of the last call: instructions, messages and what tools answered."""
+        given = self.inputs[-1]
+        items = (
+            [given] if isinstance(given, str) else [one.get("content") or one.get("output") for one in given]
+        )
+        return "\n".join([self.systems[-1], *map(str, items)])
+
+    async def get_response(
+        self, system_instructions: str | None, input: Any, *_: Any, **__: Any
+    ) -> ModelResponse:
+        self.systems.append(system_instructions or "")
+        self.inputs.append(input)
+        asked = input if isinstance(input, str) else input[0]["content"]
+        self.asked.append(asked)
+        if self._hold is not None and self._hold in str(input):
+            self.held.set()
+            await self.release.wait()
+        await asyncio.sleep(self._seconds)
+        answer = self._answers.pop(0) if self._answers else self._then
+        if callable(answer):
+            answer = answer(asked)
+        if isinstance(answer, Exception):
+            raise answer
+        if not isinstance(answer, list):
+            answer = [assistant_message(answer if isinstance(answer, str) else json.dumps(answer))]
+        return ModelResponse(output=answer, usage=Usage(), response_id=None)
+
+    async def stream_response(self, *args: Any, **rest: Any) -> AsyncIterator[Any]:
+        """The same, in the events of a stream."""
+        answer = await self.get_response(*args, **rest)
+        async for event in ScriptedModel([answer.output]).stream_response(*args, **rest):
+            yield event
+
+
+@dataclass
+class FixedClock:
+    """A clock that stands still until it is moved on: `clock.advance(days=3)`."""
+
+    now: datetime = field(default_factory=lambda: datetime(2026, 11, 21, 9, 30, tzinfo=UTC))
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+class OwnSettings(Settings):
+    """Settings that are what a test passes, whatever the environment says."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: Any, init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+@asynccontextmanager
+async def temporary_companion(
+    home: Path | None = None, settings: dict[str, Any] | None = None, **options: Unpack[OpenOptions]
+) -> AsyncIterator[Companion]:
+    """A companion in a folder of its own, which is removed unless it is given as `home`. It reads nothing of
+    the environment; the stand-in answers, unless a `model` is given. No periodic job runs."""
+    with TemporaryDirectory(prefix="hachi-") as folder:
+        own = OwnSettings.load(**{"home": home or Path(folder), "embedder": "bundled", **(settings or {})})
+        options.setdefault("upkeep", False)
+        async with Companion.open(own, **options) as pet:
+            yield pet
+
+
+async def assert_remembered(
+    pet: Companion, words: str, *, user: str, place: str | None = None, subjects: Sequence[str] = ()
+) -> Memory:
+    """Return the newest memory of the user that contains the words, in any case, and has these subjects, once
+    the work of earlier turns is done. Raises AssertionError, which shows what is remembered."""
+    await pet.settle()
+    memories = await pet.memories.list(user=user, place=place)
+    for memory in memories:
+        if words.casefold() in memory.content.casefold() and {*subjects} <= {*memory.subjects}:
+            return memory
+    there = "".join(f"\n- {memory.content} {[*memory.subjects]}" for memory in memories) or " nothing"
+    raise AssertionError(f"{words!r} is not remembered of {user}, but:{there}")

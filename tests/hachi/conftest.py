@@ -1,0 +1,3 @@
+from tests.agent.conftest import first_way, pet_at
+
+__all__ = ["first_way", "pet_at"]

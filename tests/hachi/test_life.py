@@ -1,0 +1,116 @@
+"""Opening and closing: without a block, twice, too late, from another event loop, and without asyncio."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hachi.sync
+from agent.services.memories import MemoryService
+from hachi import BadInput, Companion, NotFound, NotOpen
+from hachi.testing import AnsweringModel, OwnSettings
+
+Opened = Callable[..., AbstractAsyncContextManager[Companion]]
+
+CALLS: list[Callable[[Companion], Any]] = [
+    lambda pet: pet.respond("hello", user="ana"),
+    lambda pet: anext(pet.stream("hello", user="ana").events()),
+    lambda pet: pet.settle(),
+    lambda pet: pet.remember("Ana rows", user="ana"),
+    lambda pet: pet.search_memories("rows", user="ana"),
+    lambda pet: pet.memories.list(user="ana"),
+    lambda pet: pet.tasks.update("row", user="ana"),
+    lambda pet: pet.documents.search("rows"),
+    lambda pet: pet.people.context(user="ana"),
+    lambda pet: pet.conversations.messages(user="ana"),
+    lambda pet: pet.admin.purge(),
+    lambda pet: pet.traces.get("trace_0123456789", pet.clock()),
+]
+
+
+@pytest.fixture
+def settings(home: Path, light_embedder: None) -> OwnSettings:
+    return OwnSettings(home=home, embedder="bundled")
+
+
+async def test_a_companion_may_be_started_and_closed_without_a_block(settings: OwnSettings) -> None:
+    pet = await Companion.start(settings, upkeep=False)
+    await pet.remember("Ana rows", user="ana")
+    await pet.close()
+    await pet.close()
+
+    for call in CALLS:
+        with pytest.raises(NotOpen, match="the companion is closed; open another one"):
+            await call(pet)
+
+
+async def test_another_event_loop_is_refused_at_once(hachi_companion: Opened) -> None:
+    async with hachi_companion() as pet:
+        await pet.respond("hello", user="ana")
+        for call in CALLS:
+
+            async def elsewhere(call: Callable[[Companion], Any] = call) -> Any:
+                return await call(pet)
+
+            with pytest.raises(NotOpen, match=r"another event loop; .* asyncio\.run_coroutine_threadsafe"):
+                await asyncio.to_thread(asyncio.run, elsewhere())
+        loop = asyncio.get_running_loop()
+        back = await asyncio.to_thread(
+            lambda: asyncio.run_coroutine_threadsafe(pet.respond("hello", user="ana"), loop).result(30)
+        )
+    assert back.message == "I see."
+
+
+async def test_what_a_companion_is_not_opened_with_is_refused(settings: OwnSettings) -> None:
+    with pytest.raises(BadInput, match="clocks: a companion is not opened with that"):
+        await Companion.start(settings, clocks=None)  # type: ignore[call-arg]
+
+
+# Without asyncio.
+
+
+@pytest.fixture
+def pet(settings: OwnSettings) -> Iterator[hachi.sync.Companion]:
+    model = AnsweringModel({"message": "Hello.", "memories": []}, then={"message": "I see.", "memories": []})
+    with hachi.sync.Companion.open(settings, model=model, upkeep=False) as opened:
+        yield opened
+
+
+def test_each_call_waits_for_its_result(pet: hachi.sync.Companion) -> None:
+    assert pet.respond("hello", user="ana").message == "Hello."
+    stream = pet.stream("and now?", user="ana")
+    assert "".join(stream) == stream.reply.message == "I see."
+    kept = pet.remember("Ana rows", user="ana")
+    assert [memory.id for memory in pet.memories.list(user="ana")] == [kept.id]
+    assert pet.search_memories("rows", user="ana")[0].id == kept.id
+    assert pet.run(pet.inner.memories.get(str(kept.id), user="ana")).content == "Ana rows"
+    with pytest.raises(NotFound):
+        pet.memories.get("deadbeef", user="ana")
+    assert pet.settle()
+
+
+def test_a_stream_that_is_left_early_ends_its_turn(pet: hachi.sync.Companion) -> None:
+    for _ in pet.stream("hello", user="ana"):
+        break
+    assert pet.respond("hello", user="ana").message == "I see."
+
+
+def test_a_closed_one_refuses_and_one_that_cannot_open_leaves_no_thread(settings: OwnSettings) -> None:
+    pet = hachi.sync.Companion.start(settings, upkeep=False)
+    pet.close()
+    pet.close()
+    with pytest.raises(NotOpen, match="the companion is closed"):
+        pet.memories.list(user="ana")
+    with pytest.raises(BadInput):
+        hachi.sync.Companion.start(settings, tools=["nothing"])  # type: ignore[list-item]
+
+
+def test_it_has_every_method_of_the_memories() -> None:
+    theirs = {name for name, one in vars(MemoryService).items() if inspect.iscoroutinefunction(one)}
+    assert {name for name in theirs if name[0] != "_"} == {
+        name for name in vars(hachi.sync._Memories) if name[0] != "_"
+    }
