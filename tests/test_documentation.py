@@ -127,8 +127,9 @@ async def test_the_python_of_a_page_runs(
     monkeypatch.setenv("HACHI_HOME", str(tmp_path / "home"))
     settings = Settings.load(home=tmp_path / "another", embedder="bundled")
     async with Companion.open(settings, upkeep=False) as pet, asyncio.timeout(60):
-        names: dict[str, Any] = {"__name__": page, "pet": pet}
+        names: dict[str, Any] = {"__name__": page}
         for block in blocks(PAGES[page]):
+            names["pet"] = pet  # a block that opens one of its own has closed it
             code = compile(block, f"docs/{page}.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             running = types.FunctionType(code, names)()
             if inspect.isawaitable(running):

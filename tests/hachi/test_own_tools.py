@@ -26,6 +26,7 @@ from scripted_server import answer
 
 from agent.errors import AnswerMisfit, GuardrailTripped, ModelUnavailable, SettingsError
 from agent.replay.replay import replay
+from agent.replay.testing import taken_again
 from hachi import (
     BadInput,
     Companion,
@@ -81,16 +82,19 @@ async def test_a_plain_function_is_a_tool_in_traces_and_replays(hachi_companion:
     async with hachi_companion(model=model, tools=[get_weather]) as pet:
         reply = await pet.respond("is it sunny?", user="ana")
         await pet.settle()
-        trace = await pet.traces.get(reply.trace_id, pet.clock())
+        whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
+        trace = whole.trace
         [span] = trace.spans("tool")
-        again = await replay(pet, trace)
+        again = await replay(pet, whole)
+        taken = await taken_again(trace)
 
     [called] = reply.tools
     assert (called.name, called.arguments, called.ok) == ("get_weather", {"town": "Lyon"}, True)
     assert json.loads(called.result) == {"town": "Lyon", "degrees": 21, "unit": "C"}
     assert span.data["result"] == called.result
     assert trace.made_by["tools"]["get_weather"]["description"] == "The weather in a town, now."
-    assert again.same, again.differences
+    assert again.differences == ()
+    assert [(one.name, one.result) for one in taken.tools] == [("get_weather", json.loads(called.result))]
 
 
 async def test_a_program_says_which_of_our_tools_are_offered(hachi_companion: Opened) -> None:

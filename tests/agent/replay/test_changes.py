@@ -11,15 +11,14 @@ from scripted_server import Call, Say, answer
 import prompts
 from agent.background import extraction
 from agent.models.ask import RequestedSchema
-from agent.replay import replay as replaying
 from agent.replay.replay import replay
 from agent.settings import Budget
 from agent.tracing import setup
 from agent.turn import loop, model_run, prompt
 from memory.facts import case
 from memory.facts.decide import decision_of
-from tools import memories, registry, tasks
-from tools.registry import Tool, ToolResult
+from tools import registry
+from tools.registry import ToolResult
 
 SETTINGS: dict[str, tuple[Any, str]] = {
     "max_turns": (3, "5 → 3"),
@@ -142,22 +141,21 @@ async def test_forty_changes_are_named(whole, pet_at, first_way, monkeypatch):
                 patch.setattr(module, "read", new)
             named[name] = (await first(pet, whole), f"{name}.md changed")
     search = registry.TOOLS[0]
-    schema = Tool(memories.search_memories).schema | {"description": "new"}
     for what, (place, attribute, value) in {
-        "the arguments of search_memories changed": (None, "schema", schema),
-        "the description of search_memories changed": (memories.search_memories, "__doc__", "Look it up."),
-        "the description of update_task changed": (tasks.update_task, "__doc__", "Note it."),
+        "the arguments of search_memories changed": (
+            search,
+            "schema",
+            search.schema | {"description": "new"},
+        ),
+        "the description of search_memories changed": (search, "description", "Look it up."),
+        "the description of update_task changed": (registry.TOOLS[4], "description", "Note it."),
     }.items():
         with monkeypatch.context() as patch:
-            if place:
-                patch.setattr(place, attribute, value)
-            else:
-                patch.setitem(vars(search), attribute, value)  # the instance's value hides the property
+            patch.setitem(vars(place), attribute, value)
             named[what] = (await first(pet, whole), what)
     for count in (4, 3):
         with monkeypatch.context() as patch:
-            for module in (setup, replaying):
-                patch.setattr(module, "TOOLS", registry.TOOLS[:count])
+            patch.setitem(vars(pet.components.additions), "tools", registry.TOOLS[:count])
             named[f"{count} tools"] = (await first(pet, whole), "the tools differs")
     for what, (place, attribute, value, where) in CODE.items():
         with monkeypatch.context() as patch:

@@ -91,13 +91,13 @@ async def test_a_changed_prompt_tool_setting_or_model_is_named_first(
             ("assistant.md", "changed"),
             ("call 1, system message, rules", "differs"),
         ]
+    setup._code.cache_clear()
     with monkeypatch.context() as patch:
         patch.setitem(vars(TOOLS[0]), "schema", TOOLS[0].schema | {"description": "new"})
         assert await named(pet, trace) == ("the arguments of search_memories", "changed")
     with monkeypatch.context() as patch:
         patch.setitem(vars(TOOLS[0]), "description", "Look it up.")
         assert await named(pet, trace) == ("the description of search_memories", "changed")
-    setup._code.cache_clear()
     for change, name in (
         ({"max_turns": 3}, ("max_turns", "5 → 3")),
         ({"structured": "schema"}, ("structured", "unset → schema")),
