@@ -199,7 +199,7 @@ class Worker:
     async def _dispatch(self, job: Job) -> list[Decision]:
         if job.kind == STORE_MEMORIES:
             async with self.writer.database.read() as connection:
-                found = await read_store_memories(job, connection)
+                found = await read_store_memories(job, connection, self.clock())
             return await self.writer.remember(*found) if found else []
         if job.kind == APPLY_UPDATES:
             await self._store_task(job)

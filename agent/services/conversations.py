@@ -48,6 +48,7 @@ from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Forgotten, Memory, Message
 from memory.sql.deliveries import Deliveries, Sent
 from memory.sql.engine import Database
+from memory.sql.hidden import hidden_in, still_hidden
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import all_readable, unexpired
 from memory.sql.message_rows import kept
@@ -154,12 +155,16 @@ class ConversationService:
         for_others: bool = False,
     ) -> Imported:
         """Store what `parse_import` read of an export or a transcript. Calls `progress` for each row. Returns
-        how many are new. Raises BadInput, also for a message or a place that the file does not attribute, and
-        for what the file says is somebody else's unless `for_others` allows it."""
+        how many are new. What was forgotten since stays forgotten: messages, and facts of which one is the
+        evidence. Raises BadInput, also for a message or a place that the file does not attribute, and for
+        what the file says is somebody else's unless `for_others` allows it."""
         where = checked_import(parsed, user, place_of(place), for_others)
         # Messages first, because memories name them as evidence.
         messages = await self.import_messages(parsed.messages, user=user, place=where, progress=progress)
-        decisions = await remember_many(self.writer, parsed.memories, progress)
+        stated = {origin.message_id or "" for _, origin in parsed.memories}
+        gone = await hidden_in(self.database, stated)
+        facts = [(draft, origin) for draft, origin in parsed.memories if origin.message_id not in gone]
+        decisions = await remember_many(self.writer, facts, progress)
         new = sum(decision.action in ("add", "replace") for decision in decisions)
         new += await restore_all(self.database, self.store, parsed.restored, self.clock(), progress)
         await self.sync.try_to_catch_up()
@@ -245,7 +250,11 @@ class ConversationService:
         new = 0
         for start in range(0, len(read), BATCH):
             async with self.database.write() as connection:
-                for message, speaker in read[start : start + BATCH]:
+                part = read[start : start + BATCH]
+                gone = await still_hidden(connection, "message", [message.id for message, _ in part])
+                for message, speaker in part:
+                    if message.id in gone:
+                        continue
                     written = await self.transcript.append(
                         connection, message, user=speaker, place=target.place, now=target.sent_at
                     )

@@ -14,9 +14,10 @@ from agent.types import ReceivedMessage, TurnRequest
 from memory.audience import Place
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
+from memory.process.breaker import NotNow
 from memory.records import Decision, Draft, Hit
 from memory.sql.engine import Database
-from memory.sql.hidden import hidden_among
+from memory.sql.hidden import hidden_among, undoable_until
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.message_rows import kept
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
@@ -110,9 +111,12 @@ def store_memories_payload(
     }
 
 
-async def read_store_memories(job: Job, connection: AsyncConnection) -> tuple[list[Draft], Provenance] | None:
+async def read_store_memories(
+    job: Job, connection: AsyncConnection, now: datetime
+) -> tuple[list[Draft], Provenance] | None:
     """Read the payload of `store_memories_payload`, with what it names. None where something that the model
-    was shown is hidden, or was said and is gone: what it wrote may repeat that."""
+    was shown is hidden, or was said and is gone: what it wrote may repeat that. Raises NotNow while that can
+    be undone."""
     payload, rows = job.payload, dict[str, Any]()
     ids = {kind: set(payload["found"][kind]) for kind in FOUND}
     ids["message"] |= {payload["message_id"]} - {None}
@@ -120,7 +124,11 @@ async def read_store_memories(job: Job, connection: AsyncConnection) -> tuple[li
         query = select(id.label("id"), text.label("text")).where(id.in_(ids[kind]))
         rows |= {row.id: row for row in await connection.execute(query)}
     said = ids["message"] | ids["memory"]
-    if rows.keys() != said or await hidden_among(connection, said.union(payload["shown"])):
+    if rows.keys() != said:
+        return None
+    if not_shown := await hidden_among(connection, said.union(payload["shown"])):
+        if until := await undoable_until(connection, not_shown, now):
+            raise NotNow("it rests on what is forgotten and may come back", until)
         return None
     said_at = datetime.fromisoformat(payload["said_at"])
     found = [(id, kind) for kind in FOUND for id in payload["found"][kind]]

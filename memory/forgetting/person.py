@@ -1,10 +1,9 @@
 """Erases a person: hides all that is theirs, deletes it for good at once, and counts what went and what
 stays.
 
-The first transaction stores who is being erased. A later one hides messages, memories, tasks and profile:
-from then on no read finds them, and a process that still works on one of them stores nothing. The purge then
-deletes the hidden rows in batches. Every step may run again, so a later call completes an interrupted
-erasure.
+The first transaction stores who is being erased, and hides messages, memories, tasks and profile: from then
+on no read finds them, and a process or a job that works on one of them stores nothing. The purge then deletes
+the hidden rows in batches. Every step may run again, so a later call completes an interrupted erasure.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -14,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, user_key
@@ -25,7 +24,7 @@ from memory.forgetting import hiding
 from memory.forgetting import person_rows as rows
 from memory.forgetting.person_reach import left_to_others, of_person
 from memory.forgetting.person_rows import LEFT, SHARED, SHOWN, ErasureProgress
-from memory.forgetting.purge import Purge, drop_jobs, leave_to_others
+from memory.forgetting.purge import Purge, leave_to_others
 from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.records import Erased, Remainder
@@ -91,11 +90,16 @@ class Erasure:
         """Delete all data of the person. A later call completes an interrupted one, and its receipt counts
         what both removed. The receipt names an unavailable index. Raises StoreUnavailable."""
         places = await self.outside.places(user)
-        async with self.database.write(lock=[f"erase:{user}"]) as connection:
-            found = await rows.begin(connection, user, places, self.clock())
+        async with self.database.read() as connection:
+            found = await rows.progress(connection, user, places)
+        await _retried(lambda: self._hide(found))
         await self.outside.clean(found)
         for _ in range(PASSES):
-            if not await self._pass(found):
+            before = found.counts.total()
+            await self._purge(user)
+            await self._delete_rows(found)
+            await _retried(lambda: self._hide(found))
+            if found.counts.total() == before:
                 break
         await self._delete_documents(found)
         left = await self._clean_index(found)
@@ -105,31 +109,26 @@ class Erasure:
         await self._finish(found, done=not left)
         return self._receipt(found, left)
 
-    async def _pass(self, found: ErasureProgress) -> bool:
-        """Delete all rows that exist now. Returns whether any existed; the next pass deletes later ones."""
-        before, user = found.counts.total(), found.user
-        # Jobs first, so that no worker starts them. The locks wait until replies in these places are stored.
-        async with self._stage(found, found.places) as connection:
-            found.counts["work"] += await rows.delete_work(connection, user)
-            await drop_jobs(connection, found.ids)
-        await self._purge(user)  # what an interrupted run has hidden and counted
-        await _retried(lambda: self._hide(found))
-        await self._purge(user)
-        async with self._stage(found, [f"tasks:{user}", f"context:{user}"]) as connection:
-            await rows.delete_conversations(connection, user)
-            found.counts.update(await rows.delete_rows(connection, user, self.clock()))
-            await rows.unname(connection, user)
-            await drop_jobs(connection, found.ids)
-        return found.counts.total() > before
-
     async def _hide(self, found: ErasureProgress) -> None:
-        """Hide everything of theirs, and count it."""
+        """Hide everything of theirs that is there, and count it, in one transaction, which also stores that
+        they are being erased. Its locks wait until replies in their places are stored. What an interrupted
+        run has hidden and counted is deleted first."""
         user = found.user
         async with self.database.read() as connection:
+            await rows.look_up(connection, found)
             reach = await of_person(connection, user, found.places)
-        async with self._stage(found, reach.owners | found.places) as connection:
+        async with self._stage(found, reach.owners | found.places | {f"erase:{user}"}) as connection:
             now = self.clock()
-            reach = await of_person(connection, user, found.places)
+            await rows.begin(connection, user, now)
+            await rows.look_up(connection, found)
+            if await connection.scalar(_hidden_of(user)):
+                return
+            reach = await of_person(connection, user, found.places, reach.scanned)
+            summaries = await rows.delete_summaries(connection, user)
+            found.counts["summaries"] += len(summaries)
+            found.gone(summaries)
+            if not (reach.ids or reach.links):
+                return
             own = await rows.messages_of(connection, user)
             facts, said = {fact.id for fact in reach.facts}, reach.messages | reach.replies
             shared = await left_to_others(connection, reach.links)
@@ -144,18 +143,22 @@ class Erasure:
             found.counts[SHOWN] = max(found.counts[SHOWN], len(reach.shown))
             forgetting = await entries.begin(connection, user, "erased", now, now)
             await hiding.hide(connection, forgetting, reach, now)
-            summaries = await rows.delete_summaries(connection, user)
-            found.counts["summaries"] += len(summaries)
-            found.gone(summaries)
-            emptied = await withhold(
+            found.counts["summaries of places"] += await withhold(
                 connection, now, message_ids=said, memory_ids=facts, forgetting=forgetting
             )
-            found.counts["summaries of places"] += emptied
+
+    async def _delete_rows(self, found: ErasureProgress) -> None:
+        """Delete what is theirs and not hidden before: jobs, conversations, names, settings."""
+        user = found.user
+        async with self._stage(found, [f"tasks:{user}", f"context:{user}"]) as connection:
+            found.counts["work"] += await rows.delete_work(connection, user)
+            await rows.delete_conversations(connection, user)
+            found.counts.update(await rows.delete_rows(connection, user, self.clock()))
+            await rows.unname(connection, user)
 
     async def _purge(self, user: str) -> None:
         """Delete what is hidden of theirs, and leave what is everybody's to nobody."""
-        erased = (forgettings.c.person == user, forgettings.c.why == "erased")
-        for row in await self.database.rows(select(forgettings.c.id).where(*erased)):
+        for row in await self.database.rows(_hidden_of(user)):
             await _retried(partial(self.purge.delete, row.id))
         async with self.database.write() as connection:
             everybodys = select(memories.c.id).join(memory_owners, memory_owners.c.memory_id == memories.c.id)
@@ -210,6 +213,10 @@ class Erasure:
         async with self.database.write(lock) as connection:
             yield connection
             await rows.store(connection, found)
+
+
+def _hidden_of(user: str) -> Select[str]:
+    return select(forgettings.c.id).where(forgettings.c.person == user, forgettings.c.why == "erased")
 
 
 async def _retried(step: Callable[[], Awaitable[Result]]) -> Result:

@@ -7,7 +7,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, user_key
-from memory.forgetting.reach import TELLING, Link, Reach, Scanned, facts_of, lost_links, names_of
+from memory.forgetting.reach import NOT_SCANNED, TELLING, Link, Reach, Scanned, facts_of, lost_links, names_of
 from memory.forgetting.repeats import repeats, words
 from memory.sql.hidden import parts
 from memory.sql.message_rows import kept
@@ -23,9 +23,11 @@ from memory.sql.tables import (
 )
 
 
-async def of_person(connection: AsyncConnection, user: str, places: Collection[str]) -> Reach:
+async def of_person(
+    connection: AsyncConnection, user: str, places: Collection[str], scanned: Scanned = NOT_SCANNED
+) -> Reach:
     """All that is a person's, with the replies to others, in these places or inside them, that were shown
-    something of theirs and contain it."""
+    something of theirs and contain it; those that were `scanned` before are not compared again."""
     own = user_key(user)
     linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
     stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
@@ -42,7 +44,9 @@ async def of_person(connection: AsyncConnection, user: str, places: Collection[s
     summaries = await connection.scalars(select(active.id).where(active.conversation_id.in_(talks)))
     theirs = {fact.id for fact in facts} - shared | {row.id for row in mine} | set(summaries)
     shown = await _shown_to_others(connection, user, theirs, places)
-    containing = await _repeating(connection, shown, texts, user)
+    new = {id: text for id, (seq, text) in shown.items() if seq > scanned.upto}
+    containing = scanned.found & shown.keys() | await _repeating(connection, new, texts, user)
+    upto = max([scanned.upto, *(seq for seq, _ in shown.values())])
     its_tasks = select(tasks.c.id).where(tasks.c.user_id == user)
     its_entries = select(context_entries.c.id).where(context_entries.c.user_id == user)
     return Reach(
@@ -54,8 +58,7 @@ async def of_person(connection: AsyncConnection, user: str, places: Collection[s
         tuple(sorted(shown.keys() - containing)),
         frozenset(await connection.scalars(its_tasks)),
         frozenset(await connection.scalars(its_entries)),
-        False,
-        Scanned(),
+        scanned=Scanned(upto, frozenset(containing)),
     )
 
 
@@ -68,18 +71,19 @@ async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -
 
 async def _shown_to_others(
     connection: AsyncConnection, user: str, theirs: Collection[str], places: Collection[str]
-) -> dict[str, str]:
-    """The replies to others in these places that rest on something of the person's, and their texts."""
+) -> dict[str, tuple[int, str]]:
+    """The replies to others in these places that rest on something of the person's: `seq` and text."""
     inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
     there = or_(messages.c.place.in_(places), *inside)
-    found: dict[str, str] = {}
+    found: dict[str, tuple[int, str]] = {}
     for part in parts(theirs):
         rests = resting_on(part, "found", "covered")
-        query = select(messages.c.id, messages.c.text).where(messages.c.id.in_(rests), there)
+        query = select(messages.c.id, messages.c.seq, messages.c.text)
+        query = query.where(messages.c.id.in_(rests), there)
         rows = await connection.execute(
             query.where(messages.c.role == "assistant", messages.c.user_id != user)
         )
-        found |= {row.id: row.text for row in rows}
+        found |= {row.id: (row.seq, row.text) for row in rows}
     return found
 
 

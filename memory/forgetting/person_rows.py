@@ -58,20 +58,25 @@ class ErasureProgress:
         self.counts["index"] += len(ids)
 
 
-async def begin(
-    connection: AsyncConnection, user: str, places: Collection[str], now: datetime
-) -> ErasureProgress:
-    """Store that this person is being erased, or go on with an interrupted erasure. `places` are further keys
-    of places where they spoke."""
+async def progress(connection: AsyncConnection, user: str, places: Collection[str]) -> ErasureProgress:
+    """What an interrupted erasure has deleted. `places` are further keys of places where they spoke."""
     row = (await connection.execute(select(t.erasures).where(t.erasures.c.user_id == user))).first()
-    if row is None:
+    counts, before = (row.removed, row.places) if row else ({}, ())
+    return ErasureProgress(user, Counter(counts), {*before, *places})
+
+
+async def begin(connection: AsyncConnection, user: str, now: datetime) -> None:
+    """Store that this person is being erased, if it is not stored yet."""
+    same = select(t.erasures.c.user_id).where(t.erasures.c.user_id == user)
+    if await connection.scalar(same) is None:
         new = {"user_id": user, "begun_at": now, "places": [], "removed": {}}
         await connection.execute(insert(t.erasures).values(**new))
-    found = ErasureProgress(user)
-    if row is not None:
-        found.counts.update(row.removed)
-        found.places |= {*row.places}
-    found.places |= {*places, *await _places_of(connection, user)}
+
+
+async def look_up(connection: AsyncConnection, found: ErasureProgress) -> None:
+    """Add the places where they spoke, and the ids and texts of what is theirs, also of what is hidden."""
+    user = found.user
+    found.places |= await _places_of(connection, user)
     spoken = select(t.messages.c.id, t.messages.c.role, t.messages.c.text).where(t.messages.c.user_id == user)
     for message in await connection.execute(spoken):
         found.ids.add(message.id)
@@ -79,8 +84,6 @@ async def begin(
     alone = select(t.memories.c.id).where(stated_alone(user))
     summaries = select(t.active_conversations.c.id).where(t.active_conversations.c.owner == user_key(user))
     found.ids |= {*await connection.scalars(alone), *await connection.scalars(summaries)}
-    await store(connection, found)
-    return found
 
 
 async def store(connection: AsyncConnection, found: ErasureProgress) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import and_, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, Place, user_key
@@ -26,7 +26,7 @@ from memory.sql.memories import CORRECTED
 from memory.sql.memory_rows import fetch, index_again, unexpired
 from memory.sql.message_rows import index_neighbours_again, kept, talk_of
 from memory.sql.owner_links import bring_back, by_what_holds, gave_way, with_replaced
-from memory.sql.rests_on import statements_of
+from memory.sql.rests_on import record_each, statements_of
 from memory.sql.tables import (
     context_entries,
     forgettings,
@@ -71,8 +71,9 @@ class Purge:
             return frozenset(whole | said | items), frozenset(texts)
 
     async def delete(self, forgetting: str) -> set[str]:
-        """Delete the rows that it hides, and at last itself. Returns their ids: of messages, tasks and
-        entries, and of the memories that nobody has any more."""
+        """Delete the rows that it hides, and at last itself; the ids of forgotten messages stay hidden, so
+        that no import brings them back. Returns the ids of what is deleted: of messages, tasks and entries,
+        and of the memories that nobody has any more."""
         gone: set[str] = set()
         while True:
             async with self.database.read() as connection:
@@ -80,7 +81,7 @@ class Purge:
             async with self.database.write(lock=lock) as connection:
                 rows = await _some(connection, forgetting)
                 if not rows:
-                    await connection.execute(delete(forgettings).where(forgettings.c.id == forgetting))
+                    await _end(connection, forgetting)
                     break
                 gone |= await self._delete_rows(connection, forgetting, rows)
         self.database.drop_copy()  # which a conversion left, and which may hold them
@@ -104,7 +105,8 @@ class Purge:
         await _delete_sources(connection, gone)
         await drop_jobs(connection, gone)
         for kind, ids in rows.items():
-            await entries.show(connection, kind, ids, hidden.c.forgetting_id == forgetting)
+            if kind != "message":
+                await entries.show(connection, kind, ids, hidden.c.forgetting_id == forgetting)
         return gone
 
     async def expire(self) -> list[Memory]:
@@ -163,14 +165,24 @@ async def _owners_of(connection: AsyncConnection, forgetting: str) -> set[str]:
 
 async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:
     """Rows to delete, at most `BATCH`; without those that show nothing by themselves."""
+    there = exists().where(messages.c.id == hidden.c.row_id)
+    others = hidden.c.kind.in_(("link", "task", "entry", "summary"))
     query = select(hidden.c.kind, hidden.c.row_id).where(
-        hidden.c.forgetting_id == forgetting,
-        hidden.c.kind.in_(("link", "message", "task", "entry", "summary")),
+        hidden.c.forgetting_id == forgetting, or_(others, and_(hidden.c.kind == "message", there))
     )
     found: dict[Kind, set[str]] = {}
     for row in await connection.execute(query.order_by(hidden.c.kind.desc(), hidden.c.row_id).limit(BATCH)):
         found.setdefault(row.kind, set()).add(row.row_id)
     return found
+
+
+async def _end(connection: AsyncConnection, forgetting: str) -> None:
+    """Delete a forgetting. One of messages that a person forgot stays, with their ids and without an end."""
+    this = and_(forgettings.c.id == forgetting, forgettings.c.why == "forgotten")
+    named = exists().where(hidden.c.forgetting_id == forgettings.c.id, hidden.c.kind == "message")
+    kept = update(forgettings).where(this, named).values(until=None, named=None)
+    if (await connection.execute(kept)).rowcount == 0:
+        await connection.execute(delete(forgettings).where(forgettings.c.id == forgetting))
 
 
 async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
@@ -233,6 +245,7 @@ async def delete_links(
         named = or_(memory_updates.c.old_id.in_(part), memory_updates.c.new_id.in_(part))
         await connection.execute(delete(memory_updates).where(named))
         await connection.execute(delete(memories).where(memories.c.id.in_(part)))
+    await _rest_on_messages(connection, gone)
     await _delete_sources(connection, gone)
     await changed(connection, "memory", gone, gone=True)
     await index_again(connection, left)
@@ -289,6 +302,19 @@ async def delete_messages(connection: AsyncConnection, ids: Collection[str], now
             await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
         await connection.execute(delete(messages).where(messages.c.id.in_(part)))
         await changed(connection, "message", part, gone=True)
+
+
+async def _rest_on_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:
+    """Let the replies that were shown one of these memories rest on the messages that state it, which stay
+    when it expires."""
+    stated = rests_on.alias("stated")
+    both = and_(stated.c.derived_id == rests_on.c.source_id, stated.c.how == "stated")
+    for part in parts(ids):
+        shown = select(rests_on.c.derived_id, stated.c.source_id).join(stated, both)
+        rows = await connection.execute(
+            shown.where(rests_on.c.source_id.in_(part), rests_on.c.how == "found")
+        )
+        await record_each(connection, [(row.derived_id, row.source_id, "found") for row in rows])
 
 
 async def _delete_sources(connection: AsyncConnection, ids: Iterable[str]) -> None:

@@ -52,6 +52,9 @@ class Scanned:
     found: frozenset[str] = frozenset()
 
 
+NOT_SCANNED = Scanned()
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     person: str
@@ -67,7 +70,7 @@ class Reach:
     entries: frozenset[str] = frozenset()
     revives: bool = False
     """Whether what the facts had replaced holds again."""
-    scanned: Scanned = Scanned()
+    scanned: Scanned = NOT_SCANNED
 
     @property
     def ids(self) -> frozenset[str]:
@@ -82,7 +85,7 @@ class Reach:
 
 
 async def reach_of(
-    connection: AsyncConnection, named: ForgetCandidate, user: str, scanned: Scanned = Scanned()
+    connection: AsyncConnection, named: ForgetCandidate, user: str, scanned: Scanned = NOT_SCANNED
 ) -> Reach:
     """What goes with what the person names. Their message that asks for it goes too, but not what else it
     tells."""
@@ -98,7 +101,7 @@ async def reach_of(
 
 
 async def of_fact(
-    connection: AsyncConnection, id: str, user: str, asked_in: str = "", scanned: Scanned = Scanned()
+    connection: AsyncConnection, id: str, user: str, asked_in: str = "", scanned: Scanned = NOT_SCANNED
 ) -> Reach:
     """What goes with a memory that the person stated. There is nothing to hide in `links` if they did not."""
     chain = await with_replaced(connection, [id])
@@ -115,7 +118,7 @@ async def of_messages(
     ids: Collection[str],
     user: str,
     asked_in: str = "",
-    scanned: Scanned = Scanned(),
+    scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
     """What goes with these messages of the person, and replies to them."""
     own = await _own(connection, ids, user)

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, delete, exists, insert, or_, select
+from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.process.spans import new_id
@@ -129,6 +129,18 @@ async def hidden_among(connection: AsyncConnection, ids: Iterable[str]) -> set[s
             *await connection.scalars(rows),
             *await connection.scalars(select(memory_owners.c.memory_id).where(*linked)),
         }
+    return found
+
+
+async def undoable_until(connection: AsyncConnection, ids: Collection[str], now: datetime) -> datetime | None:
+    """When the last forgetting that hides one of these rows can no longer be undone; None if none can be."""
+    links = select(_of_link(memory_owners)).where(memory_owners.c.memory_id.in_(ids))
+    named = (
+        hidden.c.forgetting_id == forgettings.c.id,
+        or_(hidden.c.row_id.in_(ids), hidden.c.row_id.in_(links)),
+    )
+    until = select(func.max(forgettings.c.until)).where(forgettings.c.until > now, exists().where(*named))
+    found: datetime | None = await connection.scalar(until)
     return found
 
 

@@ -13,6 +13,7 @@ from agent.background.worker import LOOK_AHEAD
 from agent.turn.jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Place
+from memory.process.breaker import NotNow
 from memory.records import Draft, Hit
 from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job
 
@@ -106,7 +107,7 @@ async def test_a_memory_job_holds_ids_and_is_read_with_what_they_name(pet: Compa
     job = Job("w", STORE_MEMORIES, "ana", payload, 1)
 
     async with pet.components.database.read() as connection:
-        read = await read_store_memories(job, connection)
+        read = await read_store_memories(job, connection, clock())
     assert read is not None
     assert read[0] == drafts
     origin = read[1]
@@ -116,9 +117,38 @@ async def test_a_memory_job_holds_ids_and_is_read_with_what_they_name(pet: Compa
         (snow.id, "memory", "Ana likes snow")
     ]
 
-    await pet.memories.forget(str(snow.id), user="ana")
+    gone = await pet.memories.forget(str(snow.id), user="ana")
     async with pet.components.database.read() as connection:
-        assert await read_store_memories(job, connection) is None
+        with pytest.raises(NotNow) as waits:
+            await read_store_memories(job, connection, clock())
+        assert waits.value.until == gone.undo_until
+        assert await read_store_memories(job, connection, waits.value.until) is None
+
+
+@pytest.mark.parametrize("back", [True, False])
+async def test_a_job_waits_while_what_it_rests_on_may_be_brought_back(
+    pet: Companion, clock: Any, back: bool
+) -> None:
+    said = {"author": "Ana", "text": "I ski and row", "sent_at": clock()}
+    await pet.conversations.import_messages([said], user="ana")
+    [message] = await pet.conversations.messages(user="ana")
+    gone = await pet.conversations.forget(message.id, user="ana")
+    incoming, queue = TurnRequest(message.text, "ana", clock(), Place()), pet.components.queue
+    payload = store_memories_payload([Draft("Ana skis")], incoming, message.id, [])
+    async with pet.components.database.write() as connection:
+        await queue.add(connection, STORE_MEMORIES, "ana", payload, clock())
+    await pet.settle()
+    assert [job.kind for job in await queue.listed(clock())] == [STORE_MEMORIES]
+    assert await pet.memories.list(user="ana") == []
+
+    if back:
+        await pet.memories.undo_forget(str(gone.undo_id), user="ana")
+    clock.advance(minutes=11)
+    await pet.admin.purge()
+    await pet.settle()
+
+    assert await queue.listed(clock()) == []
+    assert [one.content for one in await pet.memories.list(user="ana")] == ["Ana skis"] * back
 
 
 async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet: Companion, clock: Any) -> None:

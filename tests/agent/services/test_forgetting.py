@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from agent.services.arguments import audience_of
+from agent.services.transfer.imports import parse_import
 from agent.tracing.filters import TraceFilter
 from memory.sql.tables import metadata
 
@@ -124,6 +125,29 @@ def _text(value: Any) -> Any:
 @pytest.fixture
 async def pet(open_pet: OpenPet) -> Any:
     return await open_pet()
+
+
+@pytest.mark.parametrize("purged", [False, True])
+async def test_an_import_brings_nothing_back_that_was_forgotten(pet: Companion, purged: bool) -> None:
+    for text in ("my bank PIN is 7310199999", "I row on Sundays"):
+        await pet.respond(text, user="ann", settle=True)
+    whole = await pet.conversations.export(user="ann")
+    plain = [{"author": "ann", "text": "my PUK is 7310199999", "sent_at": pet.clock()}]
+    assert await pet.conversations.import_messages(plain, user="ann") == 1
+    for message in await pet.conversations.messages(user="ann"):
+        if "7310199999" in message.text and message.role == "user":
+            await pet.conversations.forget(message.id, user="ann")
+    pet.clock.advance(days=purged)
+    await pet.admin.purge()
+
+    assert await pet.conversations.import_messages(plain, user="ann") == 0
+    again = await pet.conversations.import_(parse_import(whole, user="ann"), user="ann")
+
+    assert (again.messages, again.memories) == (0, 0)
+    assert "7310199999" not in str(await pet.conversations.export(user="ann"))
+    await pet.people.erase(user="ann")
+    again = await pet.conversations.import_(parse_import(whole, user="ann"), user="ann")
+    assert (again.messages, again.memories) == (4, 2), "somebody who is erased is new"
 
 
 @settings(

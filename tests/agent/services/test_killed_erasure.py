@@ -51,11 +51,11 @@ asyncio.run(main())
 ERASURE = "memory.forgetting.person:Erasure"
 OUTSIDE = "agent.services.erasure.outside_sql:ErasureOutsideSql"
 STAGES = (
-    f"{OUTSIDE}.clean",
+    "memory.forgetting.purge:Purge.delete",  # first: what is hidden is purged when the next process starts
     f"{ERASURE}._hide",
-    "memory.forgetting.purge:Purge.delete",
+    f"{OUTSIDE}.clean",
     f"{ERASURE}._purge",
-    f"{ERASURE}._pass",
+    f"{ERASURE}._delete_rows",
     f"{ERASURE}._delete_documents",
     "memory.index.embedded.index:EmbeddedIndex.remove",
     "memory.index.embedded.index:files.settle",  # the copy is complete, and not in its place yet

@@ -359,16 +359,17 @@ async def replies_left(stack: Stack) -> list[str]:
 
 
 @on_both
-@pytest.mark.parametrize("heard", ["memory", "message", "summary"])
+@pytest.mark.parametrize("heard", ["memory", "message", "summary", "expired"])
 async def test_a_reply_to_somebody_else_goes_that_was_shown_what_they_told_and_contains_it(
     stack: Stack, heard: str
 ) -> None:
     thread = f"{ACME}/thread-7"
     said = await stack.receive("Hello! I am allergic to kiwifruit, Ben.", "anna", ACME)
     memory = await stack.remember("Anna is allergic to kiwifruit and Ben knows", "anna", ACME)
+    week = await stack.remember("Anna avoids kiwifruit this week", "anna", ACME, message_id=said, ttl="7d")
     await summarise(stack, "Kiwifruit is nothing for Anna.", "anna")
     [summary] = await rows(stack, tables.active_conversations.c.id)
-    shown = {"memory": memory.id, "message": said, "summary": summary.id}[heard]
+    shown = {"memory": memory.id, "message": said, "summary": summary.id, "expired": week.id}[heard]
     told = "Anna is allergic to kiwifruit, and Ben knows."
     await stack.receive("What should I cook?", "ben", thread)
     first = await reply(stack, told, "ben", thread, [shown])
@@ -377,6 +378,8 @@ async def test_a_reply_to_somebody_else_goes_that_was_shown_what_they_told_and_c
     await reply(stack, rest[0], "ben", thread, [shown])
     await reply(stack, rest[1], "ben", thread, [str(uuid4())])
     await reply(stack, rest[2], "ben", thread)
+    stack.clock.move(days=8)
+    assert [one.id for one in await stack.purge.expire()] == [week.id]
     await stack.indexing.catch_up()
 
     receipt = await erase(stack)
@@ -445,7 +448,8 @@ async def test_indexing_that_is_under_way_brings_no_words_back(
 
     async def erased_meanwhile(points: Any) -> None:
         monkeypatch.undo()
-        await erasure._pass(ErasureProgress("anna"))
+        await erasure._hide(ErasureProgress("anna"))
+        await erasure._purge("anna")
         await put(points)
 
     monkeypatch.setattr(stack.index.real, "put", erased_meanwhile)
@@ -551,7 +555,7 @@ async def test_an_unavailable_index_is_named_and_cleaned_later(stack: Stack) -> 
     assert (await erase(stack)).verified
 
 
-STEPS = ("_hide", "_purge", "_pass", "_delete_documents", "_clean_index")
+STEPS = ("_hide", "_purge", "_delete_rows", "_delete_documents", "_clean_index")
 
 
 @pytest.mark.parametrize("last", STEPS)
@@ -587,6 +591,7 @@ async def test_what_arrives_at_the_last_moment_is_named(stack: Stack) -> None:
     class Late(Nothing):
         async def clean(self, found: ErasureProgress) -> None:
             seen.append((found.said, len(found.ids)))
+            assert await stack.known("anna") == await stack.found("zebrafish", "anna", ACME) == set()
             found.counts["letters"] += 1
             if len(seen) == 2:
                 await stack.receive("me again", "anna")
