@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.services.arguments import checked, moment_of
 from agent.services.forgetting import ForgetService
 from agent.services.statistics import StatisticsService
 from agent.tracing.store.traces import Traces
+from agent.types.checks import checks_arguments
 from memory.forgetting.cleanup import CleanUp, CleanupItem
 from memory.forgetting.purge import Purge
 from memory.index import Index
@@ -87,6 +87,7 @@ class WaitingForCalls:
     """When the last of them can go on."""
 
 
+@checks_arguments
 @dataclass(frozen=True)
 class AdminService:
     health: HealthService
@@ -128,8 +129,6 @@ class AdminService:
         how many were deleted."""
         if before is None and self.trace_days is None:
             return 0
-        if before is not None:
-            before = checked("before", moment_of, before)
         return await self.traces.prune(before or self.clock() - timedelta(days=self.trace_days or 0))
 
     async def give_back(self, *, rewrite: bool = False) -> None:

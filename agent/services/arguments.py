@@ -1,20 +1,19 @@
 """Checks the arguments of the API, for every surface.
 
-A bad value raises BadInput, which names the argument and says what to pass instead. Surfaces hand over what
-they were given, and describe it by the types below: their schemas come from here too.
+A bad value raises BadInput, which names the argument and says what to pass instead. What an argument's type
+tells is checked by `agent.types.checks`; here is what needs a reading of its own.
 """
 
-import functools
-import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from reprlib import repr as shown
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args
 
 from agent.errors import BadInput
-from agent.types.arguments import MAX_QUERY, MAX_SUBJECT, MOST_LISTED, MOST_SUBJECTS, MemoryId, Subjects
+from agent.types.arguments import MAX_QUERY, MAX_SUBJECT, MOST_SUBJECTS
+from agent.types.checks import moment_of
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.facts.decide import MAX_CONTENT
 from memory.facts.ttl import read_ttl
@@ -24,57 +23,6 @@ from memory.records import Draft, MemoryType, TaskStatus
 from memory.text import storable
 
 T = TypeVar("T")
-
-FIRST_YEAR, LAST_YEAR = 1000, 9000
-"""Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
-
-
-def checks_arguments(service: type[T]) -> type[T]:
-    """Have the methods of a service refuse what is no text where they take text, and no list where they take
-    one, before they run. What has a reading of its own here is left to that."""
-    for name, method in list(vars(service).items()):
-        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
-            setattr(service, name, _checking(method))
-    return service
-
-
-def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(method)
-    checks = [
-        (name, check, type(None) in get_args(parameter.annotation))
-        for name, parameter in signature.parameters.items()
-        if name != "user" and (check := _check_of(parameter.annotation))
-    ]
-
-    @functools.wraps(method)
-    async def checked_call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
-        for name, check, optional in checks:
-            if name in given and not (optional and given[name] is None):
-                check(name, given[name])
-        return await method(*args, **kwargs)
-
-    return checked_call
-
-
-def _check_of(annotation: Any) -> Callable[[str, Any], None] | None:
-    kinds = {part for part in get_args(annotation) if part is not type(None)} or {annotation}
-    if kinds <= {str, MemoryId} or annotation is MemoryId:
-        return require_text
-    lists = annotation is not Subjects and get_origin(annotation) in (Sequence, Iterable)
-    return require_list if lists else None
-
-
-def require_text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise BadInput(f"{name}: {shown(value)} is no text")
-    if storable(value) != value and "\x00" not in value:
-        raise BadInput(f"{name}: {shown(value)} holds half a character, which is no text")
-
-
-def require_list(name: str, value: object) -> None:
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise BadInput(f"{name}: {shown(value)} is no list")
 
 
 def place_of(place: Place | str | None) -> Place:
@@ -117,22 +65,6 @@ def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> D
         return read_due(text, zone, now)
     except ValueError as error:
         raise BadInput(f'due: {error}; "never" for none') from None
-
-
-def moment_of(value: object) -> datetime:
-    """Return an aware time in UTC, from one or from ISO 8601. Raises BadInput."""
-    example = "such as 2026-01-10T09:30:00+00:00"
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        moment = None
-    if not isinstance(moment, datetime):
-        raise BadInput(f"{shown(value)} is no ISO 8601 time, {example}")
-    if moment.tzinfo is None:
-        raise BadInput(f"{str(value)!r} needs a time zone, {example}")
-    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise BadInput(f"{str(value)!r} is not between the years {FIRST_YEAR} and {LAST_YEAR}")
-    return moment.astimezone(UTC)
 
 
 def checked(name: str, read: Callable[[Any], T], value: object) -> T:
@@ -191,13 +123,6 @@ def mapping_of(name: str, value: object) -> Mapping[str, Any]:
     return value
 
 
-def limit_of(value: object, most: int = MOST_LISTED) -> int:
-    """Raises BadInput that names the argument."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise BadInput(f"limit: {shown(value)} is no whole number from 1 to {most}")
-    return value
-
-
 def query_of(value: object) -> str:
     """Raises BadInput that names the argument."""
     if not isinstance(value, str):
@@ -213,12 +138,6 @@ def status_of(value: object) -> TaskStatus | None:
     if value is not None:
         found = checked("status", lambda given: one_of(given, get_args(TaskStatus)), value)
     return found
-
-
-def switch(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise BadInput(f"{shown(value)} is neither True nor False")
-    return value
 
 
 def one_of(value: object, allowed: Sequence[str]) -> Any:

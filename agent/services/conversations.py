@@ -14,16 +14,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from sqlalchemy import func, select, union, update
 
 from agent.errors import BadInput
-from agent.services.arguments import (
-    audience_of,
-    checked,
-    checks_arguments,
-    limit_of,
-    moment_of,
-    place_of,
-    readable_name,
-    user_named,
-)
+from agent.services.arguments import audience_of, checked, place_of, readable_name, user_named
 from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
@@ -37,6 +28,7 @@ from agent.services.transfer.imports import (
 from agent.services.turn_options import turn_request
 from agent.types import TurnRequest
 from agent.types.arguments import Limit, Where
+from agent.types.checks import checks_arguments, limit_of, moment_of
 from memory.audience import Audience, Place, owners_of
 from memory.documents.library import DocumentLibrary
 from memory.facts.bulk import remember_many
@@ -176,7 +168,7 @@ class ConversationService:
 
     async def written_since(self, moment: datetime, *, user: str) -> int:
         """Return how many messages of the user came since then, in private and in places."""
-        return await self.transcript.written_since(user_named(user), moment)
+        return await self.transcript.written_since(user_named(user), moment_of(moment))
 
     async def exists(self, conversation: str, *, user: str, place: Where = None) -> bool:
         """Return whether the conversation has a message that the user may read there."""
@@ -184,6 +176,7 @@ class ConversationService:
 
     async def session_of(self, session: str, user: str) -> str | None:
         """Return the id of the user's conversation with this id, or of which this is the client's name."""
+        user = user_named(user)
         names = {session, str(conversation_id(user, session))}
         theirs = conversations.c.id.in_(names) & (conversations.c.user_id == user)
         async with self.database.read() as connection:
@@ -191,10 +184,11 @@ class ConversationService:
             return id
 
     async def learned_in(
-        self, conversation: str, *, user: str, limit: int | None = None, id: str | None = None
+        self, conversation: str, *, user: str, limit: Limit | None = None, id: str | None = None
     ) -> list[Memory]:
         """Return the memories that were stated in a conversation of the user or given to it, as they are
         worded now, newest first; with `id`, that one alone if it is among them."""
+        user = user_named(user)
         said_here = (messages.c.conversation_id == conversation) & (messages.c.user_id == user) & kept()
         stated = (messages.c.id == rests_on.c.source_id) & (rests_on.c.how == "stated") & said_here
         said = select(rests_on.c.derived_id.label("memory_id")).join(messages, stated)

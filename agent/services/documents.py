@@ -6,8 +6,6 @@ from pathlib import Path
 
 from agent.errors import BadInput
 from agent.services.arguments import (
-    checks_arguments,
-    limit_of,
     name_of_file,
     owner_of_documents,
     paths_of,
@@ -17,6 +15,7 @@ from agent.services.arguments import (
 )
 from agent.services.erasure import ErasureService
 from agent.types.arguments import Limit, Query, Where
+from agent.types.checks import checks_arguments, limit_of
 from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult

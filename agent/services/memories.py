@@ -12,17 +12,13 @@ from agent.errors import BadInput
 from agent.services.arguments import (
     audience_of,
     checked,
-    checks_arguments,
     draft_of,
-    limit_of,
     mapping_of,
-    moment_of,
     one_of,
     place_of,
     query_of,
     readable_name,
     subjects_of,
-    switch,
     user_named,
 )
 from agent.services.erasure import ErasureService
@@ -40,6 +36,7 @@ from agent.types.arguments import (
     Type,
     Where,
 )
+from agent.types.checks import checks_arguments, limit_of, moment_of, switch
 from memory.audience import PRIVATE, Place, user_key
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, checks_arguments, place_of, readable_name, user_named
+from agent.services.arguments import audience_of, place_of, readable_name, user_named
 from agent.services.erasure import ErasureService
 from agent.services.memories import MemoryService
 from agent.types import TurnRequest
 from agent.types.arguments import Where
+from agent.types.checks import checks_arguments
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import NotFound
 from memory.facts.aliases import also_called, linked

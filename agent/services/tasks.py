@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.errors import BadInput
-from agent.services.arguments import checks_arguments, due_of, place_of, status_of, user_named
+from agent.services.arguments import due_of, place_of, status_of, user_named
 from agent.types.arguments import DueTime, Status, Where
+from agent.types.checks import checks_arguments
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Change, Tasks
 from memory.records import Task

@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 
 from agent.errors import AnswerMisfit, BadInput
-from agent.services.arguments import (
-    checked,
-    place_of,
-    readable_name,
-    require_list,
-    require_text,
-    switch,
-    user_named,
-)
+from agent.services.arguments import checked, place_of, readable_name, user_named
 from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.arguments import Where
+from agent.types.checks import require_list, require_text, switch
 from agent.types.client import AnswerForm, ClientTurn
 from memory.records import Role
 from memory.text import storable

@@ -13,8 +13,9 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
-from agent.services.arguments import checked, draft_of, moment_of, one_of, place_of, user_named
+from agent.services.arguments import checked, draft_of, one_of, place_of, user_named
 from agent.services.transfer.export import FORMAT, VERSION
+from agent.types.checks import moment_of
 from memory.audience import PRIVATE, Place
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance

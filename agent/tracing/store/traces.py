@@ -17,6 +17,8 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
 from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
 from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs
+from agent.types.arguments import Limit
+from agent.types.checks import checks_arguments
 from memory.audience import user_key
 from memory.errors import NotFound
 from memory.sql.engine import Database
@@ -34,6 +36,7 @@ _HAS_BODY = exists().where(trace_bodies.c.trace_id == traces.c.id).correlate(tra
 _SUMMARIES = select(traces, _HAS_BODY)
 
 
+@checks_arguments
 class Traces:
     def __init__(self, database: Database, people: Database | None = None) -> None:
         """`people` is the database of people, messages and what is hidden, if it is another one."""
@@ -165,7 +168,7 @@ class Traces:
         return statement
 
     async def list(
-        self, wanted: TraceFilter, now: datetime, limit: int = 20, *, before: str | None = None
+        self, wanted: TraceFilter, now: datetime, limit: Limit = 20, *, before: str | None = None
     ) -> list[Summary]:
         """Return traces newest first; with `before`, those older than the trace with this id."""
         query = _SUMMARIES.where(*conditions(wanted)).order_by(traces.c.seq.desc()).limit(limit)

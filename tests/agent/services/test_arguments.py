@@ -1,13 +1,19 @@
 """What a program passes is checked before anything is stored. That every surface says the same is tested in
 `tests/agent/surfaces/test_refusals.py`."""
 
+import inspect
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
+from agent.companion import Companion
 from agent.errors import BadInput, HachiError
+from agent.tracing.filters import TraceFilter
+from agent.tracing.store.traces import Traces
+from agent.wiring.services import Services
 
 OpenPet = Callable[..., Awaitable[Any]]
 
@@ -58,33 +64,81 @@ async def test_a_fact_of_many_is_checked_like_one_before_any_is_stored(open_pet:
     assert await pet.memories.list(user="ana") == []
 
 
-ODD: list[Any] = [None, 7, [], {}, "half \ud83d", b"bytes", object(), NAIVE]
-METHODS: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
-    "get": lambda pet, odd: pet.memories.get(odd, user="ana"),
-    "get, user": lambda pet, odd: pet.memories.get("abcd1234", user=odd),
-    "forget": lambda pet, odd: pet.memories.forget(odd, user="ana"),
-    "forget_confirmed": lambda pet, odd: pet.memories.forget_confirmed([odd], user="ana"),
-    "remember_many": lambda pet, odd: pet.memories.remember_many([odd], user="ana"),
-    "excerpts, kind": lambda pet, odd: pet.memories.excerpts("x", user="ana", kind=odd or 7),
-    "search, author": lambda pet, odd: pet.search_memories("x", user="ana", author=odd),
-    "message": lambda pet, odd: pet.conversations.message(odd, user="ana"),
-    "import_messages": lambda pet, odd: pet.conversations.import_messages([odd], user="ana"),
-    "update a task": lambda pet, odd: pet.tasks.update(odd, id=odd, user="ana"),
-    "add a document": lambda pet, odd: pet.documents.add(odd, "x", user="ana"),
-    "remove a document": lambda pet, odd: pet.documents.remove(odd, user="ana"),
-    "alias": lambda pet, odd: pet.people.alias(odd, "Bea", user="ana"),
-    "set_context": lambda pet, odd: pet.people.set_context(odd, "x", user="ana"),
-    "prune_traces": lambda pet, odd: pet.admin.prune_traces(odd or 7),
-    "respond": lambda pet, odd: pet.respond(odd if odd is not ODD[4] else 7, user="ana"),
-    "respond, earlier": lambda pet, odd: pet.respond("x", user="ana", earlier=[odd]),
+AWARE = datetime(2026, 1, 10, tzinfo=UTC)
+ODD: list[Any] = [
+    *(None, -1, 0, 3.5, float("nan"), True, 10**25, "", "x", "half \ud83d", "\x00", b"bytes", object(), int),
+    *([], ["x"], [None], {}, {"a": 1}, NAIVE, AWARE),
+]
+USUAL = {
+    "user": "ana",
+    "id": "abcd1234",
+    "now": AWARE,
+    "moment": AWARE,
+    "paths": ["/nowhere"],
+    "place": "acme",
 }
+"""What arguments without a default are given; "x" where they are not here."""
+GROUPS = ("memories", "tasks", "documents", "people", "conversations", "admin")
+METHODS = {
+    f"{group}.{name}": (group, method)
+    for group, service in {
+        **{group: vars(Services)["__annotations__"][group] for group in GROUPS},
+        "traces": Traces,
+        "": Companion,
+    }.items()
+    for name, method in vars(service).items()
+    if inspect.iscoroutinefunction(method) and not name.startswith("_")
+}
+for name in ("write", "showing", "forget", "prune", "places_of", "erase", "after"):
+    del METHODS[f"traces.{name}"]  # which the recorder and the erasure call
+for name in ("start", "close", "runtime", "settle"):
+    METHODS.pop(f".{name}", None)
 
 
-@pytest.mark.parametrize("method", METHODS)
-async def test_no_lower_error_leaves_the_api_whatever_is_passed(open_pet: OpenPet, method: str) -> None:
+@pytest.mark.parametrize("called", METHODS)
+async def test_no_lower_error_leaves_the_api_whatever_is_passed(open_pet: OpenPet, called: str) -> None:
+    """Each argument of each method in turn is an odd value; then it works, or a line says why not."""
     pet = await open_pet()
-    for odd in ODD:
-        with pytest.raises(HachiError) as raised:
-            await METHODS[method](pet, odd)
-        assert "\n" not in str(raised.value)
-    assert await pet.memories.list(user="ana") == []
+    group, method = METHODS[called]
+    service = getattr(pet, group) if group else pet
+    parameters = [*inspect.signature(method).parameters.values()][1:]
+    needed = {one.name: USUAL.get(one.name, "x") for one in parameters if one.default is one.empty}
+    needed = {name: value for name, value in needed.items() if name not in ("options", "changes")}
+    refusals = []
+    for name in [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]:
+        for odd in ODD:
+            try:
+                await method(service, **needed | {name: odd})
+            except HachiError as error:
+                refusals.append(str(error))
+    assert [line for line in refusals if not line or "\n" in line] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "told"),
+    [
+        ("memories.list", {"limit": -1}, "limit: -1 is no whole number from 1 to 10000"),
+        ("memories.list", {"user": None}, "say who the user is"),
+        ("conversations.messages", {"limit": 0}, "limit: 0 is no whole number"),
+        ("conversations.learned_in", {"conversation": "x", "limit": 2.5}, "limit: 2.5 is no whole number"),
+        ("conversations.written_since", {"moment": NAIVE}, "moment: '2026-01-10 00:00:00' needs a time zone"),
+        ("conversations.import_", {"parsed": {}}, "parsed: {} is no ParsedImport"),
+        ("people.erase", {"user": ""}, "the user needs a name"),
+        ("admin.prune_traces", {"before": NAIVE}, "before: '2026-01-10 00:00:00' needs a time zone"),
+        ("admin.reindex", {"progress": 7}, "progress: 7 is no function"),
+        ("admin.give_back", {"rewrite": 1}, "rewrite: 1 is neither True nor False"),
+        ("traces.list", {"wanted": TraceFilter(), "now": AWARE, "limit": -1}, "limit: -1 is no whole number"),
+        ("traces.get", {"id": None, "now": AWARE}, "id: None is no text"),
+        ("respond", {"text": 7}, "text: 7 is no text"),
+        ("respond", {"text": "x", "earlier": [("user", 7)]}, "earlier: 7 is no text"),
+    ],
+)
+async def test_what_an_argument_cannot_be_is_told(
+    open_pet: OpenPet, method: str, arguments: dict[str, Any], told: str
+) -> None:
+    pet = await open_pet()
+    call = attrgetter(method)(pet)
+    user = {} if method.split(".")[0] in ("admin", "traces") else {"user": "ana"}
+    with pytest.raises(BadInput) as raised:
+        await call(**user | arguments)
+    assert str(raised.value).startswith(told)
