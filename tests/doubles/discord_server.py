@@ -137,6 +137,8 @@ class DiscordServer:
         self.lost_answers = 0
         """So many posted messages are answered with 502."""
         self.monotonic: Callable[[], float] = monotonic
+        self.denied: dict[int, int] = {}
+        """Channel → permissions that nobody has there."""
         self.flags = 0
         """Of the application."""
         self.roles: dict[int, list[int]] = {}
@@ -626,7 +628,9 @@ class DiscordServer:
             here["last_message_id"] = str(self.last_messages[id])
         if id in self.threads:
             return TEMPLATES["thread"] | here | {"parent_id": str(self.threads[id]), "owner_id": str(ANA)}
-        return TEMPLATES["text_channel"] | here | {"name": "general" if id == GENERAL else "random"}
+        closed = {"id": str(GUILD), "type": 0, "allow": "0", "deny": str(self.denied.get(id, 0))}
+        here |= {"permission_overwrites": [closed], "name": "general" if id == GENERAL else "random"}
+        return TEMPLATES["text_channel"] | here
 
     def guild(self) -> Json:
         own = _role(ROLE, "Hachi") | {"managed": True, "tags": {"bot_id": str(BOT)}}

@@ -120,6 +120,8 @@ class SlackServer:
         self.scopes = ""
         """Those that are granted to the bot."""
         self.admins: set[str] = set()
+        self.channels: dict[str, dict[str, Any]] = {}
+        """Channel → what else is told of it."""
         self.creators: dict[str, str] = {}
         """Channel → who created it."""
         self.changed = asyncio.Event()
@@ -520,7 +522,8 @@ class SlackServer:
 
     def conversations_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         id = arguments["channel"]
-        return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}}
+        about = {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}
+        return {"channel": about | self.channels.get(id, {})}
 
     def conversations_replies(self, arguments: dict[str, Any]) -> dict[str, Any]:
         channel, thread, limit = arguments["channel"], arguments["ts"], int(arguments["limit"])
@@ -583,7 +586,12 @@ def _fits(arguments: dict[str, Any], most: int = MOST_BLOCKS) -> None:
     blocks = arguments.get("blocks") or []
     if len(blocks) > most:
         raise Refused("invalid_blocks")
+    markdown = [block["text"] for block in blocks if block["type"] == "markdown"]
+    if sum(map(len, markdown)) > LONGEST_MARKDOWN:
+        raise Refused("msg_blocks_too_long")
     for block in blocks:
+        if block["type"] == "markdown":
+            continue
         text, most_text = block.get("text") or {}, 150 if block["type"] == "header" else LONGEST_SECTION
         if (text and not 1 <= len(text["text"]) <= most_text) or len(block.get("elements", ())) > 25:
             raise Refused("invalid_blocks")

@@ -214,6 +214,9 @@ class Conversations:
                 self._told.append(told)
                 await self._turns.tell(first, TOO_MANY_TODAY)
             return None
+        if not await self.platform.may_write(first):
+            await self._turns.say_not_here(first)
+            return None
         conversation.warned = False
         conversation.turns.append(self.monotonic())
         if first.late:

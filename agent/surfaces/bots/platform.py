@@ -125,6 +125,10 @@ class Platform(Protocol):
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         """Return the newest messages of its thread before it, oldest first. May raise."""
 
+    async def may_write(self, message: IncomingMessage) -> bool:
+        """Return whether the bot may answer where the message is, as far as the platform tells. Asked before
+        the model; `Posts.post` raises Gone where this does not know."""
+
     async def show_busy(self, message: IncomingMessage) -> None:
         """Show a typing indicator or a status until it is cancelled. May raise."""
 

@@ -119,11 +119,16 @@ class Turns:
     async def _show(self, message: IncomingMessage, reply: Reply, final: Final) -> Shown:
         if not await reply.finish(final.text, final.receipts, final.question):
             raise NotShown(f"a reply in {message.queue} could not be shown; the transcript has it")
-        if reply.refused and (told := (message.user, message.place)) not in self._told:
-            self._told.append(told)
-            await self.platform.write(message.user, PRIVATE, NOT_HERE)
+        if reply.refused:
+            await self.say_not_here(message)
         sent = None if final.id else await self.deliveries.sent([message.origin])
         return final.id or (sent.message.id if sent else None), reply.origins
+
+    async def say_not_here(self, message: IncomingMessage) -> None:
+        """Tell the author once, and privately, that the bot may not write where they asked."""
+        if (told := (message.user, message.place)) not in self._told:
+            self._told.append(told)
+            await self.platform.write(message.user, PRIVATE, NOT_HERE)
 
     def _as_now(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
         """Return the messages as they were edited, without those that were deleted."""

@@ -202,6 +202,8 @@ class Reader:
     """The bot's own user id."""
     monotonic: Callable[[], float] = time.monotonic
     _people: dict[str, _Person] = field(default_factory=dict)
+    _writable: dict[str, float] = field(default_factory=dict)
+    """Channel → when Slack said last that the bot may write there."""
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         """In a thread of others that a conversation begins in, the message replies to the thread's first."""
@@ -259,6 +261,23 @@ class Reader:
             log.warning("cannot read a thread of %s: %s", source.channel, error)
             return {}
         return next((line for line in thread["messages"] if line["ts"] != source.ts), {})
+
+    async def may_write(self, source: Source) -> bool:
+        """Return whether the bot may answer in the channel. Slack is asked again after an hour, or once it
+        said no. Where it does not tell, the bot tries."""
+        asked_at = self._writable.get(source.channel, float("-inf"))
+        if place_of(source.team, source.channel).private or self.monotonic() - asked_at <= NAME_SECONDS:
+            return True
+        try:
+            channel = (await self.client.conversations_info(channel=source.channel))["channel"]
+        except API_ERRORS as error:
+            log.warning("cannot find out whether the bot may write in %s: %s", source.channel, error)
+            return True
+        closed = channel.get("is_archived") or channel.get("is_read_only")
+        if closed or (channel.get("is_thread_only") and not source.reply_in):
+            return False
+        self._writable[source.channel] = self.monotonic()
+        return True
 
     async def thread_of(self, channel: str, ts: str) -> str | None:
         """Return the thread that a message is in or has begun; None if there is none any more."""

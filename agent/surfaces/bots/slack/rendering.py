@@ -32,7 +32,7 @@ def escape(text: str) -> str:
 
 
 def escape_markdown(text: str, *, final: bool = True) -> str:
-    """For `markdown_text`: code stays as it is, apart from what would notify people, and so do the `&` of
+    """For Slack's Markdown: code stays as it is, apart from what would notify people, and so do the `&` of
     addresses and the `>` of quotations. Without `final` the text may go on: the result leaves out an end that
     may turn out to be code or not, and is how the result for a longer text begins."""
     lines, fence = [], ""
@@ -49,6 +49,11 @@ def escape_markdown(text: str, *, final: bool = True) -> str:
         elif found and found[1].startswith(fence) and not found[2].strip():
             fence = ""
     return "".join(lines)
+
+
+def markdown_blocks(text: str) -> list[dict[str, Any]]:
+    """Return the blocks of a reply. Beside them its text is given too, for notifications."""
+    return [{"type": "markdown", "text": text}]
 
 
 def _escape_line(line: str) -> str:

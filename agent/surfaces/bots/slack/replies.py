@@ -22,6 +22,7 @@ from agent.surfaces.bots.slack.rendering import (
     answer_blocks,
     answer_text,
     escape_markdown,
+    markdown_blocks,
     receipts_answer,
 )
 from memory.audience import Place
@@ -56,6 +57,9 @@ class SlackPlatform:
 
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         return await self.reader.thread(message)
+
+    async def may_write(self, message: IncomingMessage) -> bool:
+        return await self.reader.may_write(message.source)
 
     async def show_busy(self, message: IncomingMessage) -> None:
         try:
@@ -148,7 +152,8 @@ class SlackPosts:
             posted = await self.client.chat_postMessage(
                 channel=source.channel,
                 thread_ts=source.reply_in,
-                markdown_text=text,
+                text=text,
+                blocks=markdown_blocks(text),
                 unfurl_links=False,  # Slack must not fetch addresses that a model wrote
                 unfurl_media=False,
             )
@@ -213,7 +218,9 @@ class SlackPosts:
 
     async def _update(self, handle: _Posted, text: str) -> None:
         try:
-            await self.client.chat_update(channel=self.source.channel, ts=handle.ts, markdown_text=text)
+            await self.client.chat_update(
+                channel=self.source.channel, ts=handle.ts, text=text, blocks=markdown_blocks(text)
+            )
         except SlackApiError as error:
             code = error.response.get("error")
             if code == _GONE or (code in _CLOSED and not self.may_post):

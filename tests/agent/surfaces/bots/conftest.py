@@ -129,6 +129,8 @@ class FakePlatform:
         self.away = False
         self.closed = False
         """Whether the bot may not write there."""
+        self.knows = False
+        """Whether the platform tells so before anything is posted."""
         self.written: list[tuple[str, str]] = []
         self.there: dict[str, IncomingMessage] = {}
         """Origin → what people wrote that can still be read."""
@@ -139,6 +141,9 @@ class FakePlatform:
 
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         return self.lines
+
+    async def may_write(self, message: IncomingMessage) -> bool:
+        return not (self.closed and self.knows)
 
     async def show_busy(self, message: IncomingMessage) -> None:
         self.busy.append(True)

@@ -302,15 +302,17 @@ async def test_a_platform_that_fails_does_not_stop_the_next_turn(
     assert platform.said == ["", "two"]
 
 
+@pytest.mark.parametrize("knows", [True, False])
 async def test_where_the_bot_may_not_write_who_asks_is_told_privately_once(
-    conversations: Conversations, platform: Any, server: ScriptedServer
+    conversations: Conversations, platform: Any, server: ScriptedServer, knows: bool
 ) -> None:
-    platform.closed = True
+    platform.closed, platform.knows = True, knows
     server.script(*(answer("Hello!") for _ in range(3)))
     for message in (ana("hello"), ana("hello?"), ben("hello")):
         conversations.add(message)
         await conversations.settle()
     assert platform.written == [("chat:1", NOT_HERE.text), ("chat:2", NOT_HERE.text)]
+    assert len(server.asked) == (0 if knows else 3), "the model is asked only where nobody knew"
 
 
 async def test_queued_messages_are_answered_before_the_bot_stops(conversations, platform, server) -> None:

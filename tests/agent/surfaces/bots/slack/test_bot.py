@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from scripted_server import Call, Hang, Say, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
 
 from agent.surfaces.bots.answers import NOTHING, QUESTION
 from agent.surfaces.bots.commands import GONE
+from agent.surfaces.bots.turns import NOT_HERE
 from memory.audience import Place
 
 DM, GENERAL = "D1", "C1"
@@ -263,3 +265,20 @@ async def test_a_message_that_cannot_be_stored_is_left_for_slack_to_send_again(
     await bot.hears(message)
     assert lost not in slack.acknowledged
     assert [text for text, _ in texts(slack, DM)] == ["Hello!"]
+
+
+@pytest.mark.parametrize("told", [{"is_archived": True}, {"is_read_only": True}])
+async def test_a_channel_where_the_bot_may_not_write_is_noticed_before_the_model_runs(
+    bot, slack, server, told
+) -> None:
+    slack.channels = {GENERAL: told}
+    for _ in range(2):
+        await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
+    assert (slack.in_channel(GENERAL), server.asked) == ([], [])
+    assert [message.text for message in slack.in_channel("DANA")] == [NOT_HERE.text]
+    slack.channels = {GENERAL: {"is_thread_only": True}}
+    server.script(answer("Hello."), answer("Hello again."))
+    for _ in range(2):
+        await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
+    assert [message.text for message in slack.in_channel(GENERAL)] == ["Hello.", "Hello again."]
+    assert len(slack.called("conversations.info")) == 3, "not again within an hour once it may write"

@@ -1,13 +1,15 @@
 """What is read of a message on Slack: the names of people, and files."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from slack_server import SlackServer
 
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
+from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.slack import messages
-from agent.surfaces.bots.slack.messages import NAME_SECONDS, Reader, attachment_of, build_client
+from agent.surfaces.bots.slack.messages import NAME_SECONDS, Reader, Source, attachment_of, build_client
 from hachi import Settings
 from memory.audience import Place
 from memory.people.places import Listening
@@ -40,6 +42,21 @@ async def test_slack_is_asked_once_for_each_person_it_knows(client: Any, slack: 
     assert [call["user"] for call in slack.called("users.info")] == ["UA", "UB", "UC", "UNEW", "UNEW"]
     slack.names["UA"], now = "Annie", NAME_SECONDS + 1
     assert await reader.name("UA") == "Annie"
+
+
+async def test_slack_is_asked_for_several_people_side_by_side(client, slack, monkeypatch) -> None:
+    both, ask = asyncio.Barrier(2), client.users_info
+
+    async def users_info(**given: Any) -> Any:
+        await both.wait()
+        return await ask(**given)
+
+    monkeypatch.setattr(client, "users_info", users_info)
+    source = Source("T1", "C1", "UANA", "1.5", "UHACHI", "and <@UBEN>?")
+    said = IncomingMessage("slack:T1:UANA", Place(("slack", "T1", "C1")), source=source)
+    async with asyncio.timeout(10):
+        content = await Reader(client, label, listening).read(said, begins=False)
+    assert (content.author, content.text) == ("Ana", "and @Ben?")
 
 
 async def test_the_cache_of_names_is_limited(client, slack, monkeypatch) -> None:
