@@ -4,6 +4,7 @@ import hmac
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -31,6 +32,7 @@ from agent.types.arguments import Limit, Where
 from agent.types.checks import checks_arguments, limit_of, moment_of
 from memory.audience import Audience, Place, owners_of
 from memory.documents.library import DocumentLibrary
+from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.derived import read_again
 from memory.facts.writer import FactWriter
@@ -108,8 +110,10 @@ class ConversationService:
     async def forget_sent(self, origin: str) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
         if it is not stored, or forgotten."""
-        sent = await self.transcript.sent_as(origin)
-        return await self.forget(sent[0], user=sent[1]) if sent else None
+        with suppress(NotFound):  # who is told twice forgets it once
+            if sent := await self.transcript.sent_as(origin):
+                return await self.forget(sent[0], user=sent[1])
+        return None
 
     async def reword(self, sent: Sent, text: str, *, again: bool) -> None:
         """Replace what a message said that its author edited on a chat platform. With `again` the reply goes

@@ -332,6 +332,11 @@ class DiscordServer:
             if not socket.closed:
                 await socket.send_json(frame)
 
+    def end(self) -> None:
+        """Forget the connections of bots that have left."""
+        self._sockets.clear()
+        self.connected.clear()
+
     async def end_session(self, shard: int | None = None) -> None:
         """Say that the session of the shard, or of all, is invalid: the bot begins another one, and is not
         told what came before."""

@@ -92,6 +92,8 @@ class SlackServer:
         """Trigger → person. Each opens one modal."""
         self.statuses: list[tuple[str, str, str]] = []
         """(channel, thread, status)."""
+        self.epoch = 1_700_000_000
+        """The second in which all is written."""
         self.is_agent = True
         """Whether the app is declared as one of Slack's agents."""
         self.responses: list[dict[str, Any]] = []
@@ -179,7 +181,7 @@ class SlackServer:
                     await asyncio.wait_for(self.changed.wait(), 0.05)
 
     def _next_ts(self) -> str:
-        return f"1700000000.{next(self._numbers):06d}"
+        return f"{self.epoch}.{next(self._numbers):06d}"
 
     def says(
         self, user: str, text: str, /, *, channel: str, ts: str | None = None, **other: Any
@@ -543,6 +545,19 @@ class SlackServer:
         begin = int(arguments.get("cursor") or 0)
         after = str(begin + limit) if len(lines) > begin + limit else ""
         return {"messages": lines[begin : begin + limit], "response_metadata": {"next_cursor": after}}
+
+    def users_conversations(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        assert "im" not in arguments["types"].split(","), "the app has no scope for it"
+        channels = {line["channel"] for line in self.said if not line["channel"].startswith("D")}
+        return {"channels": [{"id": id} for id in sorted(channels)]}
+
+    def conversations_history(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        lines = [line for line in self.said if line["channel"] == arguments["channel"]]
+        heads = [line for line in lines if line.get("thread_ts") in (None, line["ts"])]
+        for number, head in enumerate(heads):
+            if below := [line["ts"] for line in lines if line.get("thread_ts") == head["ts"] != line["ts"]]:
+                heads[number] = head | {"latest_reply": max(below)}
+        return {"messages": heads[::-1][: int(arguments["limit"])]}
 
     def conversations_open(self, arguments: dict[str, Any]) -> dict[str, Any]:
         channel = f"D{arguments['users'][1:]}"

@@ -71,6 +71,8 @@ class PlatformJobs:
     conversations: Conversations
     source: str
     """How the ids of the platform's users and messages begin: ``discord``, ``slack:T1``."""
+    catch_up: Callable[[datetime], Awaitable[None]] | None = None
+    """Receives what was written since a moment, at which the bot was last there."""
 
     @property
     def _deliveries(self) -> Deliveries:
@@ -87,9 +89,14 @@ class PlatformJobs:
             await asyncio.gather(doing, return_exceptions=True)
 
     async def _run(self) -> None:
+        catch_up = self.catch_up
         while True:
             try:
+                last = await self._deliveries.last_here(self.source)
                 await self.do()
+                if catch_up and last:
+                    await catch_up(last)
+                catch_up = None
             except Exception as error:
                 log.warning("the jobs of %s wait: %s", self.source, error)
             await asyncio.sleep(SECONDS)

@@ -199,11 +199,19 @@ class Missed:
         after = discord.Object(self._since[shard])
         private = [*self._dms.values()] if shard == DM_SHARD else []
         for channel in [*self._channels(shard, guilds), *private]:
+            state = channel._state  # discord.py's own history ends at the first message that it cannot read
             try:
-                async for message in channel.history(after=after, limit=MOST_MESSAGES, oldest_first=True):
-                    yield message
-            except Exception as error:  # also of discord.py, from what it cannot read
+                written = await state.http.logs_from(channel.id, MOST_MESSAGES, after=after.id)
+            except API_ERRORS as error:
                 log.warning("what was written in channel %s meanwhile is not read: %s", channel.id, error)
+                continue
+            for one in reversed(written):
+                try:
+                    message = state.create_message(channel=channel, data=one)
+                except Exception as error:
+                    log.warning("a message in channel %s is not read: %r", channel.id, error)
+                else:
+                    yield message
 
     def _channels(self, shard: int, guilds: Iterable[discord.Guild]) -> list[Any]:
         """The channels and threads in which something was written since."""

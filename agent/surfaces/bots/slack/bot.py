@@ -6,9 +6,13 @@ Slack sends the event again. Bolt does not recognise an event that comes twice; 
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -19,7 +23,7 @@ from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.running import PlatformJobs, reminder_sender, who_answers
+from agent.surfaces.bots.running import PlatformJobs, is_late, reminder_sender, who_answers
 from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, check, explain
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
@@ -31,8 +35,10 @@ from agent.surfaces.bots.slack.messages import (
     parse_event,
     place_of,
     sdk_logger,
+    source_of,
     user_name,
 )
+from agent.surfaces.bots.slack.missed import missed_events
 from agent.surfaces.bots.slack.replies import SlackPlatform
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
@@ -41,6 +47,9 @@ PATH = "/slack/events"
 """The HTTP path for events, commands and buttons."""
 PING_SECONDS = 5.0
 """Seconds after which a lost connection is detected and reopened."""
+MOST_DMS = 100
+"""Direct conversations that are caught up, those used last."""
+log = logging.getLogger("hachi.slack")
 _ANY = re.compile("")
 
 
@@ -70,21 +79,34 @@ class SlackBot:
         self.app.event(_ANY)(_acknowledge)
 
     async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
+        await self._come(event, context.team_id or context.enterprise_id)
+        await next()
+
+    async def _come(self, event: Mapping[str, Any], team: str, *, late: bool = False) -> None:
         """Queue a message that is to be answered, let an edit replace it, or forget one that was deleted.
         Both events of a mention, and repeated ones, have the same id."""
-        team = context.team_id or context.enterprise_id
         if deleted := deleted_message(event, team):
             await self.conversations.deleted(deleted)
         listening = await self.pet.people.places.listening(place_of(team, event["channel"]))
         flat = listening == "everything"
-        message = parse_event(as_edited(event), team, context.bot_user_id, flat=flat)
+        message = parse_event(as_edited(event), team, self.reader.bot, flat=flat)
         if message is not None:
             come = self.conversations.edited if message.version else self.conversations.receive
-            await come(message, listening)
-        await next()
+            await come(replace(message, late=late), listening)
 
     def jobs(self, team: str) -> PlatformJobs:
-        return PlatformJobs(self.conversations, f"slack:{team}")
+        return PlatformJobs(self.conversations, source_of(team), partial(self._catch_up, team))
+
+    async def _catch_up(self, team: str, since: datetime) -> None:
+        """Receive what was written since the bot was last there."""
+        now = self.pet.clock()
+        private = await self.pet.conversations.deliveries.private_channels(source_of(team), MOST_DMS)
+        async for event in missed_events(self.client, since, private):
+            sent_at = datetime.fromtimestamp(float(event["ts"]), UTC)
+            try:
+                await self._come(event, team, late=is_late(sent_at, now))
+            except Exception as error:
+                log.warning("message %s of %s is not caught up: %s", event["ts"], event["channel"], error)
 
     async def _stop(self, event: Mapping[str, Any]) -> None:
         """Somebody pressed Slack's button to stop what the bot does in a thread."""

@@ -95,12 +95,17 @@ class Source:
         return self.channel, self.reply_in or self.ts
 
 
+def source_of(team: str) -> str:
+    """Return how the ids of the workspace's users and messages begin."""
+    return f"slack:{team}"
+
+
 def origin_of(team: str, channel: str, ts: str) -> str:
-    return f"slack:{team}:{channel}:{ts}"
+    return f"{source_of(team)}:{channel}:{ts}"
 
 
 def user_name(team: str, user: str) -> str:
-    return f"slack:{team}:{user}"
+    return f"{source_of(team)}:{user}"
 
 
 def place_of(team: str, channel: str | None) -> Place:

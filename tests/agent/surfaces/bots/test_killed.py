@@ -1,4 +1,4 @@
-"""What is left when the process of a bot is killed: what the platform was told is accepted is answered, once."""
+"""What is left when the process of a bot is killed: what was accepted is answered, once."""
 
 import asyncio
 import sys

@@ -1,0 +1,88 @@
+"""A morning of two people and the bot on Discord: what they say, edit and forget, and what stands there."""
+
+from typing import Any
+
+from discord_server import ANA, BEN, BOT, DM, GENERAL, DiscordServer
+from scripted_server import Hang, ScriptedServer, answer
+
+from agent.surfaces.bots.running import FORGOTTEN
+
+AT = f"<@{BOT}>"
+WAITING = "SELECT * FROM work WHERE kind IN ('answer', 'posts')"
+
+
+async def test_what_is_edited_deleted_and_forgotten_on_discord_is_so_there_too(
+    bot: Any, platform: DiscordServer, server: ScriptedServer, pet: Any, clock: Any, rows: Any
+) -> None:
+    jobs, talks, user = bot.client.jobs, bot.client.conversations, f"discord:{ANA}"
+    # Ana asks in the channel, and corrects herself: the reply is written again where it stands.
+    server.script(answer("Two cups."), answer("Three cups."))
+    asked = await bot.hears(f"{AT} tea for two", channel=GENERAL)
+    await platform.edit(asked, f"{AT} tea for three", channel=GENERAL)
+    await platform.until(lambda: platform.shown(GENERAL) == ["Three cups."])
+    await talks.settle()
+    assert "tea for two" not in server.asked[1].text
+    # Ben talks to Ana, and adds a mention later.
+    talk = await bot.hears("milk?", by=BEN, channel=GENERAL)
+    server.script(answer("With milk."))
+    await platform.edit(talk, f"{AT} milk?", channel=GENERAL)
+    await platform.until(lambda: platform.shown(GENERAL) == ["Three cups.", "With milk."])
+    await talks.settle()
+    # Ana forgets it on a page of her own: one line stands there, then the text again, then nothing.
+    [said] = [one for one in await pet.conversations.messages(user=user) if one.role == "user"]
+    forgotten = await pet.conversations.forget(said.id, user=user)
+    await jobs.do()
+    assert platform.shown(GENERAL) == [FORGOTTEN, "With milk."]
+    assert platform.posted(GENERAL)[0].buttons == []
+    await pet.memories.undo_forget(str(forgotten.undo_id), user=user)
+    await jobs.do()
+    assert platform.shown(GENERAL) == ["Three cups.", "With milk."]
+    # She deletes her question on Discord. The reply goes with it, for good when the time to undo is over.
+    await platform.delete(asked, channel=GENERAL)
+    await platform.until(lambda: platform.shown(GENERAL) == [FORGOTTEN, "With milk."])
+    clock.advance(minutes=11)
+    await pet.admin.purge_undo()
+    await jobs.do()
+    assert platform.shown(GENERAL) == ["With milk."]
+    assert rows(WAITING) == []
+
+
+async def test_a_question_that_is_deleted_while_it_is_answered_leaves_nothing_and_a_reply_does_not_return(
+    bot: Any, platform: DiscordServer, server: ScriptedServer, rows: Any
+) -> None:
+    talks = bot.client.conversations
+    server.script(Hang('{"message": "4711, you say', 9))
+    asked = await platform.say("my PIN is 4711")
+    await platform.until(lambda: platform.shown(DM))
+    await platform.delete(asked)
+    await platform.until(lambda: not platform.shown(DM))
+    await talks.settle()
+    server.script(Hang('{"message": "Once upon a', 9))
+    await platform.say("a story")
+    await platform.until(lambda: platform.shown(DM))
+    [half] = platform.posted(DM)
+    await platform.delete(half.id)
+    await talks.settle()
+    assert platform.shown(DM) == []
+    assert rows(WAITING) == []
+
+
+async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(
+    go_online: Any, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    server.script(answer("Hello."), answer("Hello, Ben."), answer("In private."))
+    bot = await go_online()
+    await bot.hears("hello", channel=DM)
+    await bot.client.jobs.do()
+    await bot.client.leave()
+    platform.end()
+    unreadable = platform.written(f"{AT} hello", channel=GENERAL)
+    unreadable["attachments"] = None
+    platform.history[GENERAL] = [unreadable]
+    await platform.say("lunch?", channel=GENERAL)
+    await platform.say(f"{AT} hello", by=BEN, channel=GENERAL)
+    missed = await platform.say("still there?", channel=DM)
+    later = await go_online()
+    await later.reached(missed)
+    await later.client.conversations.settle()
+    assert sorted(platform.shown(GENERAL) + platform.shown(DM)) == ["Hello, Ben.", "Hello.", "In private."]
