@@ -81,16 +81,24 @@ class ServerIndex:
         """The index on the server at `url` (``http://host:6333``): by HTTP, or by gRPC at the port given."""
 
         def connect() -> "AsyncQdrantClient":
+            from httpx import Limits
             from qdrant_client import AsyncQdrantClient
 
+            class Client(AsyncQdrantClient):
+                def _resolve_query_batch_request(self, requests: Any) -> Any:
+                    """As they are: the client's own copies them, number by number."""
+                    return requests
+
             try:
-                return AsyncQdrantClient(
+                return Client(
                     url=url,
                     api_key=api_key,
                     prefer_grpc=grpc_port is not None,
                     grpc_port=grpc_port or 6334,  # not asked unless it is preferred
                     timeout=TIMEOUT,
                     check_compatibility=False,  # the check would block until the server answers
+                    cloud_inference=True,  # or it looks for texts to embed in what it sends
+                    limits=Limits(),  # or it opens a connection for each request to this machine
                 )
             except ValueError as error:
                 raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
@@ -314,7 +322,7 @@ def _requests(question: Question, lanes: dict[str, Any]) -> "list[models.QueryRe
     own = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter([schema.audience(question)])))
     return [
         models.QueryRequest(
-            query=_sparse(vector) if lane in schema.SPARSE else vector,
+            query=models.NearestQuery(nearest=_sparse(vector) if lane in schema.SPARSE else vector),
             using=lane,
             filter=wanted,
             params=own if lane in schema.SPARSE else None,
