@@ -144,7 +144,9 @@ class Index(Protocol):
         """Remove points. Ignores unknown ids."""
         ...
 
-    async def search(self, question: Question) -> Rankings: ...
+    async def search(self, *questions: Question) -> Rankings:
+        """The hits of all questions, which have one text and vector and differ in what they select."""
+        ...
 
     async def count(self) -> int:
         """The number of points, including expired ones."""

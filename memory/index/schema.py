@@ -92,6 +92,11 @@ def conditions(question: Question) -> list[Condition]:
     return wanted
 
 
+def searches(questions: "Iterable[Question]") -> "list[tuple[Question, str, list[float] | SparseVector]]":
+    """Each lane to search, with its question and the vector."""
+    return [(question, lane, vector) for question in questions for lane, vector in lanes(question).items()]
+
+
 def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
     """The vector to search each lane with; empty if the question cannot match anything."""
     if not question.audience or not question.kinds or question.limit < 1:
@@ -108,13 +113,17 @@ def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
 
 
 def rankings(lanes: Iterable[str], answers: Iterable[Iterable[Any]]) -> Rankings:
-    """The hits of each lane, from the engine's points."""
-    found: dict[str, Any] = {lane: _ranked(points) for lane, points in zip(lanes, answers, strict=True)}
-    return Rankings(**found)
+    """The hits of each lane, from the engine's points: those of several answers in one list."""
+    found: dict[str, list[Ranked]] = {}
+    for lane, points in zip(lanes, answers, strict=True):
+        hits = [Ranked(p["id"], point.score, p["kind"]) for point in points for p in [point.payload]]
+        found.setdefault(lane, []).extend(hits)
+    return Rankings(**{lane: best(hits) for lane, hits in found.items()})  # type: ignore[arg-type]
 
 
-def _ranked(found: Iterable[Any]) -> tuple[Ranked, ...]:
-    return tuple(Ranked(p["id"], point.score, p["kind"]) for point in found for p in [point.payload])
+def best(hits: Iterable[Ranked]) -> tuple[Ranked, ...]:
+    """The hits, each once, best first."""
+    return tuple(sorted({hit.id: hit for hit in hits}.values(), key=lambda hit: -hit.score))
 
 
 def as_list(vector: Any) -> list[float]:

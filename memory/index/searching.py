@@ -7,7 +7,7 @@ reader's own points. A property test compares both.
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory.errors import IndexUnavailable
@@ -26,6 +26,7 @@ AT_A_TIME = 200
 """Texts that are embedded before the event loop gets a turn."""
 
 Words = Mapping[int, float]
+Ranking = tuple[Ranked, ...]
 
 
 class Waiting(NamedTuple):
@@ -60,27 +61,29 @@ class Searching:
         self._unavailable = unavailable
         self._rows = rows
 
-    async def search(self, question: Question, *, patient: bool = True) -> Rankings:
+    async def search(self, question: Question, *further: Question, patient: bool = True) -> Rankings:
         """The rankings of the index, with those of the rows that wait for it as they are now. If it is away
         or behind, those of the newest rows are merged into what it found, and `without_index` says why. A
         search that is not `patient` neither waits for a server that is about to follow, nor reads the rows
-        that wait: whoever asks reads what has changed since the index has `followed`."""
+        that wait: whoever asks reads what has changed since the index has `followed`. `further` questions
+        select less, and so add what the lists of the first have no room for."""
         ids, why, followed = await self._waiting(patient)  # first, since the index may follow meanwhile
         found = Rankings()
         waiting = {kind: ids[kind] for kind in ids if kind in question.kinds}
         try:
-            found = await self._index.search(question)
+            found = await self._index.search(question, *further)
         except IndexUnavailable as error:
             self._unavailable(error)
             why = str(error)
         rows = Rankings()
         if why:
-            rows = await self._rows.newest(question)
+            rows = await self._rows.newest(question, *further)
         elif waiting and patient:
             rows = await self._rows.of(waiting, question)
         changed = {id for some in waiting.values() for id in some}
-        merged = _merged(found, rows, changed, question.limit, why)
-        return replace(merged, partial=bool(why) and rows.partial, followed=followed)
+        lanes = {name: _merged(getattr(found, name), getattr(rows, name), changed) for name in schema.LANES}
+        partial = bool(why) and rows.partial
+        return Rankings(**lanes, without_index=why, partial=partial, followed=followed)
 
 
 class RowSearch:
@@ -96,13 +99,17 @@ class RowSearch:
             await self._entries(await self._rows.readable(ids, question.audience, question.now)), question
         )
 
-    async def newest(self, question: Question) -> Rankings:
+    async def newest(self, question: Question, *further: Question) -> Rankings:
         """Search the newest rows."""
         drafts = await self._rows.newest(question.kinds, question.audience, question.now, NEWEST)
         entries = await self._entries(drafts)
         lacking = question.dense is not None and any(entry.point.dense is None for entry in entries)
         most = max(Counter(draft.point.kind for draft in drafts).values(), default=0)
-        return replace(rank(entries, question), partial=lacking or most >= NEWEST)
+        found = [rank(entries, one) for one in (question, *further)]
+        lanes: dict[str, Any] = {
+            name: schema.best(hit for one in found for hit in getattr(one, name)) for name in schema.LANES
+        }
+        return Rankings(**lanes, partial=lacking or most >= NEWEST)
 
     async def _entries(self, drafts: Sequence[Draft]) -> list[Entry]:
         known = {draft.point.id: entry for draft in drafts if (entry := self._known(draft.point))}
@@ -121,16 +128,9 @@ class RowSearch:
         return old if same and old and old.point.dense is not None else None
 
 
-def _merged(
-    index: Rankings, rows: Rankings, changed: Collection[str], limit: int, why: str | None
-) -> Rankings:
+def _merged(index: Ranking, rows: Ranking, changed: Collection[str]) -> Ranking:
     """Both, best first. Of rows that have `changed`, what the index says no longer counts."""
-    lanes: dict[str, Any] = {}
-    for name in schema.LANES:
-        hits = {hit.id: hit for hit in getattr(rows, name)}
-        hits |= {hit.id: hit for hit in getattr(index, name) if hit.id not in changed}
-        lanes[name] = tuple(sorted(hits.values(), key=lambda hit: -hit.score)[:limit])
-    return Rankings(**lanes, without_index=why)
+    return schema.best([*rows, *(hit for hit in index if hit.id not in changed)])
 
 
 def entry_of(point: Point) -> Entry:

@@ -117,13 +117,13 @@ class ServerIndex:
             async with self._opened() as client:
                 await client.delete(self.collection, models.PointIdsList(points=list(part)), wait=True)
 
-    async def search(self, question: Question) -> Rankings:
-        lanes = schema.lanes(question)
-        if not lanes:
+    async def search(self, *questions: Question) -> Rankings:
+        searches = schema.searches(questions)
+        if not searches:
             return Rankings()
         async with self._opened(SEARCH_SECONDS) as client:
-            answers = await client.query_batch_points(self.collection, _requests(question, lanes))
-        return schema.rankings(lanes, [found.points for found in answers])
+            answers = await client.query_batch_points(self.collection, [_request(*one) for one in searches])
+        return schema.rankings([lane for _, lane, _ in searches], [found.points for found in answers])
 
     async def count(self) -> int:
         async with self._opened() as client:
@@ -314,23 +314,19 @@ def _sparse(vector: "SparseVector") -> "models.SparseVector":
     return models.SparseVector(indices=vector.indices, values=vector.values)
 
 
-def _requests(question: Question, lanes: dict[str, Any]) -> "list[models.QueryRequest]":
+def _request(question: Question, lane: str, vector: Any) -> "models.QueryRequest":
     from qdrant_client import models
 
-    wanted = _filter(schema.conditions(question))
-    # As in `memory.index.embedded.index`: the reader's own points decide how rare a word is.
+    # As in `memory.index.embedded.engine`: the reader's own points decide how rare a word is.
     own = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter([schema.audience(question)])))
-    return [
-        models.QueryRequest(
-            query=models.NearestQuery(nearest=_sparse(vector) if lane in schema.SPARSE else vector),
-            using=lane,
-            filter=wanted,
-            params=own if lane in schema.SPARSE else None,
-            limit=question.limit,
-            with_payload=schema.SHOWN,
-        )
-        for lane, vector in lanes.items()
-    ]
+    return models.QueryRequest(
+        query=models.NearestQuery(nearest=_sparse(vector) if lane in schema.SPARSE else vector),
+        using=lane,
+        filter=_filter(schema.conditions(question)),
+        params=own if lane in schema.SPARSE else None,
+        limit=question.limit,
+        with_payload=schema.SHOWN,
+    )
 
 
 def _filter(conditions: Sequence[schema.Condition]) -> "models.Filter":

@@ -1,8 +1,8 @@
 """Searches facts, messages and summaries.
 
 1. Aliases: a person whom the question names is also searched for under their other names.
-2. One search by words and meaning covers facts, messages and summaries. If its lists are full, further ones
-   leave out messages, or keep to the date that the question names ("in May").
+2. One search by words and meaning covers facts, messages and summaries. With it go further ones, for what its
+   lists have no room for: without messages, and of the date that the question names ("in May").
 3. Without a question it lists the newest statements, or those from the given time.
 
 What the companion said is no evidence: its replies are found only by a search for what their `author` said.
@@ -216,10 +216,14 @@ class Recall:
             until=wanted.until,
             limit=BY_AUTHOR if wanted.author else depth,
         )
-        rankings = await self._rankings(wanted.question, asked)
-        _without_index.set(rankings[0].without_index)
+        rankings = await self._search(asked, *_further(wanted.question, asked, among_messages=bool(authors)))
+        _without_index.set(rankings.without_index)
         rows, replies = await self._rows(rankings, wanted)
-        lanes, found = _merged(rankings, replies), rows.without(wanted.exclude)
+        lanes = {
+            name: [(hit.id, hit.score) for hit in getattr(rankings, name) if hit.id not in replies]
+            for name in LANES
+        }
+        found = rows.without(wanted.exclude)
         if wanted.by_itself:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
         floor = FLOOR * self._embedder.thresholds.recall
@@ -229,7 +233,7 @@ class Recall:
             note(without_index=self.without_index)
         hits = [found.hit(id, score) for id, score in ranked if score > 0.0]
         alike = matching(lanes, floor, ("words",), ("dense",))
-        return Found(hits, wanted.exclude & rows.candidates.keys() & alike, rankings[0].partial)
+        return Found(hits, wanted.exclude & rows.candidates.keys() & alike, rankings.partial)
 
     async def _vector(self, text: str) -> Any:
         try:
@@ -238,18 +242,6 @@ class Recall:
             log.warning("searching by words alone: %s", error)
             return None
         return vector
-
-    async def _rankings(self, question: str, asked: Question) -> list[Rankings]:
-        """The first search and, if its lists are full, further searches for what they cut off."""
-        first = await self._search(asked)
-        rankings = [first]
-        if len(first.words) < asked.limit and len(first.dense) < asked.limit:
-            return rankings
-        if {hit.kind for name in LANES for hit in getattr(first, name)} > MESSAGES:
-            rankings.append(await self._search(replace(asked, kinds=asked.kinds - MESSAGES)))
-        if not (asked.since or asked.until) and (times := time_span(question, asked.now)):
-            rankings.append(await self._search(replace(asked, since=times[0], until=times[1])))
-        return rankings
 
     async def _newest(self, wanted: Wanted, subjects: Collection[str]) -> list[Hit]:
         """The newest statements and summaries, or those of the wanted time; with `subjects`, the newest facts
@@ -288,10 +280,10 @@ class Recall:
         listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
         return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
-    async def _rows(self, rankings: Sequence[Rankings], wanted: Wanted) -> tuple[FoundRows, frozenset[str]]:
+    async def _rows(self, rankings: Rankings, wanted: Wanted) -> tuple[FoundRows, frozenset[str]]:
         """The rows of the index's hits, and which hits are replies and no evidence."""
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
-        for hit in (hit for found in rankings for name in LANES for hit in getattr(found, name)):
+        for hit in (hit for name in LANES for hit in getattr(rankings, name)):
             ids[hit.kind].add(hit.id)
         messages = await self._transcript.by_ids(ids["message"], wanted.audience)
         found = FoundRows(
@@ -320,17 +312,16 @@ def _topic(question: str, authors: Collection[str]) -> str:
     return rest if words.query(rest) else question
 
 
+def _further(question: str, asked: Question, *, among_messages: bool) -> list[Question]:
+    """What a full list may have cut off: facts and summaries among many messages, and the date that the
+    question names."""
+    beside = among_messages and asked.kinds > MESSAGES
+    further = [replace(asked, kinds=asked.kinds - MESSAGES)] if beside else []
+    if not (asked.since or asked.until) and (times := time_span(question, asked.now)):
+        further.append(replace(asked, since=times[0], until=times[1]))
+    return further
+
+
 def _is_reply(message: Message, wanted: Wanted) -> bool:
     """Whether the companion said it, and nobody asks for what one author said."""
     return message.role == "assistant" and not wanted.author
-
-
-def _merged(rankings: Sequence[Rankings], without: Collection[str]) -> dict[str, list[tuple[str, float]]]:
-    """The hits of each lane over all searches, best first. Scores of one question are comparable."""
-    lanes: dict[str, list[tuple[str, float]]] = {}
-    for name in LANES:
-        scores = {hit.id: hit.score for found in reversed(rankings) for hit in getattr(found, name)}
-        lanes[name] = sorted(
-            ((id, score) for id, score in scores.items() if id not in without), key=lambda pair: -pair[1]
-        )
-    return lanes

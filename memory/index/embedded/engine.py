@@ -63,22 +63,18 @@ def engine_point(point: Point) -> Any:
     return EnginePoint(point.id, vectors, schema.payload(point))
 
 
-def requests(question: Question, lanes: dict[str, Any]) -> "list[QueryRequest]":
+def request(question: Question, lane: str, vector: Any) -> "QueryRequest":
     from qdrant_edge import IdfParams, Query, QueryRequest, SearchParams
 
-    wanted = matching(schema.conditions(question))
     # The reader's own points decide how rare a word is: a score shows nothing of other people's words.
     own = SearchParams(idf=IdfParams(corpus=matching([schema.audience(question)])))
-    return [
-        QueryRequest(
-            question.limit,
-            query=Query.Nearest(vector, using=lane),
-            filter=wanted,
-            params=own if lane in schema.SPARSE else None,
-            with_payload=schema.SHOWN,
-        )
-        for lane, vector in lanes.items()
-    ]
+    return QueryRequest(
+        question.limit,
+        query=Query.Nearest(vector, using=lane),
+        filter=matching(schema.conditions(question)),
+        params=own if lane in schema.SPARSE else None,
+        with_payload=schema.SHOWN,
+    )
 
 
 def matching(conditions: Sequence[schema.Condition]) -> "Filter":

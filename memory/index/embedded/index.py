@@ -117,15 +117,15 @@ class EmbeddedIndex:
             self._removed = True
             await asyncio.sleep(0)
 
-    async def search(self, question: Question) -> Rankings:
+    async def search(self, *questions: Question) -> Rankings:
         from qdrant_edge import QueryBatchRequest
 
-        lanes = schema.lanes(question)
-        if not lanes:
+        searches = schema.searches(questions)
+        if not searches:
             return Rankings()
         async with self._opened() as shard:
-            answers = shard.query_batch(QueryBatchRequest(engine.requests(question, lanes)))
-        return schema.rankings(lanes, answers)
+            answers = shard.query_batch(QueryBatchRequest([engine.request(*search) for search in searches]))
+        return schema.rankings([lane for _, lane, _ in searches], answers)
 
     async def count(self) -> int:
         from qdrant_edge import CountRequest
