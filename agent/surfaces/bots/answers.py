@@ -28,6 +28,9 @@ QUESTION = "Shall I forget this?"
 STANDS = "My replies in the chat go too; what you wrote there yourself you delete there."
 NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
 
+TASK = "Task"
+"""The label of a task below a reply; what was remembered has none there."""
+
 Words = tuple[str | datetime, ...]
 """Pieces of a text, to be joined without blanks; a platform shows the times by the reader's clock."""
 

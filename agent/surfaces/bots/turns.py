@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from agent.companion import Companion
-from agent.surfaces.bots.answers import Answer, Item, forget_question, new_memories, receipt_item
+from agent.surfaces.bots.answers import (
+    TASK,
+    Answer,
+    Item,
+    forget_question,
+    new_memories,
+    receipt_item,
+    task_item,
+)
 from agent.surfaces.bots.attachments import read_attachments
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import Content, IncomingMessage, Platform
@@ -181,6 +189,7 @@ class Turns:
         replies_to = "\n".join(filter(None, (one.replies_to for one in contents)))
         if contents[-1].zone:
             await self.pet.people.note_zone(contents[-1].zone, user=message.user)
+        began = self.pet.clock()
         async with self.pet.stream(
             text,
             user=message.user,
@@ -195,6 +204,10 @@ class Turns:
                 reply.add(piece)
             answer = stream.reply
         receipts = tuple(map(partial(receipt_item, place=message.place), new_memories(answer.memories)))
+        if any(call.name == "update_task" for call in answer.tools):
+            tasks = await self.pet.tasks.list(user=message.user, place=message.place)
+            told = [task for task in tasks if task.due and task.last_updated >= began]
+            receipts += tuple(replace(task_item(task), label=TASK) for task in told)
         question = None if answer.forget is None else forget_question(answer.forget)
         return Final(answer.message.strip() or "…", receipts, question, answer.message_id)
 

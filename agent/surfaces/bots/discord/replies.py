@@ -11,7 +11,7 @@ from typing import Any, Self
 import discord
 from discord.utils import MISSING, format_dt
 
-from agent.surfaces.bots.answers import Answer, Button, Item, Words
+from agent.surfaces.bots.answers import TASK, Answer, Button, Item, Words
 from agent.surfaces.bots.discord.messages import (
     channel_id,
     content_of,
@@ -39,7 +39,9 @@ MAX_BUTTONS = 25
 MODAL_SECONDS = 900.0
 """How long Discord accepts answers to a modal."""
 _STYLES = {"normal": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
-_REMEMBERED = "-# Remembered"
+_REMEMBERED = "Remembered"
+_RECEIPTS = tuple(f"-# {begin}" for begin in (_REMEMBERED, TASK, "("))
+"""How the lines below a reply begin."""
 _WIDTHS = (300, 180, 120, 60)
 """Maximum characters of an item. The largest that fits into a message is used."""
 _MARKUP = re.compile(r"(https?://[^\s<>`|]+)|[\\`*_~|<>\[\]]|^[#-]", re.MULTILINE)
@@ -110,7 +112,7 @@ def answer_view(answer: Answer, user: int) -> discord.ui.View | None:
 def receipt_lines(items: Sequence[Item]) -> str:
     """Return the receipts below a reply, in small print."""
     lines = [
-        f"{' '.join(filter(None, (_REMEMBERED, _words(item.note))))}: {escape(item.text)}"
+        f"-# {' '.join(filter(None, (item.label or _REMEMBERED, _words(item.note))))}: {escape(item.text)}"
         for item in items[:MAX_RECEIPTS]
     ]
     more = len(items) - MAX_RECEIPTS
@@ -141,7 +143,7 @@ def without_receipt(message: discord.Message, value: str, outcome: str) -> dict[
             number = str(item.label).rpartition(" ")[2]
     view.stop()  # `HachiButton` handles the buttons that are left
     lines = message.content.split("\n")
-    receipts = [at for at, line in enumerate(lines) if line.startswith((_REMEMBERED, "-# ("))]
+    receipts = [at for at, line in enumerate(lines) if line.startswith(_RECEIPTS)]
     numbered = [at for at, line in enumerate(lines) if line.startswith(f"{number}. ")]
     if receipts:
         at = receipts[int(number) - 1 if number.isdecimal() and len(receipts) >= int(number) else 0]

@@ -108,6 +108,9 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     due = {"id": None, "description": "call Ben", "status": "open", "due": "in 2 minutes"}
     server.script(Call("update_task", due), answer("I will."))
     await bot.hears(f"<@{BOT}> remind me", channel=THREAD_ID)
+    receipt = platform.posted(THREAD_ID)[-1]
+    assert re.fullmatch(r"I will\.\n\n-# Task due <t:\d+:f>: call Ben", receipt.text)
+    assert [button["label"] for button in receipt.buttons] == ["Done"]
     clock.advance(minutes=2)
     assert await pet.reminders.run() == 1
     reminder = platform.posted(THREAD_ID)[-1]

@@ -1,6 +1,7 @@
 """How events come in, by Socket Mode and by HTTP, signed; and what the bot does by itself."""
 
 import asyncio
+import re
 import signal
 from typing import Any
 
@@ -138,6 +139,8 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     server.script(Call("update_task", due), answer("I will."), answer("Then not."))
     asked = slack.mentions("UANA", "remind me", channel=channel, ts="1.5")
     await bot.hears(*asked[channel[0] == "D" :])
+    [receipt] = slack.only_for("UANA")
+    assert re.fullmatch(r"Remembered:\nTask: call Ben \(due <!date\^\d+\^.*>\)", receipt.text)
     clock.advance(minutes=2)
     assert await pet.reminders.run() == 1
     reminder = slack.in_channel(channel, thread="1.5")[-1]
