@@ -7,9 +7,10 @@ model, but jobs of the same person run one after the other.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from agent.background.consolidation import Consolidation
@@ -56,7 +57,9 @@ class Worker:
         self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._stopped = False
-        self._settling: set[asyncio.Task[list[Decision]]] = set()
+        self._handed: dict[str, asyncio.Task[list[Decision]]] = {}
+        """Of each person the last job that was handed over and has not ended."""
+        self._slots = asyncio.Semaphore(AT_ONCE)
 
     def wake(self) -> None:
         """Start to run due jobs in the background."""
@@ -66,44 +69,57 @@ class Worker:
         if self._loop is None or self._loop.done():
             self._loop = asyncio.create_task(self._run(), name="hachi worker")
 
-    async def settle(self, *, hurry: bool = True) -> None:
-        """Wait until all due jobs have run; with `hurry` also the consolidations that wait for their
-        conversations to go quiet. Failed jobs stay in the queue until their retry."""
+    def hand_over(self, job: Job) -> Awaitable[list[Decision]]:
+        """Run a job that this process claimed when it was added, after the person's others, without reading
+        it again. What is returned has the decisions; none if the job failed. It does not raise, because the
+        reply is stored already and must not fail."""
+        before = self._handed.get(job.user_id)
+        task = asyncio.create_task(self._after(before, job), name="hachi job")
+        self._handed[job.user_id] = task
+        task.add_done_callback(partial(self._ended, job.user_id))
+        return asyncio.shield(task)
+
+    def follow_up(self, consolidated_at: datetime | None) -> None:
+        """After a turn, let the index follow, and consolidate its conversation if that is due. What is due
+        later the schedule finds."""
+        self.sync.wake()
+        if consolidated_at and consolidated_at <= self.clock():
+            self.wake()
+
+    async def _after(self, before: asyncio.Task[list[Decision]] | None, job: Job) -> list[Decision]:
+        if before:
+            await asyncio.wait([before])
         try:
-            await self._run_out()
-            if hurry and await self.queue.hasten(LOOK_BACK, self.clock()):
-                await self._run_out()
-        except MemoryFault as error:
-            log.warning("background work waits: %s", error)
-
-    async def _run_out(self) -> None:
-        self.wake()
-        while self._loop is not None and not self._loop.done():
-            await asyncio.shield(self._loop)
-        await asyncio.gather(*self._settling, return_exceptions=True)
-
-    async def do(self, id: str) -> list[Decision]:
-        """Run a job that this process has claimed, now. Returns its decisions; none if it failed or has
-        already run. It does not raise, because the reply is stored already and must not fail."""
-        settling = asyncio.create_task(self._do(id))
-        self._settling.add(settling)
-        settling.add_done_callback(self._settling.discard)
-        return await asyncio.shield(settling)
-
-    async def _do(self, id: str) -> list[Decision]:
-        try:
-            job = await self.queue.take(id)
-            return await self._handle(job) if job else []
+            async with self._slots:
+                return [] if self._stopped else await self._handle(job)
         except MemoryFault as error:
             log.warning("background work waits: %s", error)
             return []
+
+    def _ended(self, user: str, task: asyncio.Task[list[Decision]]) -> None:
+        if self._handed.get(user) is task:
+            del self._handed[user]
+        self.sync.wake()
+
+    async def settle(self, *, hurry: bool = True) -> None:
+        """Wait until all due jobs have run; with `hurry` also the consolidations that wait for their
+        conversations to go quiet. Failed jobs stay in the queue until their retry."""
+        await asyncio.gather(*self._handed.values(), return_exceptions=True)
+        try:
+            if hurry:
+                await self.queue.hasten(LOOK_BACK, self.clock())
+            self.wake()
+            while self._loop is not None and not self._loop.done():
+                await asyncio.shield(self._loop)
+        except MemoryFault as error:
+            log.warning("background work waits: %s", error)
 
     async def stop(self) -> None:
         """Finish the running jobs and start no more. Jobs that take longer than `GRACE` are cancelled and
         stay in the queue."""
         self._stopped = True
         self._woken.set()
-        running = [*self._settling, *([self._loop] if self._loop else [])]
+        running = [*self._handed.values(), *([self._loop] if self._loop else [])]
         if running:
             await asyncio.wait(running, timeout=GRACE)
             for task in running:
@@ -145,7 +161,7 @@ class Worker:
         stored. Of the jobs that may have ended their process, one runs at a time.
         """
         suspect = any(job.suspect for job in running.values())
-        short = {job.user_id for job in running.values() if job.kind != LOOK_BACK}
+        short = {job.user_id for job in running.values() if job.kind != LOOK_BACK} | self._handed.keys()
         slow = {job.user_id for job in running.values() if job.kind == LOOK_BACK}
         while True:
             now = self.clock()

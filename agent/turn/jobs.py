@@ -1,12 +1,13 @@
 """The jobs that follow a turn, in the form that the queue stores, and when a conversation is consolidated."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from sqlalchemy import ColumnElement, case, func, literal, or_, select
+from sqlalchemy import BindParameter, bindparam, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.settings import Budget
@@ -18,7 +19,7 @@ from memory.process.breaker import NotNow
 from memory.records import Decision, Draft, Hit
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_among, undoable_until
-from memory.sql.jobs import Job, JobQueue
+from memory.sql.jobs import Job, JobQueue, When, when
 from memory.sql.message_rows import kept
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
 from memory.sql.tables import Utc, active_conversations, memories, messages
@@ -50,18 +51,18 @@ class ConsolidationDue:
 
     async def expect(
         self, connection: AsyncConnection, request: TurnRequest, now: datetime, **payload: Any
-    ) -> None:
-        """Move the waiting consolidation of the request's conversation, or add one."""
+    ) -> datetime:
+        """Move the waiting consolidation of the conversation, or add one. Returns when it is due."""
         conversation, owner = request.conversation_id, owner_of(str(request.user), request.place)
         payload |= {"conversation": conversation, "place": list(request.place.path)}
-        await self._expect(connection, conversation, owner, payload, now)
+        return await self._expect(connection, conversation, owner, payload, now)
 
     async def go_on(self, connection: AsyncConnection, job: Job, covered: int, now: datetime) -> None:
         """Add a consolidation for the messages that follow the last one `covered` by this one, if any do."""
         conversation, place = job.payload["conversation"], Place(tuple(job.payload["place"]))
         owner = owner_of(job.user_id, place)
-        later = select(messages.c.seq).where(*_of(conversation, owner), messages.c.seq > covered)
-        if await connection.scalar(later.limit(1)):
+        given = {"conversation": conversation, "owner": owner, "covered": covered}
+        if await connection.scalar(_LATER, given):
             await self._expect(connection, conversation, owner, job.payload, now)
 
     async def _expect(
@@ -71,25 +72,33 @@ class ConsolidationDue:
         owner: str,
         payload: Mapping[str, Any],
         now: datetime,
-    ) -> None:
-        leaving = self._leaving(conversation, owner)
-        due = case((leaving, literal(now, Utc())), else_=literal(now + self.quiet, Utc()))
+    ) -> datetime:
         about, payer = consolidation_subject(conversation, owner), owner.removeprefix("user:")
-        await JobQueue.expect(connection, LOOK_BACK, payer, payload, now, about=about, due=due)
+        given = {"conversation": conversation, "owner": owner, "later": now + self.quiet}
+        return await JobQueue.expect(
+            connection, LOOK_BACK, payer, payload, now, about=about, due=self._when, given=given
+        )
 
-    def _leaving(self, conversation: str, owner: str) -> ColumnElement[bool]:
-        """True where the next exchange pushes a message out of the window that no summary covers."""
+    @cached_property
+    def _when(self) -> When:
+        """Now where the next exchange pushes a message out of the window that no summary covers, or later."""
         active = active_conversations.c
-        covered = select(active.covered).where(active.conversation_id == conversation, active.owner == owner)
+        covered = select(active.covered).where(
+            active.conversation_id == _CONVERSATION, active.owner == _OWNER
+        )
         later = messages.c.seq > func.coalesce(covered.scalar_subquery(), 0)
-        uncovered = select(func.count() + EXCHANGE > self.window).where(*_of(conversation, owner), later)
+        uncovered = select(func.count() + EXCHANGE > self.window).where(*_HEARD, later)
         length = func.sum(func.length(messages.c.text))
         full = uncovered.with_only_columns(2 * length > self.window_budget.characters)
-        return or_(uncovered.scalar_subquery(), full.scalar_subquery())
+        leaving = or_(uncovered.scalar_subquery(), full.scalar_subquery())
+        now, quiet = (bindparam(name, type_=Utc()) for name in ("now", "later"))
+        return when(case((leaving, now), else_=quiet))
 
 
-def _of(conversation: str, owner: str) -> Sequence[ColumnElement[bool]]:
-    return messages.c.conversation_id == conversation, heard_by() == owner, kept()
+_CONVERSATION: BindParameter[str] = bindparam("conversation")
+_OWNER: BindParameter[str] = bindparam("owner")
+_HEARD = messages.c.conversation_id == _CONVERSATION, heard_by() == _OWNER, kept()
+_LATER = select(messages.c.seq).where(*_HEARD, messages.c.seq > bindparam("covered")).limit(1)
 
 
 def store_memories_payload(
@@ -156,7 +165,9 @@ FOUND: dict[Literal["message", "memory"], Any] = {
 class Worker(Protocol):
     """Runs the jobs that a turn adds."""
 
-    async def do(self, id: str) -> list[Decision]: ...
+    def hand_over(self, job: Job) -> Awaitable[list[Decision]]: ...
+
+    def follow_up(self, consolidated_at: datetime | None) -> None: ...
 
     def wake(self) -> None: ...
 

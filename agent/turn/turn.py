@@ -37,7 +37,7 @@ from memory.process.breaker import request_of
 from memory.records import Decision, ForgetCandidate
 from memory.search.recall import Recall
 from memory.sql.engine import Database
-from memory.sql.jobs import JobQueue
+from memory.sql.jobs import Job, JobQueue
 from memory.sql.message_rows import missing
 from memory.sql.messages import Transcript
 from memory.sql.reply_sources import ReplySources
@@ -77,6 +77,18 @@ class Turn:
     trace: str
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a turn has left behind."""
+
+    message_id: str | None = None
+    """The reply's, in the transcript."""
+    job: Job | None = None
+    """The one that stores the answer's memories; this process has claimed it."""
+    consolidated_at: datetime | None = None
+    """When the conversation is to be consolidated."""
+
+
 async def take_turn(
     deps: TurnDependencies,
     request: TurnRequest,
@@ -104,13 +116,14 @@ async def take_turn(
             *(await deps.additions.offered(), request.client, deps.additions),
         )
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
-        message_id, job = await commit_answer(deps, turn, result, settle=settle)
-        settled = await deps.worker.do(job) if job else []
-        for decision in settled:
+        left = await commit_answer(deps, turn, result)
+        storing = deps.worker.hand_over(left.job) if left.job else None
+        decisions = await storing if storing and settle else []
+        for decision in decisions:
             (on_event or _nobody)(MemoryDecided(decision))
-        reply = _reply(deps, turn, result, message_id, settled, forget)
+        reply = _reply(deps, turn, result, left.message_id, decisions, forget)
         trace.answered(reply)
-    deps.worker.wake()
+    deps.worker.follow_up(left.consolidated_at)
     return reply
 
 
@@ -162,11 +175,8 @@ def _tool_context(
     )
 
 
-async def commit_answer(
-    deps: TurnDependencies, turn: Turn, result: AgentResult, *, settle: bool
-) -> tuple[str | None, str | None]:
-    """Store the reply and its jobs. Returns the reply's id in the transcript, and with `settle` the id of
-    the job that stores the answer's memories: no worker claims it by itself.
+async def commit_answer(deps: TurnDependencies, turn: Turn, result: AgentResult) -> Left:
+    """Store the reply and its jobs.
 
     While the client's tools run there is no answer yet: their calls are stored with the message. If the
     message was erased or forgotten while the model was thinking, nothing is stored. If something else that
@@ -174,7 +184,7 @@ async def commit_answer(
     """
     received, built, request = turn.received, turn.built, turn.received.request
     if request.user is None:
-        return None, None
+        return Left()
     found = frozenset(hit.id for hit in turn.tools.found)
     told_in = built.prompt.known.message_ids
     sources = ReplySources(built.sources, told_in, request.audience, found)
@@ -183,22 +193,19 @@ async def commit_answer(
         answers = AnswerStore(deps.transcript, connection, received, sources)
         if result.client_calls:
             await answers.store_calls(result.client_calls)
-            return None, None
+            return Left()
         reply = await answers.store_reply(result.answer.message, deps.clock())
-        if reply is None:
-            if deps.consolidation and not await missing(connection, [str(received.id)]):
-                await deps.consolidation.expect(connection, request, deps.clock())  # of what the person said
-            return None, None
-        job, trace = None, {"trace": turn.trace}
-        if result.answer.memories:
-            drafts = result.answer.memories
+        if reply is None and await missing(connection, [str(received.id)]):
+            return Left()
+        now, trace, job, due = deps.clock(), {"trace": turn.trace} if reply else {}, None, None
+        if reply and (drafts := result.answer.memories):
             payload = store_memories_payload(drafts, request, received.id, turn.tools.found, built.sources)
             job = await deps.queue.add(
-                connection, STORE_MEMORIES, request.user, payload | trace, reply.sent_at, ours=settle
+                connection, STORE_MEMORIES, request.user, payload | trace, now, ours=True
             )
-        if deps.consolidation:
-            await deps.consolidation.expect(connection, request, reply.sent_at, **trace)
-    return reply.id, job if settle else None
+        if deps.consolidation:  # without a reply, of what the person said
+            due = await deps.consolidation.expect(connection, request, now, **trace)
+    return Left(reply.id if reply else None, job, due)
 
 
 def _reply(
@@ -206,7 +213,7 @@ def _reply(
     turn: Turn,
     result: AgentResult,
     message_id: str | None,
-    settled: Sequence[Decision],
+    decisions: Sequence[Decision],
     forget: tuple[ForgetCandidate, ...] | None,
 ) -> Reply:
     tools = turn.tools
@@ -214,7 +221,7 @@ def _reply(
     deps.context.count("", {"turn searches": len(tools.searches), "turn searches that found": found})
     return Reply(
         message=result.answer.message,
-        memories=(*tools.decisions, *settled),
+        memories=(*tools.decisions, *decisions),
         tools=result.tools,
         trace_id=turn.trace,
         model=deps.model.name,

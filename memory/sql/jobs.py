@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, not_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
 from memory.errors import MemoryFault, NotFound
 from memory.process.identity import is_gone, this_process
@@ -112,27 +113,23 @@ class JobQueue:
         about: str | None = None,
         ours: bool = False,
         due: datetime | None = None,
-    ) -> str:
-        """Write a job in the caller's transaction and return its id. Jobs of one kind with the same `about`
-        can be handled as one. With `ours` the caller claims it at once: see `take`. It is `due` now unless
-        another time is given."""
-        id = new_id()
+    ) -> Job:
+        """Write a job in the caller's transaction. Jobs of one kind with the same `about` can be handled as
+        one. With `ours` it is claimed at once: the caller handles it after the commit, and if this process
+        ends before, another one does. It is `due` now unless another time is given."""
+        job = Job(new_id(), kind, user, dict(payload), 1, about)
         row = {
-            "id": id,
+            "id": job.id,
             "kind": kind,
             "user_id": user,
             "about": about,
-            "payload": dict(payload),
+            "payload": job.payload,
             "claimed_by": this_process() if ours else None,
             "due_at": now + CLAIM if ours else due or now,
             "created_at": now,
         }
         await connection.execute(insert(work), row)
-        return id
-
-    async def take(self, id: str) -> Job | None:
-        """A job that the caller has claimed; None if it is done."""
-        return next(map(_job, await self._database.rows(select(work).where(work.c.id == id))), None)
+        return job
 
     async def due(
         self,
@@ -248,18 +245,25 @@ class JobQueue:
         now: datetime,
         *,
         about: str,
-        due: datetime | ColumnElement[datetime] | None = None,
-    ) -> None:
-        """Make the waiting job with this `about` due at another time, with this payload, in the caller's
-        transaction; where none waits that has not failed, add one. Without a time a job that waits stays as
-        it is, and a new one is due now."""
-        waits = work.c.claimed_by.is_(None), work.c.attempts + work.c.crashes == 0
-        same = update(work).where(work.c.kind == kind, work.c.about == about, *waits)
-        moved = {"due_at": work.c.due_at} if due is None else {"payload": dict(payload), "due_at": due}
-        if not (await connection.execute(same.values(**moved))).rowcount:
-            row = {"id": new_id(), "kind": kind, "user_id": user, "payload": dict(payload), "about": about}
-            new = insert(work).values(**row, created_at=now, due_at=now if due is None else due)
-            await connection.execute(new)
+        due: "When | None" = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> datetime:
+        """Make the waiting job with this `about` due at another time, which follows from what is `given`,
+        with this payload, in the caller's transaction; where none waits that has not failed, add one.
+        Without a time a job that waits stays as it is, and a new one is due now. Returns when it is due."""
+        move, add = due or _NOW
+        values = {
+            "new_payload": dict(payload),
+            "new_about": about,
+            "new_kind": kind,
+            "now": now,
+            **(given or {}),
+        }
+        at: datetime | None = await connection.scalar(move, values)
+        if at is None:
+            row = {"new_id": new_id(), "new_user_id": user}
+            at = (await connection.execute(add, values | row)).scalar_one()
+        return at
 
     @staticmethod
     async def finish(connection: AsyncConnection, job: Job) -> None:
@@ -326,6 +330,26 @@ def claimable(now: Any) -> ColumnElement[bool]:
     """True for jobs that are due, claimed by nobody and not given up."""
     return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
 
+
+When = tuple[ReturningUpdate[Any], ReturningInsert[Any]]
+"""When an expected job is due: see `when`."""
+
+
+def when(due: ColumnElement[datetime] | None = None) -> When:
+    """The statements of `JobQueue.expect` for jobs that are `due` at this expression, which may have
+    parameters beside "now"; None is now, and leaves a job that waits as it is. Building them takes longer
+    than running them, so they are built once."""
+    names = ("id", "kind", "user_id", "payload", "about")
+    new = {name: bindparam(f"new_{name}", type_=work.c[name].type) for name in names}
+    now = bindparam("now", type_=Utc())
+    waits = work.c.claimed_by.is_(None), work.c.attempts + work.c.crashes == 0
+    same = update(work).where(work.c.kind == new["kind"], work.c.about == new["about"], *waits)
+    moved = {"due_at": work.c.due_at} if due is None else {"payload": new["payload"], "due_at": due}
+    added = insert(work).values(**new, created_at=now, due_at=now if due is None else due)
+    return same.values(**moved).returning(work.c.due_at), added.returning(work.c.due_at)
+
+
+_NOW = when()
 
 # Built once, since a worker runs them after every turn: building them takes longer than running them.
 _IS_LAST, _SUSPECT = work.c.kind == bindparam("last"), work.c.crashes >= SUSPECT

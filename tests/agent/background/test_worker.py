@@ -28,15 +28,18 @@ async def pet(open_pet: OpenPet) -> Companion:
     return pet
 
 
-async def _accept(pet: Companion, *contents: str, kind: str = STORE_MEMORIES) -> list[str]:
-    """Write work as a turn does, one piece a content; their ids."""
-    ids = []
+async def _accept(
+    pet: Companion, *contents: str, kind: str = STORE_MEMORIES, ours: bool = False
+) -> list[Job]:
+    """Write work as a turn does, one piece a content."""
+    jobs = []
     for content in contents:
         incoming = TurnRequest("so it is", "ana", pet.clock())
         payload = store_memories_payload([Draft(content, ("ana",))], incoming, None, [])
         async with pet.components.database.write() as connection:
-            ids.append(await pet.components.queue.add(connection, kind, "ana", payload, pet.clock()))
-    return ids
+            job = await pet.components.queue.add(connection, kind, "ana", payload, pet.clock(), ours=ours)
+            jobs.append(job)
+    return jobs
 
 
 async def _known(pet: Companion) -> list[str]:
@@ -45,8 +48,8 @@ async def _known(pet: Companion) -> list[str]:
 
 async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet: Companion, clock: Any) -> None:
     worker = (await pet.runtime()).worker
-    [id] = await _accept(pet, "Ana skis")
-    assert await pet.components.queue.claim(clock(), id) is not None
+    [job] = await _accept(pet, "Ana skis")
+    assert await pet.components.queue.claim(clock(), job.id) is not None
 
     worker.wake()
     await pet.settle()
@@ -172,23 +175,24 @@ async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet: Companion
     assert (tea.uses, tea.last_accessed_at) == (1, clock())
 
 
-async def test_a_claimed_job_runs_at_once_and_returns_its_decisions(
+async def test_a_job_that_is_handed_over_runs_at_once_after_the_persons_others(
     pet: Companion, rows: Rows, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = (await pet.runtime()).worker
-    first, second = await _accept(pet, "Ana skis", "Ana has 2 cats")
+    first, second, third = await _accept(pet, "Ana skis", "Ana skis.", "Ana has 2 cats", ours=True)
 
-    [decision] = await worker.do(second)
-    assert (decision.content, decision.action) == ("Ana has 2 cats", "add")
-    assert await worker.do(second) == [], "it is done"
+    worker.hand_over(first)
+    [repeated] = await worker.hand_over(second)
+    assert repeated.action == "ignore"
+    assert [row["id"] for row in rows("SELECT id FROM work")] == [third.id]
     rows("ALTER TABLE work RENAME TO work_away")
+    assert await worker.hand_over(third) == [], "the reply it belongs to does not fail"
     await pet.settle()
-    assert await worker.do(first) == [], "the reply it belongs to does not fail"
-    assert caplog.text.count("background work waits") == 3
+    assert caplog.text.count("background work waits") == 2
     rows("ALTER TABLE work_away RENAME TO work")
-    await pet.settle()
 
     assert await _known(pet) == ["Ana has 2 cats", "Ana skis"]
+    assert (await pet.components.queue.counts())[0] == 1, "it runs again once its claim has ended"
 
 
 async def test_a_failing_job_is_retried_later_and_finally_given_up(
@@ -220,7 +224,7 @@ async def test_a_failing_job_is_retried_later_and_finally_given_up(
 async def test_what_a_killed_process_had_claimed_runs_at_once_after_the_start(
     pet: Companion, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ids = await _accept(pet, "Ana skis", "Ana has 2 cats")
+    ids = [job.id for job in await _accept(pet, "Ana skis", "Ana has 2 cats")]
     for id in ids:
         assert await pet.components.queue.claim(clock(), id) is not None
     await pet.settle()

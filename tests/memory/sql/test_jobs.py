@@ -31,9 +31,8 @@ async def claimed_elsewhere(stack: Stack, id: str, process: str) -> None:
 
 async def add(stack: Stack, kind: str = "store") -> str:
     async with stack.database.write() as connection:
-        return await stack.queue.add(
-            connection, kind, "anna", {"text": "Zoë\x00 ☕", "n": 1}, stack.clock.now
-        )
+        payload = {"text": "Zoë\x00 ☕", "n": 1}
+        return (await stack.queue.add(connection, kind, "anna", payload, stack.clock.now)).id
 
 
 async def claim(stack: Stack, id: str | None = None) -> Job:

@@ -316,8 +316,8 @@ async def test_a_recorded_call_of_a_clients_tool_with_a_name_of_ours_replays_the
     reply = await pet.respond("keep tea", user="ana", client=ClientTurn((), tools=(theirs,)))
     assert [call.name for call in reply.client_calls] == ["remember"]
     await pet.components.recorder.flush()
-    trace = await pet.traces.get(reply.trace_id, pet.clock())
-    assert (await replay(pet, trace)).differences == ()
+    whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
+    assert (await replay(pet, whole)).differences == ()
 
 
 async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(
