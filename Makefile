@@ -101,6 +101,7 @@ constraints:
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/turn.py
+	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/prompt.py
 
 # How long others wait while one person sends every field all that may be sent. ARGS='--only /v1/chat --all'

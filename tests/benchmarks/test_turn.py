@@ -16,7 +16,7 @@ async def test_a_few_turns_are_measured_with_and_without_recording(
         monkeypatch.setattr(turn, name, small)
     monkeypatch.setattr(recorder, "PAUSE", recorder.PAUSE)  # the benchmark changes it
     times = await turn.compare(1)
-    assert times.keys() == {turn.SAME_TOOLS, turn.EMPTY_TOOLS, turn.WHOLE_TURN, turn.SETTLED}
+    assert times.keys() == {turn.SAME_TOOLS, turn.WHOLE_TURN, turn.SETTLED}
     assert all(seconds > 0 for seconds in times.values())
     recording = await turn.recording_cost(1)
     assert recording.keys() == {"until_the_reply", "in_all"}
@@ -30,8 +30,7 @@ async def test_the_statements_of_a_turn_are_counted_by_origin(
     for name, small in {"FACTS": 3, "WARM_UP": 1}.items():
         monkeypatch.setattr(turn, name, small)
     found = await turn.statements(2)
-    assert found.keys() == {"reply", "after"}
-    for part in found.values():
-        assert part["statements"] > 0
-        assert part["transactions"] > 0
-        assert any("agent/" in origin for origin in part["by_origin"])
+    assert found.keys() == {*turn.STEPS, turn.TOOLS_STEP, turn.AFTER}
+    assert all(step["statements"] > 0 for step in found.values())
+    assert sum(found[step]["transactions"] for step in (*turn.STEPS, turn.TOOLS_STEP)) == 3
+    assert any("agent/" in origin for origin in found["build_context"]["by_origin"])

@@ -1,0 +1,115 @@
+"""How long does a person wait for a command, and for the first prompt and answer of a chat?
+
+    python benchmarks/start.py [--runs N] [--bar NAME=SECONDS ...]
+
+Each command is run as a process of its own on a small home without a server or a token; of some runs the
+fastest counts, since everything else is the machine. Beside the wall's seconds stand those of the processor,
+which are the same on a busy machine. `memories add` runs on the server of DATABASE_URL where one is set.
+Exit 1 where a bar is missed.
+"""
+
+import argparse
+import os
+import pty
+import select
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+HACHI = [sys.executable, "-m", "hachi"]
+BARS = {
+    "--help": 0.15,
+    "traces ls": 0.35,
+    "memories list --user ana": 0.35,
+    "doctor": 0.35,
+    "chat --user ana, first prompt": 0.5,
+    "chat --user ana, first answer": 1.5,
+    "chat --user ana -m 'What is my cat called?'": 2.0,
+    "traces replay last": 2.0,
+}
+ON_A_SERVER = {"memories add 'Ana skis.' --user ana": 1.0}
+LONGEST = 60.0
+"""Seconds after which a prompt or an answer is no longer waited for."""
+
+
+def command_seconds(arguments: str, environment: dict[str, str]) -> tuple[float, float]:
+    """Return the seconds of the wall and of the processor until the command has ended."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [*HACHI, *shlex.split(arguments)],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    processor = _ended(process)
+    if process.returncode:
+        raise RuntimeError(f"hachi {arguments} failed")
+    return time.perf_counter() - began, processor
+
+
+def chat_seconds(arguments: str, environment: dict[str, str]) -> tuple[float, float]:
+    """Return the seconds of the wall until the first prompt, or until the answer to a line that was typed at
+    once, at a terminal; and those of the processor until the end."""
+    command, _, awaited = arguments.partition(", first ")
+    ours, theirs = pty.openpty()
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [*HACHI, *command.split()], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    prompted = _until(ours, b"ana:", began)
+    if awaited == "answer":
+        os.write(ours, b"What is my cat called?\r")
+        prompted = _until(ours, b"Miso", began)
+    process.kill()
+    os.close(ours)
+    return prompted, _ended(process)
+
+
+def _ended(process: "subprocess.Popen[bytes]") -> float:
+    """Wait for the end of the process and return the seconds of the processor that it has used."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime
+
+
+def _until(terminal: int, text: bytes, began: float) -> float:
+    """Return the seconds since `began` when the terminal shows the text. Raises TimeoutError."""
+    shown = b""
+    while text not in shown:
+        if time.perf_counter() - began > LONGEST:
+            raise TimeoutError(shown.decode(errors="replace")[-500:])
+        if select.select([terminal], [], [], 0.1)[0]:
+            shown += os.read(terminal, 4096)
+    return time.perf_counter() - began
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--bar", action="append", default=[], help="a row's own bar: 'doctor=0.5'")
+    options = parser.parse_args()
+    bars = BARS | (ON_A_SERVER if os.environ.get("DATABASE_URL") else {})
+    bars |= {name: float(seconds) for name, _, seconds in (bar.rpartition("=") for bar in options.bar)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "HACHI_"))}
+    missed = 0
+    with tempfile.TemporaryDirectory() as home:
+        server = kept | {"HACHI_HOME": home, "TERM": "xterm"}
+        alone = {name: value for name, value in server.items() if name not in ("DATABASE_URL", "QDRANT_URL")}
+        command_seconds("chat --user ana -m 'My cat is called Miso.'", alone)
+        print(f"{'wall s':>8}{'cpu s':>8}{'bar s':>8}")
+        for name, bar in bars.items():
+            measure = chat_seconds if ", first " in name else command_seconds
+            runs = [measure(name, server if name in ON_A_SERVER else alone) for _ in range(options.runs)]
+            wall, processor = map(min, zip(*runs, strict=True))
+            missed += wall > bar
+            print(f"{wall:8.2f}{processor:8.2f}{bar:8.2f}  hachi {name}{' MISSED' if wall > bar else ''}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
