@@ -79,10 +79,12 @@ class Worker:
         task.add_done_callback(partial(self._ended, job.user_id))
         return asyncio.shield(task)
 
-    def follow_up(self, consolidated_at: datetime | None) -> None:
-        """After a turn, let the index follow, and consolidate its conversation if that is due. What is due
-        later the schedule finds."""
+    def follow_up(self, job: Job | None, consolidated_at: datetime | None) -> None:
+        """After a turn, let the index follow, run its job, and consolidate its conversation if that is due.
+        What is due later the schedule finds."""
         self.sync.wake()
+        if job:
+            self.hand_over(job)
         if consolidated_at and consolidated_at <= self.clock():
             self.wake()
 

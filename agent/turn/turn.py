@@ -117,13 +117,12 @@ async def take_turn(
         )
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
         left = await commit_answer(deps, turn, result)
-        storing = deps.worker.hand_over(left.job) if left.job else None
-        decisions = await storing if storing and settle else []
+        decisions = await deps.worker.hand_over(left.job) if left.job and settle else []
         for decision in decisions:
             (on_event or _nobody)(MemoryDecided(decision))
         reply = _reply(deps, turn, result, left.message_id, decisions, forget)
         trace.answered(reply)
-    deps.worker.follow_up(left.consolidated_at)
+    deps.worker.follow_up(None if settle else left.job, left.consolidated_at)
     return reply
 
 

@@ -10,21 +10,22 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import case, delete, func, select, update
+from sqlalchemy import bindparam, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.hidden import parts
-from memory.sql.jobs import ANSWER, POSTS, Job, JobQueue
+from memory.sql.jobs import ANSWER, POSTS, Job, JobQueue, when
 from memory.sql.message_rows import kept, missing, to_message
-from memory.sql.tables import deliveries, forgettings, hidden, message_origins, messages, rests_on, work
+from memory.sql.tables import Utc, deliveries, forgettings, hidden, message_origins, messages, rests_on, work
 
 KEPT = timedelta(days=7)
 """How long an event's id is kept. No platform delivers an older event again."""
 PURGE_EVERY = timedelta(hours=1)
 ONLINE = "online"
+_AT_ONCE = when(bindparam("now", type_=Utc()))
 """The id under which the time is kept when a platform's bot was last there."""
 
 
@@ -61,7 +62,8 @@ class Deliveries:
         async with self._database.write() as connection:
             if not await self._note(connection, source, f"{id} {version}".strip(), now):
                 return None
-            return await self.queue.add(connection, ANSWER, user, {"posts": []}, now, about=origin, ours=True)
+            job = await self.queue.add(connection, ANSWER, user, {"posts": []}, now, about=origin, ours=True)
+            return job.id
 
     async def _note(self, connection: AsyncConnection, source: str, id: str, now: datetime) -> bool:
         event = self._database.insert(deliveries).values(source=source, id=id, seen_at=now)
@@ -180,7 +182,7 @@ async def tell_platforms(connection: AsyncConnection, ids: Iterable[str], now: d
 
 async def _expect(connection: AsyncConnection, id: str, posts: Sequence[str], now: datetime) -> None:
     payload = {"posts": list(posts)}
-    await JobQueue.expect(connection, POSTS, posts[0], payload, now, about=id, due=now)
+    await JobQueue.expect(connection, POSTS, posts[0], payload, now, about=id, due=_AT_ONCE)
 
 
 async def _origins(connection: AsyncConnection, id: str, *, posted: bool) -> tuple[str, ...]:

@@ -131,6 +131,10 @@ class JobQueue:
         await connection.execute(insert(work), row)
         return job
 
+    async def take(self, id: str) -> Job | None:
+        """A job that the caller has claimed; None if it is done."""
+        return next(map(_job, await self._database.rows(select(work).where(work.c.id == id))), None)
+
     async def due(
         self,
         now: datetime,
