@@ -23,9 +23,10 @@ class TraceFilter:
     """The key of a place; places inside it match too. Empty means private."""
     tool: str | None = None
     failed: bool = False
-    """Whether to select only turns that failed, were killed or had a failing tool."""
+    """Whether to select only turns in which something went wrong: they failed, were killed, malformed or
+    retried, had a failing tool, upkeep that failed, or cost far above the usual."""
     text: str | None = None
-    """Part of the stored beginning of the message or the reply, in any letter case."""
+    """Part of anything that the trace holds, in any letter case."""
     since: datetime | None = None
     slower: float | None = None
     """The minimum duration in seconds."""

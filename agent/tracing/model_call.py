@@ -8,7 +8,7 @@ from typing import Any
 
 from agents import AgentOutputSchemaBase, ModelSettings
 
-from memory.process.spans import Span, span
+from memory.process.spans import Span, span, waited_after
 
 
 class Call:
@@ -19,7 +19,7 @@ class Call:
         self._began = time.perf_counter()
 
     def began(self) -> None:
-        """Note that the first part of the output arrived."""
+        """Note that the first letter of the output arrived."""
         self._data.setdefault("first", time.perf_counter() - self._began)
 
     def answered(self, output: Sequence[Any], usage: Any) -> None:
@@ -58,5 +58,12 @@ def recorded_call(
             "schema": schema.json_schema(),
         },
     }
+    waited_after("call")
     with span("call", model, nesting=False, request=request) as recorded:
-        yield Call(recorded)
+        call = Call(recorded)
+        try:
+            yield call
+        except Exception:
+            if recorded and "first" in recorded.data:
+                recorded.data["lost"] = True  # in mid-stream
+            raise

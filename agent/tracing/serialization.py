@@ -18,7 +18,17 @@ from pydantic_core import to_json
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction, map_texts, redacted
-from agent.tracing.trace import Status, Summary, Trace, descend, span_from, span_json, tool_failed, usage_of
+from agent.tracing.trace import (
+    Status,
+    Summary,
+    Trace,
+    descend,
+    retried,
+    span_from,
+    span_json,
+    tool_failed,
+    usage_of,
+)
 from memory.process.spans import Recording, Span, in_one_line
 from memory.search.explanation import rows_of
 from memory.text import storable
@@ -125,9 +135,11 @@ class Serializer:
             about,
             status="running" if running else _status(root, spans),
             took=root.took,
+            first=root.data.get("first"),
+            retried=retried(root),
             conversation=storable(about.conversation),
             surface=self.surface,
-            model=storable(about.model),
+            model=storable(about.model or (calls[0].name if calls else "")),
             said=self._excerpt(about.said),
             reply=self._excerpt(about.reply),
             error=root.error and self._excerpt(root.error),

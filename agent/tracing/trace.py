@@ -20,10 +20,22 @@ TURN = "turn"
 CALL = "tool_call"
 """The kind of the trace of a tool that another agent called."""
 
+COSTLY = 4.0
+"""A turn of more than so many times the usual tokens costs far above the usual."""
 SHORT = 8
 """Characters of an id that are shown."""
 MAX_COUNT = 2**31 - 1
 """The maximum of an integer column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a background job after a turn came to."""
+
+    kind: str
+    status: Status
+    model: str
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +51,10 @@ class Summary:
     started_at: datetime
     took: float | None = None
     """Seconds; None if it did not end."""
+    first: float | None = None
+    """Seconds to the first letter that the person saw; None if it was not streamed."""
+    retried: int = 0
+    """Model calls that failed and were tried again."""
     user: str | None
     name: str = ""
     """What the user is called now, in a list; empty if they wrote nothing."""
@@ -58,6 +74,26 @@ class Summary:
     message_id: str | None = None
     process: str = ""
     content: Content = "kept"
+    work: tuple[Work, ...] = ()
+    """What followed a turn."""
+    usual: float = 0.0
+    """The tokens of a usual turn; 0 if nobody knows."""
+    cost: float | None = None
+    """Of a turn with the work after it, by the prices of the settings; None if one is unknown."""
+
+    @property
+    def trouble(self) -> list[str]:
+        """What went wrong in a turn beside its status, in few words."""
+        told = [f"retried {self.retried}×"] if self.retried else []
+        told += [f"upkeep {one.status}" for one in self.work if one.status not in ("ok", "running")]
+        times = self.tokens / self.usual if self.usual else 0.0
+        told += [f"{times:.0f}× the usual tokens"] if times > COSTLY else []
+        return list(dict.fromkeys(told))
+
+    @property
+    def tokens(self) -> int:
+        """All of the turn and of the work after it."""
+        return sum(one.input + one.output for one in (self.usage, *(work.usage for work in self.work)))
 
     @property
     def short(self) -> str:
@@ -149,6 +185,11 @@ def usage_of(calls: Iterable[Span]) -> Usage:
             if name in total and isinstance(number, int):
                 total[name] = min(total[name] + max(0, number), MAX_COUNT)
     return Usage(**total)
+
+
+def retried(root: Span) -> int:
+    """Return how many model calls of a turn failed and were tried again."""
+    return sum(bool(call.error) for call in [span for span in root.spans if span.kind == "call"][:-1])
 
 
 def tool_failed(span: Span) -> bool:

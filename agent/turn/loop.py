@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -46,7 +46,7 @@ from agent.turn.streaming import OnEvent, ShownText
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
 from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarted
-from memory.process.spans import note, span
+from memory.process.spans import first_letter, note, span
 from prompts import render
 from tools.context import TurnContext
 from tools.found import Entry, cut
@@ -167,7 +167,7 @@ async def _answer(
     more, unless a part of its answer was shown already."""
     stops = client.sampling.stop
     on_event = arguments["context"].on_event
-    until = StopText(stops, lambda text: on_event(TextWritten(text))) if on_event else None
+    until = StopText(stops, _text_shown(on_event)) if on_event else None
     extract = partial(FormStream, model.enforced) if client.form else MessageStream
     shown = ShownText(until, extract, one_object=client.form is not None) if until else None
     result = await _result(agent, arguments, shown)
@@ -185,6 +185,16 @@ async def _answer(
         shown.end(answer.message)
         until.end()
     return replace(answer, message=until_stop(answer.message, stops))
+
+
+def _text_shown(on_event: OnEvent) -> Callable[[str], None]:
+    """Return what passes text on, and notes in the trace when its first letter came."""
+
+    def show(text: str) -> None:
+        first_letter()
+        on_event(TextWritten(text))
+
+    return show
 
 
 async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Run]) -> str:

@@ -18,6 +18,7 @@ from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseIncompleteEvent,
     ResponseOutputItemDoneEvent,
+    ResponseTextDeltaEvent,
 )
 
 from agent.models.ask import RequestedSchema, strict_object
@@ -131,7 +132,8 @@ class ModelRun(Model):
                         call.answered(output, event.response.usage)
                         event.response.output = self._settle(output, event.response.usage)
                         whole = True
-                    call.began()
+                    if isinstance(event, ResponseTextDeltaEvent) and event.delta:
+                        call.began()
                     begun = True
                     yield event
                 if not whole:

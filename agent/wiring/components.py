@@ -13,6 +13,7 @@ from agent.models.registry import Models
 from agent.services.statistics import Figures
 from agent.services.transfer.home import lost_database, make_private, remove_obsolete
 from agent.settings import Settings
+from agent.tracing.prices import Prices, read_prices
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
@@ -168,7 +169,8 @@ def _components(
     judge = models.judge if models.judges else None
     similar = SimilarFacts(database, store, sync.searching.search, embedder, judge, models.consolidates)
     people = database if traces_database else None
-    traces = Traces(traces_database or database, people)
+    prices = Prices(read_prices(settings.prices))
+    traces = Traces(traces_database or database, people, prices)
     recorder = open_recorder(settings, traces, clock, surface, breakers, added.tools)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(

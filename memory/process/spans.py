@@ -19,8 +19,8 @@ class Span:
     """One step of a turn or job. It changes while it is recorded."""
 
     kind: str
-    """turn, scene (the context for the model), call, tool, search, documents, decision, answer; of a
-    background job, the kind of job."""
+    """turn, scene (the context for the model), call, wait (before another attempt), tool, search, documents,
+    decision, answer; of a background job, the kind of job, exchange (a consolidation)."""
     name: str = ""
     at: float = 0.0
     """Start, in seconds from the beginning of the recording."""
@@ -122,6 +122,22 @@ def _timed(recorded: Recording, here: Span) -> Iterator[None]:
     finally:
         here.took = recorded.elapsed() - here.at
         recorded.changes += 1
+
+
+def waited_after(kind: str) -> None:
+    """Record the wait since the last span here, if that is of this kind and failed."""
+    if around := _open_here():
+        recorded, parent = around
+        last = parent.spans[-1] if parent.spans else None
+        if last and last.kind == kind and last.error and last.took is not None:
+            ended = last.at + last.took
+            parent.spans.append(Span("wait", "before another attempt", ended, recorded.elapsed() - ended))
+
+
+def first_letter() -> None:
+    """Note on the root, once, how long it took until the person saw the first letter."""
+    if around := _open_here():
+        around[0].root.data.setdefault("first", around[0].elapsed())
 
 
 def note(**data: Any) -> None:

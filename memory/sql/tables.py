@@ -416,6 +416,10 @@ traces = Table(
     Column("output_tokens", Integer, nullable=False),
     Column("cached_tokens", Integer, nullable=False),
     Column("message_id", _id, comment="what was said, in the transcript"),
+    Column("first", Float, comment="seconds to the first letter that the person saw; NULL: not streamed"),
+    Column(
+        "retried", Integer, nullable=False, server_default="0", comment="model calls that were tried again"
+    ),
     Index("ix_traces_started_at", "started_at"),
     Index("ix_traces_user", "user_id", "seq"),
     Index("ix_traces_place", "place"),

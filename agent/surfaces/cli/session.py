@@ -70,6 +70,7 @@ class Session(ExitStack):
     async def traces(self) -> "AsyncIterator[Traces]":
         """The traces alone, which open faster than a companion."""
         settings = self.settings()
+        from agent.tracing.prices import Prices, read_prices
         from agent.tracing.store.traces import Traces
         from memory.sql.engine import Database
 
@@ -79,7 +80,8 @@ class Session(ExitStack):
                 opened.append(await Database.open(url, settings.home, name))
                 closing.push_async_callback(opened[-1].close)
             people, *apart = opened
-            yield Traces(opened[-1], people if apart else None)
+            prices = Prices(read_prices(settings.prices))
+            yield Traces(opened[-1], people if apart else None, prices)
 
     def report(self, error: Exception) -> None:
         """Print one line on stderr, after the traceback with --debug. The log gets the traceback of a bug."""

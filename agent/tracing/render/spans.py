@@ -32,7 +32,8 @@ def call_node(span: Span, number: int) -> Node:
     usage, first = usage_of([span]), span.data.get("first")
     cached = f" ({usage.cached} cached)" if usage.cached else ""
     counted = f"{tokens(usage)} tokens{cached}" if tokens(usage) else ""
-    streamed = f"first word after {duration(first)}" if first is not None else ""
+    streamed = f"first letter after {duration(first)}" if first is not None else ""
+    streamed += "  lost in mid-stream" if span.data.get("lost") else ""
     text = joined(f"call {number}", one_line(span.name, 40), counted, took(span), streamed)
     return _failed(Node(text, "warning" if span.took is None else "plain", span=span))
 

@@ -65,6 +65,11 @@ def tokens(usage: Usage) -> str:
     return f"{usage.input}→{usage.output}" if usage.input or usage.output else ""
 
 
+def money(cost: float | None) -> str:
+    """Return ``0.0042`` in the currency of the prices; ``?`` if a price is unknown."""
+    return "?" if cost is None else f"{cost:.4f}" if cost < 1 else f"{cost:,.2f}"
+
+
 def when(moment: datetime) -> str:
     """Return the time in the local time zone."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")

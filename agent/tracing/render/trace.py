@@ -11,6 +11,7 @@ from agent.tracing.render.text import (
     count,
     duration,
     json_text,
+    money,
     one_line,
     quoted,
     text_lines,
@@ -27,6 +28,7 @@ from agent.tracing.trace import (
     given_of,
     mappings,
     read_data,
+    retried,
     scored_ids,
     tool_failed,
 )
@@ -72,7 +74,8 @@ def heading(summary: Summary) -> str:
     status = summary.status if summary.kind == TURN else f"{summary.kind} {summary.status}"
     usage = f"{tokens(summary.usage)} tokens".removeprefix(" tokens")
     about = (when(summary.started_at), where(summary.place), duration(summary.took))
-    return joined(summary.short, status, *about, count(summary.calls, "call"), usage)
+    cost = money(summary.cost) if summary.cost is not None else ""
+    return joined(summary.short, status, *about, count(summary.calls, "call"), usage, cost)
 
 
 def title(trace: Trace) -> str:
@@ -241,13 +244,15 @@ def _as_list(value: Any) -> list[Any]:
 def warnings(trace: Trace) -> list[str]:
     """Return the warnings, one line each. An error that ended the turn begins with ✗."""
     summary, root = trace.summary, trace.root
-    retried = sum(bool(span.error) for span in [span for span in root.spans if span.kind == "call"][:-1])
+    again, lost = retried(root), any(span.data.get("lost") for span in trace.spans("call"))
     failed = dict.fromkeys(one_line(span.name, 40) for span in trace.spans("tool") if tool_failed(span))
     malformed = any(span.data.get("well_formed") is False for span in trace.spans("answer"))
     turn_failed = summary.status == "error" and summary.kind == TURN
     unwritten = root.data.get("lost")
     told = {
-        f"⚠ {count(retried, 'call')} failed and {'was' if retried == 1 else 'were'} retried": retried,
+        f"⚠ {count(again, 'call')} failed and {'was' if again == 1 else 'were'} retried": again,
+        "⚠ the connection to the model was lost in mid-stream": lost,
+        **{f"⚠ {text}": True for text in summary.trouble if not text.startswith("retried")},
         f"⚠ answered after a tool error: {', '.join(failed)}": failed and "reply" in root.data,
         "⚠ the answer was not the JSON that was asked for, and was read leniently": malformed,
         f"✗ unfinished: its process was killed {_doing(trace)}": summary.status == "killed",

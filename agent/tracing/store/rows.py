@@ -5,10 +5,10 @@ from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, exists, or_, select
 
 from agent.tracing.filters import TraceFilter
-from agent.tracing.trace import Content, Status, Summary
+from agent.tracing.trace import COSTLY, Content, Status, Summary
 from agent.types import Usage
 from memory.process.identity import is_gone, this_process
 from memory.sql.tables import trace_rows, traces
@@ -16,11 +16,20 @@ from memory.sql.tables import trace_rows, traces
 BATCH = 500
 """Rows to read at a time, or to delete in one transaction."""
 ID_BYTES = 16
+FAILED = ("error", "tool_error", "malformed")
 LONGEST_TURN = timedelta(minutes=15)
 """An unfinished trace that was not written again for this long counts as killed."""
 
 
-_STORED = {one.name for one in fields(Summary)} - {"tools", "usage", "content", "name"}
+_STORED = {one.name for one in fields(Summary)} - {
+    "tools",
+    "usage",
+    "content",
+    "name",
+    "work",
+    "usual",
+    "cost",
+}
 _COLUMNS = {name: name for name in _STORED} | {"user": "user_id", "conversation": "conversation_id"}
 """Fields of a Summary that are stored unchanged, and their columns."""
 
@@ -55,7 +64,8 @@ def as_bytes(id: str) -> bytes | None:
     return found if len(found) == ID_BYTES else None
 
 
-def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
+def conditions(wanted: TraceFilter, usual: float = 0.0) -> Iterator[ColumnElement[bool]]:
+    """Yield what selects the rows; `usual` are the tokens of a usual turn, or 0."""
     c = traces.c
     if wanted.kinds:
         yield c.kind.in_(sorted(wanted.kinds))
@@ -67,9 +77,10 @@ def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
         yield or_(*(c.tools.contains(f" {wanted.tool}{end}", autoescape=True) for end in (" ", "! ")))
     if wanted.failed:
         maybe_killed = and_(c.status == "running", c.process != this_process())
-        yield or_(c.status.in_(["error", "tool_error"]), maybe_killed)
-    if wanted.text:
-        yield or_(*(part.icontains(wanted.text, autoescape=True) for part in (c.said, c.reply)))
+        work = traces.alias()
+        upkeep = exists().where(work.c.turn_id == c.id, work.c.status.in_(FAILED))
+        costly = [c.input_tokens + c.output_tokens > COSTLY * usual] if usual else []
+        yield or_(c.status.in_(FAILED), c.retried > 0, maybe_killed, upkeep, *costly)
     if wanted.since is not None:
         yield c.started_at >= wanted.since
     if wanted.message_id is not None:

@@ -1,9 +1,11 @@
 """Writes traces to SQL, lists them, and finds them by the beginning of an id."""
 
+import asyncio
 import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -14,9 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
+from agent.tracing.prices import Prices
 from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
 from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
-from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs
+from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs, Work
+from agent.types import Usage
 from agent.types.arguments import Limit
 from agent.types.checks import checks_arguments
 from memory.audience import user_key
@@ -34,13 +38,20 @@ _MADE_BY = "made_by_"
 
 _HAS_BODY = exists().where(trace_bodies.c.trace_id == traces.c.id).correlate(traces).label("has_body")
 _SUMMARIES = select(traces, _HAS_BODY)
+_WITH_BODIES = _SUMMARIES.add_columns(trace_bodies.c.body).join(
+    trace_bodies, trace_bodies.c.trace_id == traces.c.id
+)
+USUAL = 200
+"""How many of the newest turns say what is usual."""
 
 
 @checks_arguments
 class Traces:
-    def __init__(self, database: Database, people: Database | None = None) -> None:
+    def __init__(
+        self, database: Database, people: Database | None = None, prices: Prices | None = None
+    ) -> None:
         """`people` is the database of people, messages and what is hidden, if it is another one."""
-        self.database = database
+        self.database, self.prices = database, prices or Prices({})
         self._people = people or database
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
@@ -156,10 +167,18 @@ class Traces:
             ids = await hidden_in(self._people, {id for _, id in shown})
             hidden = {trace for trace, id in shown if id in ids}
         names = await names_of(self._people, {row.user_id for row in rows if row.user_id})
-        return [
-            replace(to_summary(row, now, hidden=row.seq in hidden), name=names.get(row.user_id, ""))
+        work = await self._work([row.id for row in rows if row.kind == TURN])
+        usual = await self.usual() if rows else 0.0
+        found = [
+            replace(
+                to_summary(row, now, hidden=row.seq in hidden),
+                name=names.get(row.user_id, ""),
+                work=work.get(row.id, ()),
+                usual=usual if row.kind == TURN else 0.0,
+            )
             for row in rows
         ]
+        return [replace(one, cost=self.prices.cost(one)) for one in found]
 
     def _upsert(self, table: Table, key: str) -> Insert:
         new: Any = self.database.insert(table)
@@ -169,16 +188,53 @@ class Traces:
 
     async def list(
         self, wanted: TraceFilter, now: datetime, limit: Limit = 20, *, before: str | None = None
-    ) -> list[Summary]:
+    ) -> "list[Summary]":
         """Return traces newest first; with `before`, those older than the trace with this id."""
-        query = _SUMMARIES.where(*conditions(wanted)).order_by(traces.c.seq.desc()).limit(limit)
+        found: list[Summary] = []
+        while True:
+            rows, last = await self._page(wanted, limit, before)
+            page = await self._summaries(rows, now)
+            found += [one for one in page if not (wanted.failed and one.status == "running")]
+            if not wanted.text:
+                return found
+            found = [one for one in found if one.content == "kept"][:limit]
+            if last is None or len(found) >= limit:
+                return found
+            before = last
+
+    async def _page(
+        self, wanted: TraceFilter, limit: int, before: str | None
+    ) -> tuple[Sequence[Any], str | None]:
+        """Return rows newest first: `limit` of them, or with a text those of a batch whose bodies hold it;
+        and the id of the last one that was looked at, if there may be more."""
+        select_from, most = (_SUMMARIES, limit) if not wanted.text else (_WITH_BODIES, BATCH)
+        usual = await self.usual() if wanted.failed else 0.0
+        query = select_from.where(*conditions(wanted, usual)).order_by(traces.c.seq.desc()).limit(most)
         if before is not None:
             below = select(traces.c.seq).where(traces.c.id == before).scalar_subquery()
             query = query.where(traces.c.seq < below)
-        found = await self._summaries(await self.database.rows(query), now)
-        if wanted.text:
-            found = [one for one in found if one.content == "kept"]
-        return [one for one in found if not (wanted.failed and one.status == "running")]
+        rows = await self.database.rows(query)
+        last = rows[-1].id if len(rows) == most else None
+        return await asyncio.to_thread(_holding, rows, wanted.text) if wanted.text else rows, last
+
+    async def usual(self) -> float:
+        """Return the tokens of a usual turn: the median of the newest; 0 where none counted them."""
+        tokens = (traces.c.input_tokens + traces.c.output_tokens).label("tokens")
+        query = (
+            select(tokens).where(traces.c.kind == TURN, tokens > 0).order_by(traces.c.seq.desc()).limit(USUAL)
+        )
+        found = sorted(row.tokens for row in await self.database.rows(query))
+        return float(found[len(found) // 2]) if found else 0.0
+
+    async def _work(self, turns: Collection[str]) -> dict[str, tuple[Work, ...]]:
+        """Return what followed these turns, by their ids."""
+        found: dict[str, tuple[Work, ...]] = {}
+        query = select(traces).where(traces.c.turn_id.in_(turns)).order_by(traces.c.seq)
+        for row in await self.database.rows(query) if turns else ():
+            usage = Usage(row.input_tokens, row.output_tokens, row.cached_tokens)
+            done = Work(row.kind, row.status, row.model, usage)
+            found[row.turn_id] = (*found.get(row.turn_id, ()), done)
+        return found
 
     async def each(self, wanted: TraceFilter, now: datetime) -> AsyncIterator[Summary]:
         """Yield all matching traces, newest first, read in batches."""
@@ -228,12 +284,7 @@ class Traces:
 
     async def after(self, turn_id: str, now: datetime) -> Sequence[Trace]:
         """Return the background jobs that followed a turn, in order."""
-        query = (
-            _SUMMARIES.add_columns(trace_bodies.c.body)
-            .join(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
-            .where(traces.c.turn_id == turn_id)
-            .order_by(traces.c.seq)
-        )
+        query = _WITH_BODIES.where(traces.c.turn_id == turn_id).order_by(traces.c.seq)
         rows = await self.database.rows(query)
         pairs = zip(await self._summaries(rows, now), rows, strict=True)
         return [await self._read(one, row.body) for one, row in pairs if one.content == "kept"]
@@ -249,6 +300,19 @@ class Traces:
     async def _body(self, id: str) -> bytes | None:
         rows = await self.database.rows(select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id))
         return rows[0].body if rows else None
+
+
+def _holding(rows: Sequence[Any], text: str) -> Sequence[Any]:
+    """Return the rows whose bodies hold the text, in any letter case."""
+    wanted = json.dumps(text, ensure_ascii=False)[1:-1].casefold()
+    return [row for row in rows if wanted in _whole_text(row).casefold()]
+
+
+def _whole_text(row: Any) -> str:
+    """Return what a row and its body hold; of a body that cannot be read only what the row does."""
+    with suppress(zlib.error):
+        return "\n".join([row.said, row.reply, zlib.decompress(row.body).decode("utf-8", "replace")])
+    return f"{row.said}\n{row.reply}"
 
 
 async def _delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
@@ -271,4 +335,5 @@ async def _not_erased(connection: AsyncConnection, written: Sequence[Stored]) ->
     if keys := {user_key(one.user): one.user for one in about if one.kind == CALL and one.user}:
         owners = select(memory_owners.c.owner).where(memory_owners.c.owner.in_(keys)).distinct()
         here |= {keys[owner] for owner in await connection.scalars(owners)}
+    here |= {one.user for one in about if one.kind != TURN and one.user == one.place}  # the work of a place
     return [one for one, (_, id) in zip(written, rests_on, strict=True) if id in here]

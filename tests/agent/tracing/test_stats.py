@@ -3,11 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from scripted_server import Call, Fail, answer
+from scripted_server import Call, Fail, Say, answer
 
-from agent.errors import ModelError
+from agent.errors import BadInput, ModelError
 from agent.tracing.filters import TraceFilter
-from agent.tracing.stats import Price, percentile, stats_of
+from agent.tracing.prices import Price, Prices, read_prices
+from agent.tracing.stats import percentile, stats_of
 from agent.types import Usage
 
 EVERY = TraceFilter(kinds=frozenset())
@@ -22,19 +23,71 @@ async def test_tools_and_models_are_counted_with_their_errors(pet_at, first_way,
         await pet.respond("coffee?", user="ana")
     await pet.components.recorder.flush()
 
-    found = (await stats_of(pet.traces, EVERY, pet.clock())).json({"tiny": Price(1.0, 2.0)})
+    found = (await stats_of(pet.traces, EVERY)).json(Prices({"tiny": Price(1.0, 2.0)}))
 
-    assert found["turns"]["calls"] == 2
-    assert found["turns"]["statuses"] == {"tool_error": 1, "error": 1}
-    assert (found["tools"]["search_memories"]["calls"], found["tools"]["search_memories"]["errors"]) == (1, 0)
-    assert (found["tools"]["nothing"]["calls"], found["tools"]["nothing"]["errors"]) == (1, 1)
-    model = found["models"]["tiny"]
-    assert (model["calls"], model["errors"], model["input"], model["output"]) == (3, 1, 20, 10)
-    assert model["cost"] == pytest.approx((20 * 1.0 + 10 * 2.0) / 1_000_000)
+    total = found["total"]
+    assert (total["turns"], total["errors"], total["searched"]) == (2, 1, 1)
+    assert total["statuses"] == {"tool_error": 1, "error": 1}
+    assert found["tools"] == {
+        "nothing": {"calls": 1, "errors": 1},
+        "search_memories": {"calls": 1, "errors": 0},
+    }
+    assert (total["input"], total["output"]) == (20, 10)
+    assert total["cost"] == pytest.approx((20 * 1.0 + 10 * 2.0) / 1_000_000)
+    [day] = found["days"].items()
+    assert day == (f"{pet.clock():%Y-%m-%d}", found["people"]["ana"] | {})
+    assert found["models"].keys() == {"tiny"}
     later = TraceFilter(since=pet.clock() + timedelta(hours=1), kinds=frozenset())
-    assert (await stats_of(pet.traces, later, pet.clock())).turns.calls == 0
-    rows("UPDATE trace_bodies SET body = x'00' WHERE trace_id IN (SELECT id FROM traces WHERE said = 'tea?')")
-    assert (await stats_of(pet.traces, EVERY, pet.clock())).turns.calls == 1, "without what cannot be read"
+    assert (await stats_of(pet.traces, later)).total.turns == 0
+
+
+async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
+    pet = await pet_at(first_way)
+    server.script(answer("Tea."), answer("Tea."))
+    server.script_looking_back(Say("no JSON"))
+    await pet.respond("tea?", user="ana", place="acme")
+    await pet.settle()
+    found = (await stats_of(pet.traces, EVERY)).json(Prices({}))
+    assert found["people"]["ana"]["upkeep"] == 0
+    place = found["people"]["place:acme"]
+    assert (place["turns"], place["upkeep"], place["upkeep_errors"], place["upkeep_tokens"]) == (0, 1, 1, 15)
+    [turn] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
+    assert turn.trouble == ["upkeep malformed"]
+    assert turn.tokens == 30
+
+
+async def test_a_streamed_turn_says_when_its_first_letter_came(pet_at, one_streamed, server):
+    pet = await pet_at(one_streamed, look_back="off")
+    server.script(Call("search_memories", {"query": "tea"}), answer("Tea."))
+    async with pet.stream("tea?", user="ana") as stream:
+        assert "".join([piece async for piece in stream]) == "Tea."
+    await pet.settle()
+    trace = await pet.traces.get("last", pet.clock())
+    search, words = trace.spans("call")
+    assert "first" not in search.data, "it wrote no letter"
+    assert trace.summary.first == pytest.approx(words.at + words.data["first"], abs=0.2)
+    found = (await stats_of(pet.traces, EVERY)).total
+    assert found.first == [trace.summary.first]
+
+
+async def test_a_turn_that_costs_far_above_the_usual_says_so(pet_at, first_way, server, rows):
+    pet = await pet_at(first_way, look_back="off")
+    server.script(*[answer("Tea.")] * 3)
+    for said in ("tea?", "more tea?", "all tea?"):
+        await pet.respond(said, user="ana")
+    await pet.settle()
+    rows("UPDATE traces SET input_tokens = 900 WHERE said = 'all tea?'")
+    [costly] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
+    assert (costly.said, costly.trouble) == ("all tea?", ["60× the usual tokens"])
+
+
+def test_a_model_is_priced_by_its_name_without_maker_and_version():
+    usage, prices = Usage(input=1_000_000, output=0), Prices({"mine": Price(3, 4)})
+    assert prices.total([("mine", usage), ("openai/gpt-5-mini-2025-08-07", usage)]) == 3.25
+    assert prices.total([("mine", usage), ("nobodys", usage)]) is None
+    assert read_prices("a=1/2, b=0.5/1/0.25") == {"a": Price(1, 2), "b": Price(0.5, 1, 0.25)}
+    with pytest.raises(BadInput, match="is no price such as"):
+        read_prices("a=cheap")
 
 
 def test_a_percentile_is_one_of_the_values():

@@ -9,7 +9,9 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.why import Asked, Why, traces_of, why
 from memory.errors import NotFound
 from memory.index.searching import Waiting
+from memory.sql.changes import Position
 
+NOWHERE = Position(0, 0)
 CAT = "Ana's cat Mitzi sleeps in the old piano"
 SEARCH = {"query": "where does the cat sleep?"}
 
@@ -120,8 +122,8 @@ async def test_what_was_told_later_was_not_there(told, turn, explain, clock):
 async def test_the_index_may_not_have_it_yet(pet, told, explain, monkeypatch):
     id = await told()
     for waiting, value in (
-        (Waiting({"memory": [id]}, None), "not yet: a search reads its row meanwhile"),
-        (Waiting({}, "the index is being built"), "the index is being built"),
+        (Waiting({"memory": [id]}, None, NOWHERE), "not yet: a search reads its row meanwhile"),
+        (Waiting({}, "the index is being built", NOWHERE), "the index is being built"),
     ):
 
         async def answers(patient: bool, waiting: Waiting = waiting) -> Waiting:

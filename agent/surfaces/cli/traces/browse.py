@@ -44,7 +44,9 @@ async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output
 
     now = datetime.now(UTC)
     found = await traces.list(wanted, now, limit)
-    none = "there is no such trace; none is recorded while HACHI_TRACES is false"
+    none = "there is no trace yet; none is recorded while HACHI_TRACES is false"
+    if wanted != TraceFilter(kinds=wanted.kinds) and await traces.count(TraceFilter(kinds=frozenset())):
+        none = "no trace fits these filters; without them there are some"
     return Output(
         [summary_json(one) for one in found], lambda: print_summaries(found, now) if found else say(none)
     )

@@ -1,26 +1,28 @@
 """`hachi traces export`, `prune` and `stats`."""
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from agent.surfaces.cli.options import DryRun, Yes, moment, read_by
-from agent.surfaces.cli.output import Output, confirm, give_back, must_ask, print_table, say, write_output
-from agent.surfaces.cli.session import with_traces
+from agent.surfaces.cli.options import DryRun, Yes, moment
+from agent.surfaces.cli.output import Output, confirm, give_back, must_ask, print_table, write_output
+from agent.surfaces.cli.session import with_companion, with_traces
 from agent.surfaces.cli.traces.options import TraceIds, filtered
 from agent.tracing.filters import TraceFilter
 
 if TYPE_CHECKING:
+    from agent.companion import Companion
     from agent.tracing.store.traces import Traces
 
 DEFAULT_SINCE = "7d"
-"""Every trace is read whole, so not all of them."""
-COLUMNS = ("what", "name", "calls", "errors", "p50", "p95", "in", "cached", "out", "cost")
+COLUMNS = (
+    "",
+    *("turns", "errors", "searched", "p50", "p95", "first", "in", "cached", "out", "upkeep", "cost"),
+)
 
 
 @with_traces
@@ -69,59 +71,53 @@ async def prune(
     return Output(data, f"{count(old, 'trace')} {done}")
 
 
-def _price(text: str) -> tuple[str, tuple[float, ...]]:
-    number = r"(\d{1,6}(?:\.\d{1,6})?)"
-    found = re.fullmatch(rf"(.+)={number}/{number}(?:/{number})?", text)
-    if found is None:
-        raise ValueError(f"{text!r} is no price such as gpt-5-mini=0.25/2 or gpt-5-mini=0.25/2/0.025")
-    return found[1], tuple(float(part) for part in found.groups()[1:] if part is not None)
-
-
-@with_traces
+@with_companion
 @filtered("all")
 async def stats(
-    traces: "Traces",
+    pet: "Companion",
     wanted: TraceFilter,
     price: Annotated[
         list[str] | None,
         typer.Option(
             "--price",
             metavar="MODEL=IN/OUT[/CACHED]",
-            help="The price of a million tokens. May be given several times.",
+            help="The price of a million tokens, before that of HACHI_PRICES. May be given several times.",
         ),
     ] = None,
 ) -> Output:
-    """Count turns, background jobs, tool calls and model calls.
+    """Count turns by day, person, model and surface: errors, times, tokens, cost, and what upkeep cost whom.
 
     Those of the last 7 days by default.
     """
-    from agent.tracing.stats import Price, stats_of
+    from agent.tracing.prices import Prices, read_prices
+    from agent.tracing.stats import stats_of
 
-    prices = {model: Price(*amounts) for model, amounts in map(read_by(_price), price or ())}
+    prices = Prices(read_prices(f"{pet.settings.prices} {' '.join(price or ())}"))
     begin = wanted.since or moment(DEFAULT_SINCE)
-    found = await stats_of(traces, replace(wanted, since=begin, kinds=frozenset()), datetime.now(UTC))
-    for model in prices.keys() - found.models.keys():
-        say(f"no call of {model!r} is recorded, so that its price was not needed")
-    data = {"since": begin, **found.json(prices)}
-    return Output(data, lambda: print_table(COLUMNS, _rows(data)))
+    found = await stats_of(pet.traces, replace(wanted, since=begin, kinds=frozenset()))
+    waiting = await pet.admin.upkeep_waiting()
+    data = {"since": begin, **found.json(prices), "upkeep_waiting": asdict(waiting)}
+    return Output(data, lambda: _print_stats(data))
 
 
-def _rows(data: Mapping[str, Any]) -> Iterator[list[str]]:
-    statuses = ", ".join(f"{number} {status}" for status, number in data["turns"]["statuses"].items())
-    yield ["turns", statuses, *_cells(data["turns"])]
-    for what, part in {"after turns": "work", "tool": "tools", "model": "models"}.items():
-        for name, counted in data[part].items():
-            yield [what, name, *_cells(counted)]
+def _print_stats(data: Mapping[str, Any]) -> None:
+    rows = [["all turns", *_cells(data["total"])]]
+    for what in ("days", "people", "models", "surfaces"):
+        rows += [[f"{what}: {name}", *_cells(counted)] for name, counted in data[what].items()]
+    print_table(COLUMNS, rows)
+    for name, counted in data["tools"].items():
+        print(f"tool {name}: {counted['calls']:,} calls, {counted['errors']:,} errors")
+    if number := data["upkeep_waiting"]["jobs"]:
+        print(f"{number:,} consolidations wait for calls of their budget")
 
 
 def _cells(counted: Mapping[str, Any]) -> list[str]:
-    from agent.tracing.render.text import duration
+    from agent.tracing.render.text import duration, money
 
-    tokens = [f"{counted[name]:,}" if name in counted else "" for name in ("input", "cached", "output")]
-    cost = counted.get("cost", "")
+    numbers = {name: f"{counted[name]:,}" for name in counted if isinstance(counted[name], int)}
     return [
-        *(f"{counted[name]:,}" for name in ("calls", "errors")),
-        *(duration(counted[name]) for name in ("p50", "p95")),
-        *tokens,
-        "?" if cost is None else cost if cost == "" else f"{cost:.4f}",
+        *(numbers[name] for name in ("turns", "errors", "searched")),
+        *(duration(counted[name]) for name in ("p50", "p95", "first_p50")),
+        *(numbers[name] for name in ("input", "cached", "output", "upkeep_tokens")),
+        money(counted["cost"]),
     ]

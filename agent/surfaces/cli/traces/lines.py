@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agent.surfaces.cli.output import console
 from agent.tracing.compare import Difference
-from agent.tracing.render.text import as_lines, clipped, duration, one_line, quoted, tokens, where
+from agent.tracing.render.text import as_lines, clipped, duration, money, one_line, quoted, tokens, where
 from agent.tracing.render.trace import heading
 from agent.tracing.render.tree import Line, Tone
 from agent.tracing.trace import TURN, Summary
@@ -23,6 +23,7 @@ COLUMNS = {
     "CALLS": 5,
     "TOOLS": 6,
     "TOKENS": 9,
+    "COST": 6,
     "DUR": 6,
     "STATUS": 10,
 }
@@ -80,7 +81,7 @@ def print_summaries(
     table = Table(*columns, box=None, padding=(0, 2, 0, 0), show_header=headings, header_style="dim")
     for summary in summaries:
         *texts, status = (Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells(summary, now))
-        status.stylize(_STATUS_STYLES.get(summary.status, ""))
+        status.stylize(_STATUS_STYLES.get(summary.status, "yellow" if summary.trouble else ""))
         table.add_row(*texts, status)
     out = console()
     out.width = max(out.width, MIN_TABLE)
@@ -98,6 +99,7 @@ def cells(summary: Summary, now: datetime) -> list[str]:
     if summary.content != "kept":
         said = "(forgotten)" if summary.content == "forgotten" else "(forgotten for now)"
     why = ", ".join(dict.fromkeys(failed)) if summary.status == "tool_error" else summary.error or ""
+    why = ", ".join(filter(None, [why, *summary.trouble]))
     return [
         summary.short,
         _when(summary.started_at, now),
@@ -107,6 +109,7 @@ def cells(summary: Summary, now: datetime) -> list[str]:
         str(summary.calls),
         f"{len(summary.tools)}{f' {len(failed)}✗' if failed else ''}",
         tokens(summary.usage),
+        "" if summary.cost is None else money(summary.cost),
         duration(summary.took),
         f"{summary.status}: {one_line(why, 80)}" if why else summary.status,
     ]

@@ -267,6 +267,11 @@ def _begin_trace_rows() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_trace_rows_row_id", "trace_rows", ["row_id"])
+    first = "seconds to the first letter that the person saw; NULL: not streamed"
+    op.add_column("traces", sa.Column("first", sa.Float(), comment=first))
+    retried = sa.Column("retried", sa.Integer(), nullable=False, server_default="0")
+    retried.comment = "model calls that were tried again"
+    op.add_column("traces", retried)
     op.execute("DELETE FROM trace_bodies")
     op.execute("UPDATE traces SET said = '', reply = '', error = NULL")
     outcome = "CASE status WHEN 'forgotten' THEN 'ok' ELSE substr(status, 11) END"

@@ -1,0 +1,82 @@
+"""What a turn cost: prices of a million tokens by model, from `HACHI_PRICES` and a table of common ones."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from agent.errors import BadInput
+from agent.tracing.trace import Summary
+from agent.types import Usage
+
+MILLION = 1_000_000
+AS_OF = date(2026, 6, 30)
+"""Of when the table is, in US dollars, as the providers published them. They change: HACHI_PRICES wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of a million tokens, in any currency."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    """The price of cached input; None means the price of other input."""
+
+    def of(self, usage: Usage) -> float:
+        cached = self.input if self.cached is None else self.cached
+        fresh = max(0, usage.input - usage.cached)
+        return (fresh * self.input + usage.cached * cached + usage.output * self.output) / MILLION
+
+
+COMMON = {
+    "gpt-5.4": Price(2.5, 15, 0.25),
+    "gpt-5.2": Price(1.75, 14, 0.175),
+    "gpt-5.1": Price(1.25, 10, 0.125),
+    "gpt-5": Price(1.25, 10, 0.125),
+    "gpt-5-mini": Price(0.25, 2, 0.025),
+    "gpt-5-nano": Price(0.05, 0.4, 0.005),
+    "gpt-4.1": Price(2, 8, 0.5),
+    "gpt-4.1-mini": Price(0.4, 1.6, 0.1),
+    "gpt-4o": Price(2.5, 10, 1.25),
+    "gpt-4o-mini": Price(0.15, 0.6, 0.075),
+    "o3": Price(2, 8, 0.5),
+    "o4-mini": Price(1.1, 4.4, 0.275),
+    "mistral-medium": Price(0.4, 2),
+    "mistral-small": Price(0.1, 0.3),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    given: Mapping[str, Price]
+    """By the name of a model, before those of the table."""
+
+    def of(self, model: str) -> Price | None:
+        """Return the price of a model, by its name with or without its maker and its version."""
+        name = model.rpartition("/")[2]
+        short = re.sub(r"-(latest|\d{4}-\d{2}-\d{2}|\d{4})$", "", name)
+        known = {**COMMON, **self.given}
+        return next((known[one] for one in (model, name, short) if one in known), None)
+
+    def cost(self, summary: Summary) -> float | None:
+        """Return what a turn with the work after it cost; None if the price of a model is unknown."""
+        parts = [(summary.model, summary.usage), *((one.model, one.usage) for one in summary.work)]
+        return self.total((model, usage) for model, usage in parts if usage != Usage())
+
+    def total(self, parts: Iterable[tuple[str, Usage]]) -> float | None:
+        priced = [(self.of(model), usage) for model, usage in parts]
+        costs = [price.of(usage) for price, usage in priced if price]
+        return sum(costs) if costs and len(costs) == len(priced) else None
+
+
+def read_prices(text: str) -> dict[str, Price]:
+    """Parse ``gpt-5-mini=0.25/2/0.025`` and more of them, between blanks or commas. Raises BadInput."""
+    found = {}
+    for part in re.split(r"[\s,]+", text.strip()) if text.strip() else ():
+        number = r"(\d{1,6}(?:\.\d{1,6})?)"
+        match = re.fullmatch(rf"(.+)={number}/{number}(?:/{number})?", part)
+        if match is None:
+            raise BadInput(f"{part!r} is no price such as gpt-5-mini=0.25/2 or gpt-5-mini=0.25/2/0.025")
+        found[match[1]] = Price(*(float(amount) for amount in match.groups()[1:] if amount is not None))
+    return found
