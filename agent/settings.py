@@ -233,7 +233,7 @@ class Settings(BaseSettings):
     trace_days: Annotated[float, Field(gt=0)] | None = 30.0
     """Traces are deleted after so many days; `none` keeps them."""
     prices: str = ""
-    """What a million tokens cost, by model: ``gpt-5-mini=0.25/2/0.025 mine=1/2`` (in, out, cached)."""
+    """What a million tokens cost, by model: `gpt-5-mini=0.25/2/0.025 mine=1/2` (in, out, cached)."""
     otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
