@@ -242,6 +242,9 @@ class Settings(BaseSettings):
     """Origins, between blanks, whose pages may ask `hachi serve` from a browser; `*` is any. Empty: none."""
     http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000
     """Bytes of a request's body that `hachi serve` reads."""
+    console_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    """Where people reach the console of `hachi serve`; links to it begin so. Unset, in answers over HTTP, it
+    is the address by which the server was asked."""
     forward_user_info_header_jwt_secret: SecretStr | None = _conventional(
         "FORWARD_USER_INFO_HEADER_JWT_SECRET", "forward_user_info_header_jwt_secret"
     )

@@ -74,9 +74,13 @@ async def search_memories(
     )
 
 
-async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str, Any]:
+async def get_recent_memories(
+    turn: TurnContext,
+    limit: Limit = 10,
+    asked: Annotated[bool, Field(description="they ask what you remember of them")] = False,
+) -> dict[str, Any]:
     """The newest facts that you do not see yet, and all open tasks: what you know of somebody, and what they
-    have to do."""
+    have to do. `asked` is for the surface, which may have a page of all that is remembered of them."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     found = await newest(turn.reader, limit)

@@ -3,16 +3,15 @@
 import hmac
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from secrets import token_hex
 from typing import Any
 from urllib.parse import quote, unquote
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from sqlalchemy import func, select, union, update
+from sqlalchemy import func, select, union
 
 from agent.errors import BadInput
 from agent.services.arguments import audience_of, checked, place_of, readable_name, user_named
@@ -43,6 +42,7 @@ from memory.records import ForgetCandidate, Forgotten, Memory, Message
 from memory.sql.deliveries import Deliveries, Sent
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in, still_hidden
+from memory.sql.keys import person_keys
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import all_readable, unexpired
 from memory.sql.message_rows import kept
@@ -267,7 +267,7 @@ class ConversationService:
     ) -> list[tuple[Message, str]]:
         """Give each message without an id the same one in every import, made from all that it says with a
         random key of its speaker: the id of a forgotten message tells nobody what was forgotten."""
-        keys = await self._import_keys({speaker for message, speaker in read if not message.id}, now)
+        keys = await person_keys(self.database, {who for message, who in read if not message.id}, now)
         told: Counter[tuple[str, str]] = Counter()
         found = []
         for message, speaker in read:
@@ -280,21 +280,6 @@ class ConversationService:
                 message = replace(message, id=str(UUID(bytes=digest[:16], version=4)))
             found.append((message, speaker))
         return found
-
-    async def _import_keys(self, speakers: Collection[str], now: datetime) -> dict[str, bytes]:
-        keys: dict[str, bytes] = {}
-        if not speakers:
-            return keys
-        async with self.database.write() as connection:
-            for speaker in sorted(speakers):
-                there = self.database.insert(users).values(id=speaker, created_at=now)
-                await connection.execute(there.on_conflict_do_nothing())
-                mine = users.c.id == speaker
-                lacking = update(users).where(mine, users.c.import_key.is_(None))
-                await connection.execute(lacking.values(import_key=token_hex(32)))
-                stored = await connection.scalar(select(users.c.import_key).where(mine))
-                keys[speaker] = bytes.fromhex(str(stored))
-        return keys
 
 
 def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[Message, str]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 
 from agent.errors import AnswerMisfit, BadInput
 from agent.services.arguments import checked, place_of, readable_name, user_named
-from agent.types import Reply, TurnOptions, TurnRequest
+from agent.types import Ending, Reply, TurnOptions, TurnRequest
 from agent.types.arguments import Where
 from agent.types.checks import require_list, require_text, switch
 from agent.types.client import AnswerForm, ClientTurn
@@ -32,6 +32,7 @@ class TurnLimits:
     timeout: float | None
     max_turns: int | None
     settle: bool
+    ending: Ending | None
 
 
 def turn_request(
@@ -90,7 +91,7 @@ def limits_of(options: TurnOptions) -> TurnLimits:
     ):
         raise BadInput(f"max_turns: {shown(most)} is no whole number from 1 to {MOST_TURNS}")
     settle = checked("settle", switch, options.get("settle", False))
-    return TurnLimits(options.get("model"), timeout, most, settle)
+    return TurnLimits(options.get("model"), timeout, most, settle, options.get("ending"))
 
 
 def with_form(answer: Any, client: ClientTurn | None) -> ClientTurn:

@@ -69,6 +69,14 @@ class AgentResult:
     cut: bool = False
 
 
+def with_end(result: AgentResult, end: str, on_event: OnEvent | None) -> AgentResult:
+    """Return the result with a paragraph at the end of its message, which a stream shows too."""
+    end = f"\n\n{end}"
+    if on_event:
+        on_event(TextWritten(end))
+    return replace(result, answer=replace(result.answer, message=result.answer.message + end))
+
+
 @dataclass(slots=True)
 class _Run:
     """The SDK's run context: the context for tools, and the tool calls so far."""

@@ -27,10 +27,10 @@ from agent.turn.commit import AnswerStore, message_of
 from agent.turn.context import BuiltContext, ContextServices, build_context
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.jobs import STORE_MEMORIES, ConsolidationDue, KeptForLater, Worker, store_memories_payload
-from agent.turn.loop import AgentResult, run_agent
+from agent.turn.loop import AgentResult, run_agent, with_end
 from agent.turn.prompt import build_messages_for_model
 from agent.turn.streaming import OnEvent
-from agent.types import ReceivedMessage, Reply, TurnRequest
+from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.events import MemoryDecided, StreamEvent
 from memory.facts.writer import FactWriter
 from memory.process.breaker import request_of
@@ -95,8 +95,10 @@ async def take_turn(
     on_event: OnEvent | None = None,
     *,
     settle: bool = False,
+    ending: Ending | None = None,
 ) -> Reply:
     """Answer the request. `on_event` receives the reply's text as the model generates it, and what tools do.
+    What `ending` makes of the answer is added to it.
 
     With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; a
     consolidation does not hold the reply up. Raises BadInput, ModelError, or MemoryFault if the database
@@ -116,6 +118,8 @@ async def take_turn(
             *(await deps.additions.offered(), request.client, deps.additions),
         )
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
+        if ending and (end := await ending(forget, result.tools)):
+            result = with_end(result, end, on_event)
         left = await commit_answer(deps, turn, result)
         decisions = await deps.worker.hand_over(left.job) if left.job and settle else []
         for decision in decisions:

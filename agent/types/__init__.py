@@ -1,6 +1,6 @@
 """The input and output of a turn, as frozen records."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic
@@ -122,6 +122,11 @@ class Reply(Generic[T]):
     """The answer as the type that was asked for; then `message` is its JSON."""
 
 
+Ending = Callable[[tuple[ForgetCandidate, ...] | None, Sequence[ToolCall]], Awaitable[str]]
+"""Given what the person may have asked to forget, as in `Reply`, and the calls of a turn: what a surface adds
+to its answer; empty for nothing."""
+
+
 class TurnOptions(TypedDict, total=False):
     """The arguments of `Companion.respond` and `stream` beside the text and the user."""
 
@@ -147,3 +152,5 @@ class TurnOptions(TypedDict, total=False):
     """Seconds for the whole turn; then it raises ModelUnavailable."""
     max_turns: int | None
     """Model calls in this turn, in place of the setting."""
+    ending: Ending | None
+    """Says what is added to the answer, as a link where nothing can be pressed."""

@@ -9,6 +9,7 @@ helps an attacker.
 import hashlib
 import logging
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from sqlalchemy import Select, insert, or_, select, update
 
 from memory.errors import MemoryFault, NotFound, StoreUnavailable
 from memory.sql.engine import Database
-from memory.sql.tables import api_keys
+from memory.sql.tables import api_keys, users
 
 log = logging.getLogger("hachi.keys")
 
@@ -156,3 +157,27 @@ def _named(text: str, what: str) -> str:
     if len(name) > LONGEST_NAME:
         raise BadKey(f"the {what}'s name has {len(name)} characters, more than {LONGEST_NAME}")
     return name
+
+
+async def person_key(database: Database, person: str) -> bytes | None:
+    """Return the random key of a person; None if they have none."""
+    rows = await database.rows(select(users.c.import_key).where(users.c.id == person))
+    return bytes.fromhex(rows[0].import_key) if rows and rows[0].import_key else None
+
+
+async def person_keys(database: Database, people: Collection[str], now: datetime) -> dict[str, bytes]:
+    """Return the random key of each of these people: it is made when it is first asked for, goes when they
+    are erased, and is in no export."""
+    keys: dict[str, bytes] = {}
+    if not people:
+        return keys
+    async with database.write() as connection:
+        for person in sorted(people):
+            there = database.insert(users).values(id=person, created_at=now)
+            await connection.execute(there.on_conflict_do_nothing())
+            mine = users.c.id == person
+            lacking = update(users).where(mine, users.c.import_key.is_(None))
+            await connection.execute(lacking.values(import_key=secrets.token_hex(32)))
+            stored = await connection.scalar(select(users.c.import_key).where(mine))
+            keys[person] = bytes.fromhex(str(stored))
+    return keys

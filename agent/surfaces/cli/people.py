@@ -59,6 +59,19 @@ def _person_row(person: "KnownPerson") -> list[str]:
     return [person.user, name, *counts, when(person.last_message)]
 
 
+@people.command("link")
+@with_companion
+async def link_to_pages(pet: "Companion", user: User) -> Output:
+    """Print a link to their own pages, valid for ten minutes.
+
+    The address is that of HACHI_CONSOLE_URL, else of `hachi serve` on this machine.
+    """
+    from agent.surfaces.links import link_to
+
+    link = await link_to(pet, user, pet.settings.console_url or "http://127.0.0.1:8000")
+    return Output({"link": link}, link)
+
+
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="A name that they are known by.")]
 OtherName = Annotated[str, typer.Argument(metavar="NAME", help="Another name of theirs.")]
 

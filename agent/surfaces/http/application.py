@@ -27,11 +27,11 @@ of its keys. Errors are `{"error": {"message", "type", "param", "code"}}` everyw
 """
 
 
-def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAPI:
+def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: bool = False) -> FastAPI:
     """Return an ASGI application over an open companion, which must stay open while it is served.
 
     `loopback` is for a server that only this machine can reach: it needs no key until the first one is
-    created.
+    created. `console`: the console is beside it, so answers may link to a person's pages.
     """
 
     made = FastAPI(
@@ -48,7 +48,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
             "5XX": {"model": errors.ErrorBody, "description": "What the server cannot do now"},
         },
     )
-    made.state.metrics = Metrics()
+    made.state.metrics, made.state.console = Metrics(), console
     for part in (chat, responses, models, health):
         made.include_router(part.router)
     made.include_router(_docs)

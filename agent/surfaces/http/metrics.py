@@ -97,9 +97,9 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-def _metrics(request: Request) -> Metrics:
+def metrics_of(request: Request) -> Metrics:
     metrics: Metrics = request.app.state.metrics
     return metrics
 
 
-Measured = Annotated[Metrics, Depends(_metrics)]
+Measured = Annotated[Metrics, Depends(metrics_of)]

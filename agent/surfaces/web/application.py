@@ -127,11 +127,18 @@ async def enter(request: Request) -> Response:
     return response
 
 
+@_visits.get("/enter")
+async def follow(request: Request, link: str = "") -> Response:
+    """Begin a visit by a signed link."""
+    visits: Visits = request.app.state.visits
+    return await visits.follow(link, request)
+
+
 @_visits.post("/leave")
 async def leave() -> Response:
     """End the visit in this browser."""
     response = go("/")
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    response.delete_cookie(COOKIE, httponly=True, samesite="lax")
     return response
 
 

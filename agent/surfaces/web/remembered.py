@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from fastapi import APIRouter
@@ -104,6 +104,19 @@ async def forget_fact(here: Here, id: str) -> Response:
 async def forget_message(here: Here, id: str) -> Response:
     """Forget one of the person's messages."""
     return _told(here, [await here.pet.conversations.forget(id, user=here.user)])
+
+
+@router.get("/forget")
+async def choose(here: Here) -> Response:
+    """Ask once more what of the things that a link names is to be forgotten."""
+    given, found = here.request.query_params, list[ForgetCandidate]()
+    for kind in KINDS:
+        for id in given.getlist(kind):
+            with suppress(NotFound):
+                found.append(await here.pet.memories.preview_forget(id, user=here.user, kind=kind))
+    asked = given.get("asked", "")
+    shown = [replace(one, asked_in=asked, sure=len(found) == 1) for one in found]
+    return here.page("console/choose.html", reply={"forget": shown})
 
 
 @router.post("/forget")

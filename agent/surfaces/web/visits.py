@@ -2,33 +2,31 @@
 cookie; other clients send it as a bearer token. Keys are checked as in the HTTP API: until the first key is
 created, a server that only this machine can reach needs none.
 
-A cookie names its key and is signed with what the database stores of that key, its digest. So every process
-on the database accepts it, also after a restart, and it ends with the key; nothing of the key is in it.
+A cookie is a token that names its key and is signed with what the database stores of that key, its digest. So
+every process on the database accepts it, also after a restart, and it ends with the key; nothing of the key
+is in it. A signed link (`agent.surfaces.links`) opens a person's own pages without a key, for an hour.
 
 The console shows one person what is theirs. The traces alone show what everybody said, so they need an
 admin's key.
 """
 
-import hmac
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta, tzinfo
-from hmac import compare_digest
 
 from fastapi import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticator, refuse_other_site
 from agent.surfaces.http.errors import ApiError
+from agent.surfaces.links import read_link, signed, token_of, unverified, verified
 from memory.sql.keys import Key, digest
 
 COOKIE = "hachi_traces"
-VISIT = timedelta(hours=12)
-"""How long a cookie is valid."""
+VISIT, LINK_VISIT = timedelta(hours=12), timedelta(hours=1)
+"""How long a cookie is valid: by a key, by a link."""
 ZONE: ContextVar[tzinfo | None] = ContextVar("zone", default=None)
 """The visitor's time zone, as far as their profile tells it."""
 _VISITOR = "hachi.visitor"
@@ -52,7 +50,7 @@ class Visitor:
 class Visits:
     def __init__(self, pet: Companion, *, loopback: bool, person: str | None) -> None:
         """`person` is who visits the console while no key is needed; None is for the traces alone."""
-        self._person = person
+        self._pet, self._person = pet, person
         self._authenticator = Authenticator(pet, per_minute=pet.settings.http_rate, loopback=loopback)
         self._keys = pet.admin.keys
         self._clock = pet.clock
@@ -76,37 +74,43 @@ class Visits:
         if visit := await self._visit(request.cookies.get(COOKIE, "")):
             key, name = visit
             self._authenticator.count(key)
-            return self._visitor(key, name)
+            return self._visitor(key, name) if key else Visitor(name, admin=False)
         return self._visitor(await self._checked(request, ""), "")
 
     async def begin(self, secret: str, name: str, request: Request, response: Response) -> None:
         """Set a cookie for a visitor with this key; `name` is for a service's. Raises ApiError."""
         key = await self._checked(request, secret)
         self._visitor(key, name)
-        if key is None:
-            return
-        until = int((self._clock() + VISIT).timestamp())
-        said = f"{key.id}.{until}.{urlsafe_b64encode(name.encode()).decode()}"
-        response.set_cookie(
-            COOKIE,
-            f"{said}.{_signature(said, digest(secret))}",
-            max_age=int(VISIT.total_seconds()),
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
+        if key is not None:
+            until = self._clock() + VISIT
+            self._keep(signed({"sub": name, "key": key.id}, digest(secret), until), VISIT, request, response)
 
-    async def _visit(self, cookie: str) -> tuple[Key, str] | None:
-        """Return the key and the name that a cookie was made for; None if it is not valid or not any more."""
-        said, _, signature = cookie.rpartition(".")
-        with suppress(ValueError):
-            id, until, name = said.split(".")
-            found = await self._keys.active(id)
-            if found and float(until) > self._clock().timestamp():
-                key, key_digest = found
-                if compare_digest(signature, _signature(said, key_digest)):
-                    return key, urlsafe_b64decode(name).decode()
-        return None
+    async def follow(self, link: str, request: Request) -> Response:
+        """Lead to the page of a signed link, and set a cookie for its person. Raises ApiError."""
+        found = await read_link(self._pet, link) if self._person else None
+        if found is None:
+            raise ApiError(401, "invalid_link", "This link is not valid any more; ask for another.")
+        user, page = found
+        response = RedirectResponse(page, 303)
+        self._keep(await token_of(self._pet, user, page, LINK_VISIT), LINK_VISIT, request, response)
+        return response
+
+    def _keep(self, token: str, lasting: timedelta, request: Request, response: Response) -> None:
+        """Set the cookie. It comes along from a link in another page, so that a form is answered only
+        to pages of this site (`refuse_other_site`)."""
+        age, secure = int(lasting.total_seconds()), request.url.scheme == "https"
+        response.set_cookie(COOKIE, token, max_age=age, httponly=True, samesite="lax", secure=secure)
+
+    async def _visit(self, cookie: str) -> tuple[Key | None, str] | None:
+        """Return the key and the name that a cookie was made for, no key for a link's; None if it is
+        not valid, or not any more."""
+        said = unverified(cookie)
+        if "key" not in said:
+            link = await read_link(self._pet, cookie)
+            return (None, link[0]) if link else None
+        found = await self._keys.active(str(said["key"]))
+        valid = found and verified(cookie, found[1], self._clock())
+        return (found[0], str(said["sub"])) if found and valid else None
 
     async def _checked(self, request: Request, secret: str) -> Key | None:
         try:
@@ -129,10 +133,6 @@ class Visits:
         if not user:
             raise OtherKey(403, "forbidden", "This key speaks for many people; name one of them.")
         return Visitor(user, key.admin)
-
-
-def _signature(said: str, key_digest: str) -> str:
-    return hmac.new(key_digest.encode(), said.encode("utf-8", "replace"), "sha256").hexdigest()
 
 
 async def require_visit(request: Request) -> None:

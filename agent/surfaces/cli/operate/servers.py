@@ -57,7 +57,7 @@ async def serve(
         host,
         port,
         lambda pet, loopback, stopping: web.beside(
-            app(pet, settings, loopback=loopback),
+            app(pet, settings, loopback=loopback, console=True),
             web.app(pet, person=login(), loopback=loopback, stopping=stopping, docs=True),
         ),
         beside=workers - 1,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 from uuid import uuid4
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
@@ -16,7 +16,7 @@ from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.identity import Caller
-from agent.surfaces.http.metrics import Measured, Metrics
+from agent.surfaces.http.metrics import Metrics, metrics_of
 from agent.surfaces.http.openai_api.chat_request import ChatRequest
 from agent.surfaces.http.openai_api.completion import (
     EXAMPLE,
@@ -25,10 +25,12 @@ from agent.surfaces.http.openai_api.completion import (
     ChatCompletion,
     Completion,
 )
-from agent.surfaces.http.openai_api.conversations import where
+from agent.surfaces.http.openai_api.conversations import Where, where
 from agent.surfaces.http.openai_api.messages import parse_messages
+from agent.surfaces.links import forget_page, link_to
 from agent.turn.streaming import ReplyStream
-from agent.types import Reply, TurnRequest
+from agent.types import Ending, Reply, ToolCall, TurnRequest
+from memory.records import ForgetCandidate
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream waits for its first words before it sends its status."""
@@ -72,7 +74,7 @@ class Writer(Protocol):
     },
 )
 async def create_chat_completion(
-    asked: ChatRequest, caller: Authenticated, pet: Pet, metrics: Measured
+    asked: ChatRequest, caller: Authenticated, pet: Pet, request: Request
 ) -> Response:
     """Answer the last message of the user. The messages before it are the conversation, as the client has it:
     what was edited or regenerated there is replaced here.
@@ -85,14 +87,14 @@ async def create_chat_completion(
     """
     id, created = f"chatcmpl-{uuid4().hex}", int(pet.clock().timestamp())
     usage = bool(asked.stream_options and asked.stream_options.include_usage)
-    return await answer(asked, caller, pet, metrics, partial(Completion, id, created, usage))
+    return await answer(asked, caller, pet, request, partial(Completion, id, created, usage))
 
 
 async def answer(
     asked: ChatRequest,
     caller: Caller,
     pet: Companion,
-    metrics: Metrics,
+    request: Request,
     make_writer: Callable[..., Writer],
     conversation: str | None = None,
 ) -> Response:
@@ -100,7 +102,7 @@ async def answer(
     `note` for the client. `conversation` is the id of one that goes on, where the request does not name it.
     Raises BadInput and ApiError."""
     given = parse_messages(asked.messages, caller.task)
-    user = asked.person(caller)
+    user, metrics = asked.person(caller), metrics_of(request)
     if caller.service:
         metrics.note_person(pet, user)
     here = where(caller.chat or asked.chat, user, caller)
@@ -127,6 +129,7 @@ async def answer(
         "instructions": given.instructions,
         "client": client,
         "origins": writer.origins if here.user and here.place.private else (),
+        "ending": _links(pet, here, request) if request.app.state.console and not client.form else None,
     }
     if asked.stream:
         stream = pet.stream(text, **turn)
@@ -134,6 +137,26 @@ async def answer(
     with metrics.turn_seconds.time():
         reply = await pet.respond(text, **turn)
     return JSONResponse(writer.whole(reply.message, reply))
+
+
+def _links(pet: Companion, here: Where, request: Request) -> Ending | None:
+    """Return what ends an answer to a person in private: links to their pages, where they asked to forget
+    something, or what is remembered of them."""
+    user, base = here.user, pet.settings.console_url or str(request.base_url)
+    if user is None or not here.place.private:
+        return None
+
+    async def ending(found: Sequence[ForgetCandidate] | None, calls: Sequence[ToolCall]) -> str:
+        told = [await forget_page(pet, user, base, found)] if found is not None else []
+        if any(
+            call.ok and isinstance(call.arguments, dict) and call.arguments.get("asked") for call in calls
+        ):
+            told.append(
+                f"[All that is remembered of you]({await link_to(pet, user, base)}), within ten minutes."
+            )
+        return "\n\n".join(told)
+
+    return ending
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:

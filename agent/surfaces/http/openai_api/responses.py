@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
@@ -14,7 +14,6 @@ from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError
 from agent.surfaces.http.limits import MOST_MESSAGES, MOST_TOOLS, CallId, Id, Text
-from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_api.chat import answer
 from agent.surfaces.http.openai_api.chat_request import (
     ChatRequest,
@@ -155,7 +154,7 @@ def _messages(items: Iterable[InputItem]) -> list[Json]:
 
 @router.post("/v1/responses", response_class=JSONResponse, responses={200: {"model": ResponseJson}})
 async def create_response(
-    asked: ResponsesRequest, caller: Authenticated, pet: Pet, metrics: Measured
+    asked: ResponsesRequest, caller: Authenticated, pet: Pet, request: Request
 ) -> Response:
     """Answer the last message of the user, as `/v1/chat/completions` does.
 
@@ -171,7 +170,7 @@ async def create_response(
     id, created = f"resp_{uuid4().hex}", int(pet.clock().timestamp())
     repeated = asked.model_dump(mode="json", by_alias=True, exclude_none=True)
     writer = partial(ResponseEvents, id, created, repeated)
-    return await answer(asked.as_chat(earlier), caller, pet, metrics, writer, conversation)
+    return await answer(asked.as_chat(earlier), caller, pet, request, writer, conversation)
 
 
 async def _before(pet: Companion, response: str, user: str | None) -> tuple[str, list[InputItem]]:

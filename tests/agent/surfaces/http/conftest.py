@@ -59,7 +59,7 @@ class Site:
 async def opened(home: Path, *, loopback: bool = False, **given: Any) -> AsyncIterator[Site]:
     async with (
         companion_in(home, **given) as pet,
-        serving(app(pet, pet.settings, loopback=loopback)) as (url, server),
+        serving(app(pet, pet.settings, loopback=loopback, console=True)) as (url, server),
         httpx2.AsyncClient(base_url=url, timeout=20, trust_env=False) as client,
     ):
         yield Site(url, pet, server, client)

@@ -1,13 +1,14 @@
 """Who may look at traces."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable
 
 import httpx
+import jwt
 import pytest
 
+from agent.surfaces.links import NOTHING, VALID, forget_page, link_to, read_link
 from agent.surfaces.web.application import app
-from agent.surfaces.web.visits import COOKIE, VISIT
+from agent.surfaces.web.visits import COOKIE, LINK_VISIT, VISIT
 
 Ask = Callable[..., httpx.AsyncClient]
 
@@ -54,7 +55,7 @@ async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet, ask):
     assert (answer.status_code, answer.headers["location"]) == (303, "/?user=ana")
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
-    assert "SameSite=strict" in cookie
+    assert "SameSite=lax" in cookie  # a link in another page may lead here; forms of others are refused
     assert secret not in cookie
     assert (await client.get("/traces")).status_code == 200
     assert (await ask().get("/traces", headers={"cookie": cookie.partition(";")[0]})).status_code == 200
@@ -77,20 +78,20 @@ async def test_a_cookie_that_was_changed_opens_nothing(pet, ask):
     other, _ = await key(pet)
     client = ask(person="ana")
     cookie = (await client.post("/enter", data={"key": secret, "name": "ana"})).cookies[COOKIE]
-    id, until, name, signature = cookie.split(".")
-    ben = urlsafe_b64encode(b"ben").decode()
-    forged = [
-        f"{other.id}.{until}.{name}.{signature}",
-        f"{id}.{int(until) + 1}.{name}.{signature}",
-        f"{id}.{until}.{ben}.{signature}",
-        f"{id}.{until}.{name}.",
-        f"{id}.{until}.{name}",
-        *("...", "a.nan.b.c", ""),
+    said = jwt.decode(cookie, options={"verify_signature": False})
+    body, signature = cookie.rsplit(".", 1)
+    ben, longer, others = {"sub": "ben"}, {"exp": said["exp"] + 1}, {"key": other.id}
+    forged = [jwt.encode(said | change, secret, "HS256") for change in (ben, longer, others)]
+    forged += [
+        f"{jwt.encode(said | ben, secret, 'HS256').rsplit('.', 1)[0]}.{signature}",
+        jwt.encode(said, None, "none"),
+        jwt.encode({"sub": "ben", "page": "/memories", "exp": said["exp"]}, secret, "HS256"),
+        *(f"{body}.", body, "...", "a.nan.b.c", ""),
     ]
     for one in forged:
         found = await ask(person="ana").get("/memories", headers={"cookie": f"{COOKIE}={one}"})
         assert found.status_code == 401
-    assert made.id == id
+    assert said["key"] == made.id
 
 
 async def test_after_a_wrong_key_the_right_one_still_leads_to_the_page_that_was_asked_for(pet, ask):
@@ -157,5 +158,50 @@ async def test_before_a_key_is_known_little_of_a_form_is_read(pet, ask):
 
 
 async def test_nothing_is_done_by_looking(ask):
-    for path in ("/enter", "/leave", "/traces/last/test"):
-        assert (await ask().get(path)).status_code == 405
+    for path, status in (("/enter", 401), ("/leave", 405), ("/traces/last/test", 405)):
+        assert (await ask().get(path)).status_code == status
+
+
+async def test_a_link_opens_its_persons_pages_for_ten_minutes_and_no_others(pet, ask, clock):
+    await pet.remember("Zoé keeps bees", user="zoé")
+    link = await link_to(pet, "zoé", "http://localhost:8020/")
+    assert link.startswith("http://localhost:8020/enter?link=")
+    token = link.partition("=")[2]
+    client = ask(person="ana")
+    opened = await client.get(link)
+    assert (opened.status_code, opened.headers["location"]) == (303, "/memories")
+    page = (await client.get("/memories")).text
+    assert "Zoé keeps bees" in page
+    assert (await client.get("/traces")).status_code == 200
+    clock.advance(seconds=VALID.total_seconds() + 1)
+    assert (await client.get("/memories")).status_code == 200  # what was forgotten may be brought back
+    assert (await ask(person="ana").get(link)).status_code == 401
+    assert await read_link(pet, token) is None
+    clock.advance(seconds=LINK_VISIT.total_seconds())
+    client.cookies.jar.clear_expired_cookies()
+    cookie = {"cookie": f"{COOKIE}={opened.cookies[COOKIE]}"}
+    assert "Zoé keeps bees" not in (await ask(person="ana").get("/memories", headers=cookie)).text
+
+
+async def test_a_link_ends_with_its_person_and_opens_no_page_of_traces(pet, ask):
+    link = await link_to(pet, "zoé", "http://localhost:8020")
+    assert (await ask().get(link)).status_code == 401  # the server of traces alone
+    await pet.people.erase(user="zoé")
+    assert (await ask(person="ana").get(link)).status_code == 401
+    assert [person.user for person in await pet.admin.statistics.people()] == []  # asking makes nobody
+
+
+async def test_what_a_link_names_is_asked_for_once_more_and_then_forgotten(pet, ask):
+    told = await pet.remember("Zoé keeps bees", user="zoé")
+    kept = await pet.remember("Zoé rows", user="zoé")
+    found = await pet.memories.find_to_forget("keeps bees", user="zoé")
+    text = await forget_page(pet, "zoé", "http://localhost:8020", found)
+    assert "- Zoé keeps bees" in text
+    client = ask(person="ana")
+    asks = await client.get((await client.get(text.partition("](")[2].partition(")")[0])).headers["location"])
+    assert f'name="memory" value="{told.id}" checked' in asks.text
+    assert len(await pet.memories.list(user="zoé")) == 2
+    done = await client.post("/forget", data={"asked": "", "memory": told.id})
+    assert "Forgotten" in done.text
+    assert [memory.id for memory in await pet.memories.list(user="zoé")] == [kept.id]
+    assert await forget_page(pet, "zoé", "http://localhost:8020", ()) == NOTHING

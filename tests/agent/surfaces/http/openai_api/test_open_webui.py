@@ -1,12 +1,14 @@
 """Open WebUI's requests, as its documentation and its source have them, replayed."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 from scripted_server import Call, Say, ScriptedServer, answer
 
 from agent.surfaces.http.openai_api.completion import HOW_TO_BE_REMEMBERED
+from agent.surfaces.links import read_link
 from agent.tracing.filters import TraceFilter
 from memory.audience import Place
 
@@ -152,6 +154,37 @@ async def test_a_header_says_what_it_asks_for_itself(
     quoted = "### Task:\n<chat_history>I have a zebu</chat_history>"
     await scripted.say(quoted, headers | {"x-hachi-task": ""}, stream=stream)
     assert scripted.messages(headers["x-openwebui-user-id"])[0]["text"] == quoted
+
+
+def asks_to_forget(text: str) -> Say:
+    return Say(json.dumps({"message": "Confirm it.", "memories": [], "forget": [text]}))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_forgetting_ends_in_a_link_and_so_does_asking_what_is_remembered(
+    scripted: Any, model: ScriptedServer, stream: bool
+) -> None:
+    user = f"lea{stream}"
+    told = await scripted.pet.remember("Lea has a zebu", user=user)
+    model.script(asks_to_forget("Lea has a zebu"), asks_to_forget("quantum harpsichords"))
+    headers = await service(scripted, user, CHAT)
+    answered = (await scripted.say("Forget my zebu.", headers, stream=stream)).text
+    assert told.id in str(await read_link(scripted.pet, re.findall(r"link=([\w.-]+)", answered)[0]))
+    assert f"[Choose what to forget]({scripted.url}/enter?link=" in answered
+    [asked, reply] = [row["text"] for row in scripted.messages(user)]
+    assert "- Lea has a zebu" in reply  # it is in the client's history word for word
+    assert "Nothing that you told matches" in (await scripted.say("Forget the other.", headers)).text
+
+    model.script(Call("get_recent_memories", {"asked": True}), answer("A zebu."))
+    answered = (await scripted.say("What do you remember of me?", headers, stream=stream)).text
+    page = await read_link(scripted.pet, re.findall(r"link=([\w.-]+)", answered)[0])
+    assert page == (user, "/memories")
+
+    model.script(asks_to_forget("Lea has a zebu"), Say('{"town": "Lyon"}'))
+    there = await service(scripted, user, "channel:c9")  # others would see and open it
+    assert "/enter" not in (await scripted.say("Forget my zebu.", there)).text
+    shaped = {"response_format": {"type": "json_object"}}
+    assert "/enter" not in (await scripted.say("Forget my zebu.", headers, **shaped)).text
 
 
 async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: ScriptedServer) -> None:
