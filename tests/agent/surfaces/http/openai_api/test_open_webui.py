@@ -171,7 +171,7 @@ async def test_forgetting_ends_in_a_link_and_so_does_asking_what_is_remembered(
     answered = (await scripted.say("Forget my zebu.", headers, stream=stream)).text
     assert told.id in str(await read_link(scripted.pet, re.findall(r"link=([\w.-]+)", answered)[0]))
     assert f"[Choose what to forget]({scripted.url}/enter?link=" in answered
-    [asked, reply] = [row["text"] for row in scripted.messages(user)]
+    [_, reply] = [row["text"] for row in scripted.messages(user)]
     assert "- Lea has a zebu" in reply  # it is in the client's history word for word
     assert "Nothing that you told matches" in (await scripted.say("Forget the other.", headers)).text
 
