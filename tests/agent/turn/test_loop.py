@@ -33,7 +33,7 @@ TOOLS = {
         set(),
         {"query", "subjects", "limit", "since", "until", "author", "kind"},
     ),
-    "get_recent_memories": (set(), {"limit"}),
+    "get_recent_memories": (set(), {"asked", "limit"}),
     "search_knowledge": ({"query"}, {"query", "limit"}),
     "remember": (
         {"content", "subjects", "ttl"},
