@@ -205,9 +205,7 @@ class Companion:
             deps = replace(deps, settings=settings, model=model)
         try:
             async with asyncio.timeout(limits.timeout) as limit:
-                return await take_turn(
-                    deps, request, on_event, settle=limits.settle, ending=limits.ending
-                )
+                return await take_turn(deps, request, on_event, settle=limits.settle, ending=limits.ending)
         except TimeoutError as error:
             if not limit.expired():
                 raise

@@ -5,6 +5,7 @@ from typing import Any
 
 import openai
 import pytest
+import pytest_asyncio
 from scripted_server import Call, Say, ScriptedServer, answer
 
 WEATHER: Any = {
@@ -15,7 +16,7 @@ WEATHER: Any = {
 }
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def client(scripted: Any, request: Any) -> Any:
     _, secret = await scripted.key(user_of(request))
     async with openai.AsyncOpenAI(base_url=f"{scripted.url}/v1", api_key=secret, max_retries=0) as made:
