@@ -98,6 +98,8 @@ class DiscordBot(discord.AutoShardedClient):
         self.allowed = Allowed(settings.discord_servers, settings.discord_channels, settings.discord_roles)
         self.conversations = Conversations(pet, DiscordPlatform(self, pet.conversations.transcript.label))
         self.jobs = PlatformJobs(self.conversations, SOURCE)
+        parsers = self._connection.parsers
+        parsers.update({event: _readable(event, parse) for event, parse in parsers.items()})
         self._say = say
         self._missed = Missed(pet.clock())
         self._order = asyncio.Lock()
@@ -231,6 +233,18 @@ class DiscordBot(discord.AutoShardedClient):
                 await message.channel.send(text)
         except Exception as failure:
             log.warning("message %s is not answered: %s", message.id, failure)
+
+
+def _readable(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Leave out an event that discord.py cannot parse: it would end the process."""
+
+    def parse_or_skip(data: Any) -> None:
+        try:
+            parse(data)
+        except Exception as error:
+            log.error("Discord's event %s cannot be read: %s: %s", event, type(error).__name__, error)
+
+    return parse_or_skip
 
 
 async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **options: Any) -> None:

@@ -84,6 +84,14 @@ async def test_the_bot_runs_though_discord_refuses_its_commands_and_a_message_fa
     assert "does not take them" in caplog.text
 
 
+async def test_an_event_that_cannot_be_read_ends_nothing(bot, platform, server, caplog) -> None:
+    server.script(answer("Hello!"))
+    await platform.send("INTERACTION_CREATE", {"id": None})
+    await bot.hears("hello")
+    assert platform.shown(DM) == ["Hello!"]
+    assert "event INTERACTION_CREATE cannot be read" in caplog.text
+
+
 THREAD_ID = 555
 SERVER = Place(("discord", str(GUILD)))
 
