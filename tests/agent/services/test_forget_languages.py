@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hachi.testing import AnsweringModel
+from memory.audience import Place
+from memory.people.profile_entries import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,24 +16,24 @@ if TYPE_CHECKING:
 SAID = [
     ("Mein Türcode ist 4711 und ich mag Tee", "Anas Türcode ist 4711", "Ana mag Tee", "4711"),
     ("Ich wohne in Köln. Duz mich bitte.", "Ana wohnt in Köln", "Ana möchte geduzt werden", "Köln"),
-    ("Meine Schwester heißt Ute, ich habe zwei Katzen", "Anas Schwester heißt Ute", "Ana hat Katzen", "Ute"),
     ("Ich bin schwanger und arbeite als Lehrerin", "Ana ist schwanger", "Ana ist Lehrerin", "schwanger"),
     ("Mon code est le 8315 et j'aime le thé", "Le code d'Ana est 8315", "Ana aime le thé", "8315"),
-    ("J'habite à Lyon et je joue du violon", "Ana habite à Lyon", "Ana joue du violon", "Lyon"),
     ("Je suis allergique aux noix ; tutoie-moi", "Ana est allergique aux noix", "Ana veut le tu", "noix"),
     ("Mi PIN es 9042 y me gusta el mar", "El PIN de Ana es 9042", "A Ana le gusta el mar", "9042"),
     ("Vivo en Sevilla y toco la guitarra", "Ana vive en Sevilla", "Ana toca la guitarra", "Sevilla"),
-    ("Estoy embarazada y corro cada día", "Ana está embarazada", "Ana corre cada día", "embarazada"),
+    ("Mój kod to 6543 i lubię herbatę", "Kod Any to 6543", "Ana lubi herbatę", "6543"),
+    ("Rozstałam się z Markiem, mam dwa koty", "Ana rozstała się z Markiem", "Ana ma dwa koty", "Markiem"),
+    ("Kapı şifrem 3127 ve çayı severim", "Ana'nın kapı şifresi 3127", "Ana çay sever", "3127"),
+    ("İzmir'de yaşıyorum, keman çalıyorum", "Ana İzmir'de yaşıyor", "Ana keman çalıyor", "İzmir"),
+    ("رمزي السري هو 7741 وأحب الشاي", "رمز آنا السري هو 7741", "آنا تحب الشاي", "7741"),
+    ("أسكن في حلب وأعزف على العود", "آنا تسكن في حلب", "آنا تعزف على العود", "حلب"),
     ("הקוד שלי הוא 5561 ואני אוהבת תה", "הקוד של אנה הוא 5561", "אנה אוהבת תה", "5561"),
-    ("אני גרה בחיפה ומנגנת בכינור", "אנה גרה בחיפה", "אנה מנגנת בכינור", "בחיפה"),
+    ("मेरा पिन 2380 है और मुझे चाय पसंद है", "आना का पिन 2380 है", "आना को चाय पसंद है", "2380"),
     ("私の暗証番号は7702です。お茶が好きです。", "アナの暗証番号は7702", "アナはお茶が好き", "7702"),
     ("大阪に住んでいます。猫が二匹います。", "アナは大阪に住んでいる", "アナは猫を飼っている", "大阪"),
-    ("Il mio codice è 6120 e amo il caffè", "Il codice di Ana è 6120", "Ana ama il caffè", "6120"),
-    ("Abito a Torino e suono il piano", "Ana abita a Torino", "Ana suona il piano", "Torino"),
-    ("Мой код 3394, и я люблю чай", "Код Анны 3394", "Анна любит чай", "3394"),
-    ("Mijn code is 2287 en ik hou van thee", "Ana's code is 2287", "Ana houdt van thee", "2287"),
-    ("Mój kod to 6543 i lubię herbatę", "Kod Any to 6543", "Ana lubi herbatę", "6543"),
     ("我的密码是 8846,我喜欢喝茶", "安娜的密码是 8846", "安娜喜欢喝茶", "8846"),
+    ("내 비밀번호는 1937이고 차를 좋아해요", "아나의 비밀번호는 1937", "아나는 차를 좋아한다", "1937"),
+    ("Мой код 3394, и я люблю чай", "Код Анны 3394", "Анна любит чай", "3394"),
 ]
 
 
@@ -45,10 +47,12 @@ async def test_the_fact_goes_with_what_tells_it_and_the_rest_stays(
     pet = await open_pet(given=model, look_back="off")
     at: dict[str, Any] = {"user": "ana", "place": place}
     await pet.respond(said, **at, author="Ana", settle=True)
+    [message] = [one for one in await pet.conversations.messages(user="ana", place=place) if one.text == said]
+    await rest_on(pet, message.id, other, secret, Place.parse(place))
     await pet.respond("?", user="ben" if place else "ana", place=place, author="Ben", settle=True)
     await pet.respond("!", user="ben", place="acme/general", author="Ben", settle=True)
     [memory] = [one for one in await pet.memories.list(**at) if one.content == fact]
-    before = {m.text for m in await pet.conversations.messages(user="ben", place="acme/general")}
+    assert (await pet.memories.find_to_forget(fact, **at))[0].id == memory.id
 
     receipt = await pet.memories.forget(memory.id, **at)
 
@@ -58,9 +62,21 @@ async def test_the_fact_goes_with_what_tells_it_and_the_rest_stays(
         read = [m.text for m in await pet.conversations.messages(user=user, place=where)]
         read += [hit.content for hit in await pet.search_memories(fact, user=user, place=where)]
         assert not any(secret in text for text in read)
-    assert secret not in str(await pet.conversations.export(user="ana"))
-    assert "!" in before
     assert "!" in {m.text for m in await pet.conversations.messages(user="ben", place="acme/general")}
-    assert {one.content for one in receipt.offered} <= {other, "?"}
+    assert {f"{one.kind} {one.content}" for one in receipt.offered} - {f"memory {other}"} == {
+        f"entry location: {secret}",
+        f"task {other} ({secret})",
+    }
+    for one in receipt.offered:
+        await pet.memories.forget(one.id, **at, kind=one.kind)
+    assert secret not in str(await pet.conversations.export(user="ana"))
     await pet.memories.undo_forget(str(receipt.undo_id), user="ana")
-    assert {one.content for one in await pet.memories.list(**at)} == {fact, other}
+    assert fact in {one.content for one in await pet.memories.list(**at)}
+
+
+async def rest_on(pet: Any, message: str, other: str, secret: str, place: Place) -> None:
+    """Store an entry of the profile and a task that the message alone states."""
+    entry = Entry("profile.location", "", secret, pet.clock(), frozenset({message}))
+    await pet.components.profiles.merge("ana", place, [entry])
+    task = {"now": pet.clock(), "place": place, "heard": message}
+    await pet.components.tasks.update("ana", f"{other} ({secret})", **task)
