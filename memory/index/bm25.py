@@ -4,7 +4,7 @@
 English. It leaves Hebrew, French, Russian and the like unchanged, but treats a Chinese or Japanese sentence
 as one word and drops every emoji. So a text is prepared first: accents and vowel points are folded, scripts
 without spaces are cut into overlapping pairs of characters (and single ideographs), and each emoji becomes a
-word.
+word. With the stop words LoCoMo's recall@10 is 0.804 and not 0.814.
 """
 
 import re

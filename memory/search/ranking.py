@@ -39,7 +39,8 @@ TOLD_AFTER = timedelta(days=14)
 NAMED_BEFORE = timedelta(days=1)
 """… and over this time before it: where somebody else spoke, it may have been another day."""
 ASKED = 0.6
-"""The share of its score that a message loses if it is all question: what was asked before is no answer."""
+"""The share of its score that a message loses if it is all question: what was asked before is no answer.
+Without it LoCoMo's recall@10 is 0.806 and not 0.814."""
 LONGEST_FRAGMENT = 20
 """Characters of the longest message that may be a fragment, whatever its words."""
 

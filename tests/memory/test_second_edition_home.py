@@ -6,8 +6,11 @@ were replaced, corrected, made private and given an end. Tasks, documents, an im
 are in it. A forgetting can still be undone, and one exchange waits to be consolidated.
 """
 
+import asyncio
 import gzip
 import json
+import signal
+import sys
 import zlib
 from collections.abc import AsyncIterator, Collection
 from datetime import datetime, timedelta
@@ -32,17 +35,24 @@ def expected() -> dict[str, Any]:
 
 
 @pytest.fixture
-async def settings(on_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+async def old(on_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+    """The home as the second edition left it."""
     url = None
     if on_database == "postgresql":
         server = request.getfixturevalue("server")
         url = await server.new(migrated=False)
         statements = gzip.decompress((FOLDER / "postgresql.sql.gz").read_bytes()).decode()
         await server.run(statements, database=url.split("?")[0].rpartition("/")[2])
-        await migrate(url)
     else:
         (tmp_path / "hachi.db").write_bytes(gzip.decompress((FOLDER / "hachi.db.gz").read_bytes()))
     return Settings.load(home=tmp_path, embedder="bundled", database_url=url, forget_undo_minutes=10_080)
+
+
+@pytest.fixture
+async def settings(old: Settings) -> Settings:
+    if old.database_url:
+        await migrate(old.database_url.get_secret_value())
+    return old
 
 
 async def migrate(url: str) -> None:
@@ -156,3 +166,69 @@ async def found(pet: Companion, home: Path, sought: Collection[bytes]) -> set[by
             if table is trace_bodies:
                 held += [zlib.decompress(body) for body in await connection.scalars(select(table.c.body))]
     return {one for one in sought if any(one in part for part in held)}
+
+
+CONVERT_AND_DIE = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from memory.sql.engine import Database
+
+home, url, moment = sys.argv[1:]
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def tell(done, of):
+    if moment in (str(done), f"pause {done}"):
+        if moment.startswith("pause"):
+            print("paused", flush=True)
+            sys.stdin.read()
+        die()
+
+def renamed(path, to):
+    die()
+
+if moment == "copied":
+    Path.replace = renamed
+
+async def main():
+    await Database.connect(url or None, Path(home)).migrate(backed_up=True, tell=tell)
+    die()
+
+asyncio.run(main())
+"""
+STEPS = 6
+
+
+@pytest.mark.slow
+async def test_a_conversion_that_is_killed_goes_on_at_the_next_start_and_others_refuse_meanwhile(
+    old: Settings, clock: Any, expected: dict[str, Any]
+) -> None:
+    moments = ([] if old.database_url else ["copied"]) + [str(step) for step in range(1, STEPS + 1)]
+    for moment in (*moments, "pause 3", "end"):
+        url = old.database_url.get_secret_value() if old.database_url else ""
+        given = (str(old.home), url, moment)
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-W", "ignore", "-c", CONVERT_AND_DIE, *given),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+        )
+        if moment.startswith("pause"):
+            assert process.stdout
+            assert await process.stdout.readline() == b"paused\n"
+            with pytest.raises(StoreUnavailable):
+                await Companion.open(old, clock=clock, upkeep=False).__aenter__()
+        _, errors = await process.communicate(b"")
+        assert process.returncode == -signal.SIGKILL, (moment, errors)
+
+    clock.now = datetime.fromisoformat(expected["made_at"]) + timedelta(minutes=5)
+    async with Companion.open(old, clock=clock, upkeep=False) as pet:
+        assert await facts(pet, "ana") == expected["ana"]
+        assert await facts(pet, "ben", CHANNEL) == expected["channel"]
+        await pet.memories.undo_forget(
+            expected["undo_id"]["postgresql" if old.database_url else "sqlite"], user="ana"
+        )
+        assert "Ana's door code is 4711" in await facts(pet, "ana")
+        assert "Minou" in (await pet.respond("What is my cat called?", user="ana", settle=True)).message
