@@ -196,6 +196,8 @@ class Companion:
         from agent.turn.turn import take_turn
 
         await self.people.erasure.finished(request.user)
+        if request.user and not await self.people.places.keeps(request.user, request.place):
+            request = replace(request, user=None, author=request.speaker, unkept=True)
         if limits.max_turns or limits.model:
             changed: dict[str, Any] = {"max_turns": limits.max_turns or deps.settings.max_turns}
             if isinstance(limits.model, str):

@@ -212,6 +212,9 @@ class Settings(BaseSettings):
     Unset: none is."""
     unimportant: Annotated[float, Field(ge=0, le=1)] = 0.5
     """See `unused_days`."""
+    message_days: Annotated[int, Field(ge=1)] | None = None
+    """Messages and replies are deleted after so many days, and summaries written again without them; facts
+    stay. Unset: none is."""
     max_memories: Annotated[int, Field(ge=1)] | None = None
     """How many memories a person may have; the least important, longest unused are deleted first. Unset:
     no limit."""
@@ -270,7 +273,8 @@ class Settings(BaseSettings):
     slack_signing_secret: SecretStr | None = _conventional("SLACK_SIGNING_SECRET", "slack_signing_secret")
     """What Slack signs its requests with; for `hachi slack --http`."""
     slack_api_url: str | None = _conventional("SLACK_API_URL", "slack_api_url")
-    """Where Slack's API is; unset is `https://slack.com/api/`, and GovSlack's is `https://slack-gov.com/api/`."""
+    """Where Slack's API is; unset is `https://slack.com/api/`, and GovSlack's is
+    `https://slack-gov.com/api/`."""
     decisions: Literal["on", "redacted", "off"] = "on"
     """Whether `decisions.jsonl` in `home` gets a line for the decisions on memories: with the facts, without
     them, or none."""

@@ -91,7 +91,7 @@ class Schedule:
             await _finish(running)
 
     async def _purge(self) -> None:
-        if gone := [*await self.maintenance.purge(), *await self.maintenance.cleanup.run()]:
+        if gone := [*await self.maintenance.purge(), *await self.maintenance.tidy()]:
             log.info("purged %d memories", len(gone))
 
     async def _erase(self) -> None:

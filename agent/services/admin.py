@@ -110,7 +110,10 @@ class AdminService:
         return await self.cleanup.preview()
 
     async def tidy(self) -> list[CleanupItem]:
-        """Delete what the settings `unused_days` and `max_memories` do not keep, and return it."""
+        """Delete what the settings `unused_days`, `max_memories` and `message_days` do not keep. Returns the
+        memories."""
+        if await self.cleanup.hide_old_messages():
+            await self.forgetting.purge_due()
         return await self.cleanup.run()
 
     async def purge(self) -> list[Memory]:

@@ -18,6 +18,7 @@ from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.facts.decide import MAX_CONTENT
 from memory.facts.ttl import read_ttl
 from memory.people.due_dates import read_due
+from memory.people.places import Places
 from memory.people.tasks import Due
 from memory.records import Draft, MemoryType, TaskStatus
 from memory.text import storable
@@ -203,3 +204,9 @@ def paths_of(paths: Sequence[str | Path] | str | Path) -> list[Path]:
     if not named or not all(name_of_file(path).strip() for path in named):
         raise BadInput("name the files and folders to read; one of them is empty, or there is none")
     return [Path(os.path.expanduser(path)) for path in named]
+
+
+async def require_kept(places: Places, user: str, place: Place) -> None:
+    """Raises BadInput if the person wants nothing of theirs kept there."""
+    if not await places.keeps(user, place):
+        raise BadInput(f"{user} wants nothing kept of what they say here, and has to take that back first")

@@ -18,6 +18,7 @@ from agent.services.arguments import (
     place_of,
     query_of,
     readable_name,
+    require_kept,
     subjects_of,
     user_named,
 )
@@ -45,6 +46,7 @@ from memory.facts.history import History
 from memory.facts.ttl import describe
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync
+from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
 from memory.records import (
     DEFAULT_IMPORTANCE,
@@ -89,6 +91,7 @@ class MemoryService:
     sync: IndexSync
     erasure: ErasureService
     clock: Callable[[], datetime]
+    places: Places
 
     @property
     def without_index(self) -> str | None:
@@ -179,6 +182,7 @@ class MemoryService:
             said_at = checked("said_at", moment_of, said_at)
         id = user_named(user)
         await self.erasure.finished(id)
+        await require_kept(self.places, id, place_of(place))
         if author is not None:
             await self.transcript.note_name(id, readable_name(author, "author"), place_of(place))
         origin = Provenance(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, place_of, readable_name, user_named
+from agent.services.arguments import audience_of, place_of, readable_name, require_kept, user_named
 from agent.services.erasure import ErasureService
 from agent.services.memories import MemoryService
 from agent.types import TurnRequest
@@ -60,6 +60,7 @@ class PeopleService:
         field `mode` says what the conversation is for: companion, study or work."""
         named, where = user_named(user), place_of(place)
         await self.erasure.finished(named)
+        await require_kept(self.places, named, where)
         text = "" if value is None else str(value)
         if field.strip().lower() == "mode":
             await self._set_mode(text.strip().lower(), named, where)
@@ -75,6 +76,15 @@ class PeopleService:
         """Return the person's time zone; None while it is unknown."""
         known = await self.contexts.view(user_named(user), PRIVATE, self.clock())
         return known.zone if known.profile.timezone else None
+
+    async def unkept(self, *, user: str) -> list[Place]:
+        """Where the person wants nothing of theirs kept: places, or `PRIVATE`, which stands for anywhere."""
+        return await self.places.unkept(user_named(user))
+
+    async def keep(self, wanted: bool, *, user: str, place: Where = None) -> None:
+        """Say whether what the person says in the place may be kept from now on; without a place, anywhere.
+        They are answered all the same. What was kept before stays until they forget it."""
+        await self.places.keep(user_named(user), place_of(place), self.clock(), wanted=wanted)
 
     async def note_zone(self, zone: str, *, user: str) -> None:
         """Take the time zone that a chat platform or a browser tells of a person, as long as none is known.

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.errors import BadInput
-from agent.services.arguments import due_of, place_of, status_of, user_named
+from agent.services.arguments import due_of, place_of, require_kept, status_of, user_named
 from agent.types.arguments import DueTime, Status, Where
 from agent.types.checks import checks_arguments
+from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Change, Tasks
 from memory.records import Task
@@ -18,6 +19,7 @@ from memory.records import Task
 class TaskService:
     tasks: Tasks
     profiles: ProfileStore
+    places: Places
     clock: Callable[[], datetime]
 
     async def update(
@@ -41,6 +43,7 @@ class TaskService:
         named, where = user_named(user), place_of(place)
         if id is None and not description.strip():
             raise BadInput("description: say what is to be done, or give the id of a task")
+        await require_kept(self.places, named, where)
         now = self.clock()
         zone = (await self.profiles.view(named, where, now)).zone if isinstance(due, str) else None
         return await self.tasks.update(

@@ -121,7 +121,8 @@ class Recorder:
         about = self._about(TURN, incoming.user, incoming.place)
         about = replace(about, conversation=incoming.conversation_id, model=model, said=incoming.text)
         heard = ("text", "author", "conversation", "sent_at")
-        with self._recorded(about, incoming={name: getattr(incoming, name) for name in heard}) as recorded:
+        told = {name: getattr(incoming, name) for name in heard}
+        with self._recorded(about, on=not incoming.unkept, incoming=told) as recorded:
             try:
                 yield recorded
             except HachiError as error:
@@ -149,10 +150,10 @@ class Recorder:
         return Summary(id=id, kind=kind, started_at=now, user=user, place=place_key(place))
 
     @contextmanager
-    def _recorded(self, about: Summary, **data: Any) -> Iterator[TraceRecording]:
+    def _recorded(self, about: Summary, *, on: bool = True, **data: Any) -> Iterator[TraceRecording]:
         recorded = Recording(about.id, Span(about.kind, data=data))
         one = TraceRecording(about.id, recorded, about, time.monotonic() + PAUSE / 2, REWRITE_AFTER)
-        if not self._on:
+        if not (self._on and on):
             with unrecorded():
                 yield one
             return

@@ -51,6 +51,8 @@ class TurnRequest:
     by each of them."""
     client: ClientTurn | None = None
     """What a client of a chat API sends beside the message."""
+    unkept: bool = False
+    """Whether the speaker wants nothing of theirs kept: then the request is anonymous, and no trace is."""
 
     @property
     def audience(self) -> Audience:

@@ -52,10 +52,11 @@ def build_services(c: Components) -> Services:
         sync=c.sync,
         erasure=erasure,
         clock=c.clock,
+        places=Places(c.database),
     )
     return Services(
         memories=memories,
-        tasks=TaskService(c.tasks, c.profiles, c.clock),
+        tasks=TaskService(c.tasks, c.profiles, Places(c.database), c.clock),
         documents=DocumentService(c.documents, erasure),
         people=_people(c, memories, erasure),
         conversations=_conversations(c, forgetting, erasure),
@@ -109,7 +110,13 @@ def _conversations(c: Components, forgetting: ForgetService, erasure: ErasureSer
 
 
 def _admin(c: Components, forgetting: ForgetService) -> AdminService:
-    limits = Limits(days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
+    settings = c.settings
+    limits = Limits(
+        days(settings.unused_days),
+        settings.unimportant,
+        settings.max_memories,
+        days(settings.message_days),
+    )
     return AdminService(
         health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
         statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),

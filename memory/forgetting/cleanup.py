@@ -1,20 +1,24 @@
 """Clean-up, off unless a setting asks for it: deletes memories that are old, unimportant and never used, and
-those above a person's cap. `preview` shows what would be deleted."""
+those above a person's cap, and messages that are old. `preview` shows which memories would be deleted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select
 
 from memory.audience import GLOBAL
-from memory.forgetting.purge import Purge
+from memory.facts.derived import withhold
+from memory.forgetting.hiding import tell_messages
+from memory.forgetting.purge import BATCH, NOBODY, Purge
 from memory.records import Memory
+from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
-from memory.sql.tables import memories, memory_owners
+from memory.sql.message_rows import kept
+from memory.sql.tables import memories, memory_owners, message_origins, messages
 
 Reason = Literal["expired", "unused", "over the cap"]
 
@@ -35,6 +39,8 @@ class Limits:
     """… and whose importance is below this. With `unused_for` None no memory is deleted as unused."""
     cap: int | None = None
     """The most memories a person may have. The least important, longest unused ones are deleted first."""
+    messages_for: timedelta | None = None
+    """Delete messages and replies that are older. Facts, tasks and profiles that they stated stay."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,25 @@ class CleanUp:
                 continue  # deleted meanwhile, or owned only by others now
             deleted.append(found)
         return deleted
+
+    async def hide_old_messages(self) -> int:
+        """Hide the messages that are too old; the purge that follows deletes them. What was written from them
+        is written again from what is left; posts on chat platforms stay there. Returns how many."""
+        if self.limits.messages_for is None:
+            return 0
+        hidden, now = 0, self.clock()
+        old = select(messages.c.id).where(messages.c.sent_at < now - self.limits.messages_for, kept())
+        while True:
+            async with self.database.write() as connection:
+                ids = list(await connection.scalars(old.order_by(messages.c.seq).limit(BATCH)))
+                if not ids:
+                    return hidden
+                await connection.execute(delete(message_origins).where(message_origins.c.message_id.in_(ids)))
+                forgetting = await entries.begin(connection, NOBODY, "old", now, now)
+                await entries.hide(connection, forgetting, {"message": ids})
+                await tell_messages(connection, ids, now)
+                await withhold(connection, now, message_ids=ids, forgetting=forgetting)
+            hidden += len(ids)
 
     async def _over_limits(self, now: datetime) -> list[CleanupItem]:
         unused = await self._unused(now)

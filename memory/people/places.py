@@ -1,13 +1,17 @@
-"""Which messages of a place the companion answers: those addressed to it, all, or none."""
+"""Which messages of a place the companion answers: those addressed to it, all, or none; and of whom nothing
+is kept there."""
 
 from datetime import datetime
 from typing import Literal, cast, get_args
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from memory.audience import Place
 from memory.sql.engine import Database
-from memory.sql.tables import messages, places
+from memory.sql.tables import messages, places, unkept
+
+ANYWHERE = Place()
+"""Stands for all places and for private conversations, where somebody wants nothing of theirs kept."""
 
 Listening = Literal["mentions", "everything", "nothing"]
 LISTENING: tuple[Listening, ...] = get_args(Listening)
@@ -42,3 +46,28 @@ class Places:
         values = {"listening": listening, "changed_by": by, "changed_at": now}
         put = self._database.insert(places).values(place=place.key, **values)
         await self._database.run(put.on_conflict_do_update(index_elements=["place"], set_=values))
+
+    async def unkept(self, user: str) -> list[Place]:
+        """Where the person wants nothing of theirs kept, `ANYWHERE` or places, each with what is inside
+        it."""
+        rows = await self._database.rows(select(unkept.c.place).where(unkept.c.user_id == user))
+        return sorted((Place.of_key(row.place) for row in rows), key=lambda place: place.path)
+
+    async def keeps(self, user: str, place: Place) -> bool:
+        """Whether what the person says in the place, or in private, may be kept."""
+        around = [ANYWHERE.stored, *(where.key for where in place.containing())]
+        query = select(unkept.c.place).where(unkept.c.user_id == user, unkept.c.place.in_(around))
+        return not await self._database.rows(query.limit(1))
+
+    async def keep(self, user: str, place: Place, now: datetime, *, wanted: bool) -> None:
+        """Store whether the person wants what is theirs kept in the place, and in what is inside it. To want
+        it `ANYWHERE` takes back all that they said before."""
+        async with self._database.write() as connection:
+            if not wanted:
+                row = self._database.insert(unkept).values(user_id=user, place=place.stored, since=now)
+                await connection.execute(row.on_conflict_do_nothing())
+                return
+            theirs = delete(unkept).where(unkept.c.user_id == user)
+            await connection.execute(
+                theirs if place.private else theirs.where(unkept.c.place == place.stored)
+            )

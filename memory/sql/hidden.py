@@ -23,7 +23,7 @@ from memory.sql.engine import Database
 from memory.sql.tables import context_entries, forgettings, hidden, memory_owners, messages, tasks
 
 Kind = Literal["link", "replaced", "message", "told", "task", "entry", "summary"]
-Why = Literal["forgotten", "edited", "private", "erased"]
+Why = Literal["forgotten", "edited", "private", "erased", "old"]
 Rows = Mapping[Kind, Collection[str]]
 IDS_AT_ONCE = 500
 """Ids in one statement."""

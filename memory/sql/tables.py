@@ -254,7 +254,7 @@ forgettings = Table(
     Column("person", Text, nullable=False, index=True, comment="whose act hides the rows"),
     Column("at", Utc, nullable=False),
     Column("until", Utc, index=True, comment="when the rows are deleted for good; NULL: never"),
-    Column("why", Text, nullable=False, comment="forgotten, edited, private or erased"),
+    Column("why", Text, nullable=False, comment="forgotten, edited, private, erased or old"),
     Column("named", _id, comment="the memory that was named"),
 )
 
@@ -388,6 +388,14 @@ places = Table(
     Column("listening", Text, nullable=False, comment="mentions, everything or nothing"),
     Column("changed_by", Text, nullable=False),
     Column("changed_at", Utc, nullable=False),
+)
+
+unkept = Table(
+    "unkept",
+    metadata,
+    Column("user_id", Text, primary_key=True, comment="who wants nothing of theirs kept"),
+    Column("place", Text, primary_key=True, comment="there: the place's key; empty: anywhere"),
+    Column("since", Utc, nullable=False),
 )
 
 traces = Table(

@@ -1,7 +1,7 @@
 """The answers of commands, and what stands below replies, as data. Each platform turns them into text and
 buttons: it shows all text as it is, without markup, and times in the clock of whoever reads."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -26,6 +26,8 @@ ID_PREFIX = 22
 """Characters of the id of the message that asked, in a button's value: enough to find it, and both fit."""
 QUESTION = "Shall I forget this?"
 STANDS = "My replies in the chat go too; what you wrote there yourself you delete there."
+UNKEPT = "Nothing of you, anywhere, as you want. I answer you, and forget it."
+UNKEPT_HERE = "Nothing of you here, as you want. I answer you, and forget it."
 NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
 
 TASK = "Task"
@@ -202,8 +204,10 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
     )
 
 
-def privacy_answer(settings: Settings, prefix: str) -> Answer:
-    """Return which data is stored, who may read it, and where it is sent. `prefix` begins each command."""
+def privacy_answer(settings: Settings, asker: Asker, unkept: Sequence[Place]) -> Answer:
+    """Return which data is stored, who may read it, and where it is sent, with buttons to have nothing kept.
+    `unkept` is where the asker wants that."""
+    prefix, private = asker.prefix, asker.place.private
     where = "Nothing of it leaves the machine I run on."
     if not settings.offline:
         at = "" if base_url_of(settings) else " at OpenAI"
@@ -226,7 +230,18 @@ def privacy_answer(settings: Settings, prefix: str) -> Answer:
         "Where it goes": where,
         "What you can do": can,
     }
-    return Answer("Your privacy:", tuple(Item(text, label=label) for label, text in labelled.items()))
+    here = unkept and (private or not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept))
+    if here:
+        labelled["What I keep"] = UNKEPT if PRIVATE in unkept else UNKEPT_HERE
+    elif unkept:
+        labelled["Elsewhere"] = f"In {len(unkept)} channels I keep nothing of you, as you want."
+    choices = [] if here else [Button("Keep nothing of mine", "keep-nothing", style="danger")]
+    if not here and not private:
+        choices.insert(0, Button("Keep nothing of mine here", "nothing-here"))
+    if unkept:
+        choices.append(Button("Keep what I say again", "keep-again"))
+    items = tuple(Item(text, label=label) for label, text in labelled.items())
+    return Answer("Your privacy:", items, buttons=tuple(choices), replaces=True)
 
 
 def erasure_answer(erased: Erased) -> Answer:

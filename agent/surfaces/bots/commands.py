@@ -6,6 +6,7 @@ place they asked in.
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial, wraps
 from typing import NamedTuple, ParamSpec, TypeVar, get_args
 
@@ -29,7 +30,7 @@ from agent.surfaces.bots.answers import (
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import Content
 from agent.tracing.filters import TraceFilter
-from memory.audience import Audience
+from memory.audience import PRIVATE, Audience
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
@@ -40,6 +41,7 @@ NOT_THEIRS = "That is not there any more, or somebody else said it too."
 NO_TEXT = Answer("There is no text in that message.")
 NOT_OPEN = "That task is not open any more, or it is somebody else's."
 GONE = "That is not yours to forget, or it is forgotten already."
+KEPT_BEFORE = "What I kept before stays: {prefix}forget-me takes it away."
 NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
 LISTENS: dict[Listening, str] = {
     "mentions": "Here I answer who mentions me or replies to me. Nothing else is read or kept.",
@@ -111,6 +113,9 @@ class Commands:
             "snooze": self._snooze,
             "more": self._page,
             "erase": self._erase,
+            "keep-nothing": partial(self._keep, False, True),
+            "nothing-here": partial(self._keep, False, False),
+            "keep-again": partial(self._keep, True, True),
         }
 
     @_answering
@@ -246,7 +251,14 @@ class Commands:
         )
 
     async def _privacy(self, asker: Asker, _: str) -> Answer:
-        return privacy_answer(self._pet.settings, asker.prefix)
+        return privacy_answer(self._pet.settings, asker, await self._pet.people.unkept(user=asker.user))
+
+    async def _keep(self, wanted: bool, anywhere: bool, asker: Asker, _: str) -> Answer:
+        """Have nothing of the asker kept here or anywhere, or have it kept again, and show how it stands."""
+        place = PRIVATE if anywhere else asker.place
+        await self._pet.people.keep(wanted, user=asker.user, place=place)
+        answer = await self._privacy(asker, "")
+        return answer if wanted else replace(answer, note=(KEPT_BEFORE.format(prefix=asker.prefix),))
 
     async def _tasks(self, asker: Asker, _: str) -> Answer:
         tasks = await self._pet.tasks.list(**asker.scope)

@@ -23,6 +23,7 @@ def upgrade() -> None:
         _entries_have_ids,
         _hide_what_can_come_back,
         _keep_what_was_posted,
+        _note_who_wants_nothing_kept,
     )
     config = op.get_context().config
     tell = config.attributes.get("tell") if config else None
@@ -492,3 +493,13 @@ def _keep_what_was_posted() -> None:
     comment = "1: Hachi posted it there, as the reply or, where none is stored, about the question"
     posted = sa.Column("posted", sa.Integer(), nullable=False, server_default="0", comment=comment)
     op.add_column("message_origins", posted)
+
+
+def _note_who_wants_nothing_kept() -> None:
+    op.create_table(
+        "unkept",
+        sa.Column("user_id", sa.Text(), comment="who wants nothing of theirs kept"),
+        sa.Column("place", sa.Text(), comment="there: the place's key; empty: anywhere"),
+        sa.Column("since", _moment, nullable=False),
+        sa.PrimaryKeyConstraint("user_id", "place", name="pk_unkept"),
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -224,6 +225,33 @@ async def test_privacy_says_where_messages_are_sent(commands, open_pet, tmp_path
     own = {"openai_base_url": "http://127.0.0.1:9/v1", "model": "small"}
     elsewhere = await open_pet(home=tmp_path / "three", **own)
     assert "the model small." in str(await Commands(elsewhere).run("privacy", PRIVATELY))
+
+
+async def test_a_person_has_nothing_of_theirs_kept_here_or_anywhere_and_takes_it_back(
+    pet: Companion, commands: Commands, rows: Callable[..., Any]
+) -> None:
+    async def kept() -> tuple[int, int]:
+        for place, text in ((GENERAL, "my bike is red"), (None, "my cat is grey")):
+            for user in (ANA, BEN):
+                await pet.respond(text, user=user, place=place, author="Ana", settle=True)
+        await pet.settle()
+        mine = rows("SELECT place FROM messages WHERE user_id = ?", ANA)
+        return sum(row["place"] != "" for row in mine), sum(row["place"] == "" for row in mine)
+
+    before = await commands.run("privacy", IN_GENERAL)
+    here = await press(commands, IN_GENERAL, before, "Keep nothing of mine here")
+    assert texts(here)[0].startswith("Nothing of you here")
+    assert await kept() == (0, 2)
+    assert rows("SELECT * FROM traces WHERE user_id IS NULL") == [], "of that no trace is kept either"
+    elsewhere = await commands.run("privacy", PRIVATELY)
+    assert "In 1 channels I keep nothing" in str(elsewhere)
+    anywhere = await press(commands, PRIVATELY, elsewhere, "Keep nothing of mine")
+    assert texts(anywhere)[0].startswith("Nothing of you, anywhere")
+    assert await kept() == (0, 2)
+    assert "wants nothing kept" in (await commands.run("remember", PRIVATELY, "I am tall")).text
+    back = await press(commands, IN_GENERAL, anywhere, "Keep what I say again")
+    assert texts(back)[0].startswith("What you write to me")
+    assert await kept() == (2, 4)
 
 
 async def test_errors_are_answered_and_not_raised(pet: Companion, commands: Commands) -> None:
