@@ -141,6 +141,7 @@ class Companion:
         """Finish what is under way and close the databases. A second call does nothing."""
         closing, self._closing = self._closing, AsyncExitStack()
         await closing.aclose()
+        self.components.database.closed = True
 
     async def _purge_undo(self) -> None:
         """Delete what was forgotten and can no longer be brought back. A database that cannot be reached is

@@ -200,7 +200,10 @@ class Worker:
         try:
             if job.kind == LOOK_BACK:
                 await self.consolidation.check(job)
-            with self.recorder.work(job) if job.kind in TRACED else unrecorded(), decision_run():
+            with (
+                self.recorder.work(job) if job.kind in TRACED else unrecorded(),
+                decision_run(self.writer.logged),
+            ):
                 if job.kind == LOOK_BACK:  # its last transaction deletes the job
                     return await self.consolidation.consolidate(job)
                 decisions = await self._dispatch(job)

@@ -118,12 +118,13 @@ def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
     began, took = summary.started_at.timestamp(), root.took or 0.0
     links = [Link(_context(summary.turn_id, ""))] if summary.turn_id else []
     scope = InstrumentationScope(AGENT, version("hachi"))
+    host = _host_of(root)
     for path, span in _descend(root):
         end = _nano(began, took if span.took is None else span.at + span.took)
         yield ReadableSpan(
             name=storable(span_name(span)),
-            context=_context(summary.id, path),
-            parent=_context(summary.id, path.rpartition(".")[0]) if path else None,
+            context=_context(summary.id, path, host),
+            parent=_context(summary.id, path.rpartition(".")[0], host) if path else host,
             resource=resource,
             attributes=attributes_of(span, None if path else summary),
             events=_events(span, end),
@@ -143,9 +144,17 @@ def _descend(span: Span, path: str = "") -> Iterator[tuple[str, Span]]:
         yield from _descend(inner, f"{path}.{number}")
 
 
-def _context(trace_id: str, path: str) -> SpanContext:
+def _host_of(root: Span) -> SpanContext | None:
+    """Return the span of the program in which the turn was taken, whose trace it joins."""
+    host = root.data.get("host")
+    if not isinstance(host, Mapping):
+        return None
+    return SpanContext(int(host["trace"], 16), int(host["span"], 16), True, TraceFlags(1))
+
+
+def _context(trace_id: str, path: str, host: SpanContext | None = None) -> SpanContext:
     """Return the span's ids, which are the same every time."""
-    trace = int(trace_id.removeprefix("trace_"), 16)
+    trace = host.trace_id if host else int(trace_id.removeprefix("trace_"), 16)
     span = blake2b(f"{trace_id}{path}".encode(), digest_size=8).digest()
     return SpanContext(trace, int.from_bytes(span), is_remote=False, trace_flags=TraceFlags(1))
 

@@ -6,6 +6,7 @@ runs, so that one that hangs or is killed can be seen.
 
 import asyncio
 import logging
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -121,8 +122,8 @@ class Recorder:
         about = self._about(TURN, incoming.user, incoming.place)
         about = replace(about, conversation=incoming.conversation_id, model=model, said=incoming.text)
         heard = ("text", "author", "conversation", "sent_at")
-        told = {name: getattr(incoming, name) for name in heard}
-        with self._recorded(about, on=not incoming.unkept, incoming=told) as recorded:
+        told: dict[str, Any] = {"incoming": {name: getattr(incoming, name) for name in heard}} | _host()
+        with self._recorded(about, on=not incoming.unkept, **told) as recorded:
             try:
                 yield recorded
             except HachiError as error:
@@ -297,3 +298,12 @@ _AWAY = StoreUnavailable, TimeoutError
 
 def _blame(error: Exception) -> str | None:
     return (str(error) or f"no answer within {WRITE_TIMEOUT:g} s") if isinstance(error, _AWAY) else None
+
+
+def _host() -> dict[str, Any]:
+    """Return the ids of the program's OpenTelemetry span, if it has begun one: the trace joins that one's."""
+    opentelemetry = sys.modules.get("opentelemetry.trace")
+    here = opentelemetry.get_current_span().get_span_context() if opentelemetry else None
+    if here is None or not here.is_valid:
+        return {}
+    return {"host": {"trace": f"{here.trace_id:032x}", "span": f"{here.span_id:016x}"}}

@@ -185,7 +185,16 @@ def _components(
             store, transcript, embedder, sync, clock, summaries, days(settings.half_life_days), figures.count
         ),
         similar=similar,
-        writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor, figures.count),
+        writer=FactWriter(
+            database,
+            store,
+            similar,
+            sync,
+            clock,
+            settings.importance_floor,
+            figures.count,
+            settings.decisions,
+        ),
         documents=DocumentLibrary(database, sync, embedder, clock, models.reranker()),
         forgetting=Forgetting(database, clock, undo_for),
         purge=Purge(database, clock),

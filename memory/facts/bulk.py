@@ -48,7 +48,7 @@ async def remember_many(
     judged = writer.similar.judge is not None
     decisions: list[Decision] = []
     known: dict[tuple[Any, Any], KnownWords] = {}
-    with decision_run(), span("decision"):
+    with decision_run(writer.logged), span("decision"):
         while part := _of_one(stated[len(decisions) : len(decisions) + (JUDGED if judged else AT_ONCE)]):
             origin = part[0][1]
             words = known.setdefault((origin.owners, origin.audience), KnownWords(writer.store, origin))

@@ -1,7 +1,8 @@
 """The log of decisions: one line of JSON for each person and run, which an operator's tools read.
 
 A run is whatever is inside the outermost `decision_run`: a background job, an import, or else one call of
-`FactWriter.remember`.
+`FactWriter.remember`. The lines go to the logger `hachi.decisions`, which passes nothing on: unless a program
+gives it a handler, no fact is in that program's log.
 """
 
 import json
@@ -10,11 +11,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Literal
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.records import Decision
 
-log = logging.getLogger("hachi.memory")
+log = logging.getLogger("hachi.decisions")
+log.propagate = False
+
+Facts = Literal["on", "redacted", "off"]
+"""What a line has of facts and of reasons, which may quote them: all, a mark in their place, or nothing."""
+REDACTED = "[redacted]"
 
 
 @dataclass(slots=True)
@@ -32,7 +39,7 @@ _run: ContextVar[dict[str, _Told] | None] = ContextVar("decision_run", default=N
 
 
 @contextmanager
-def decision_run() -> Iterator[None]:
+def decision_run(facts: Facts = "on") -> Iterator[None]:
     """Log the decisions made inside as one line for each person, also if the run fails. A run inside another
     one belongs to it."""
     if _run.get() is not None:
@@ -45,7 +52,7 @@ def decision_run() -> Iterator[None]:
     finally:
         _run.reset(token)
         for user, part in told.items():
-            log.info(json.dumps(_line(user, part), ensure_ascii=False))
+            log.info(without_facts(json.dumps(_line(user, part), ensure_ascii=False), facts))
 
 
 def extracted(facts: Sequence[CandidateFact]) -> None:
@@ -82,3 +89,16 @@ def _line(user: str, told: _Told) -> dict[str, object]:
             for d, message_id in told.decisions
         ],
     }
+
+
+def without_facts(line: str, facts: Facts) -> str:
+    """The line with as much of the facts as is wanted."""
+    if facts == "on":
+        return line
+    event = json.loads(line)
+    for decision in event["decisions"]:
+        for name in ("fact", "reason"):
+            decision.pop(name, None)
+            if facts == "redacted":
+                decision[name] = REDACTED
+    return json.dumps(event, ensure_ascii=False)

@@ -17,7 +17,7 @@ from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.case import Case
 from memory.facts.compare import Verdict
 from memory.facts.decide import figures_of, refusal
-from memory.facts.decision_log import decided, decision_run, extracted
+from memory.facts.decision_log import Facts, decided, decision_run, extracted
 from memory.facts.fact_rows import NOT_SEARCHED, FactRows, has_expired, lacking_owners
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import Searched, SimilarFacts
@@ -42,6 +42,8 @@ class FactWriter:
     clock: Callable[[], datetime]
     importance_floor: float
     count: Callable[[str, Mapping[str, int]], None] = lambda *_: None
+    logged: Facts = "on"
+    """What the log of decisions has of facts."""
     rows: FactRows = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +67,7 @@ class FactWriter:
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
         await self.similar.ask_judge(judged)
         decisions: list[Decision] = []
-        with decision_run(), span("decision"):
+        with decision_run(self.logged), span("decision"):
             extracted(facts)
             for fact, refused in zip(facts, refusals, strict=True):
                 decision = refused or await self.decide(fact)
@@ -90,7 +92,7 @@ class FactWriter:
                 return None
             await self.rows.step_back(connection, candidate, new, old, step)
         decision = ruled_decision(candidate, new, old, step)
-        with decision_run():
+        with decision_run(self.logged):
             self.note(origin, decision)
         return decision
 

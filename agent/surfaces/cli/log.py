@@ -1,17 +1,18 @@
 """The log, `hachi.log` in the data folder, holds ids and no facts: a line of text, or of JSON for an event.
 The decisions on memories, with the facts, are lines of JSON in a file of their own, `decisions.jsonl`."""
 
-import json
 import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from agent.tracing.redact import REDACTED, Redaction, own_secrets
+from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.render.text import harmless, harmless_json
+from memory.facts.decision_log import Facts, without_facts
+from memory.facts.decision_log import log as DECIDED
 
 if TYPE_CHECKING:
     from agent.settings import Settings
@@ -30,17 +31,17 @@ def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
     for handler in handlers:
         handler.setFormatter(_Formatter(redaction))
         handler.setLevel(settings.log_level)
+    decided = handlers.copy()
     if settings.decisions != "off":
-        decisions = _file_handler(settings.home / DECISIONS)
-        decisions.setFormatter(_Formatter(redaction, "full" if settings.decisions == "on" else "redacted"))
-        decisions.addFilter(_is_decision)
-        handlers.append(decisions)
-    loggers = logging.getLogger("hachi"), logging.getLogger("hachi.memory")
+        decided.append(_file_handler(settings.home / DECISIONS))
+        decided[-1].setFormatter(_Formatter(redaction, settings.decisions))
+    loggers = logging.getLogger("hachi"), DECIDED
     levels = [logger.level for logger in loggers]
     for logger, level in zip(loggers, (settings.log_level, logging.INFO), strict=True):
         logger.setLevel(level)
-    for handler in handlers:
-        logging.root.addHandler(handler)
+    for logger, into in ((logging.root, handlers), (DECIDED, decided)):
+        for handler in into:
+            logger.addHandler(handler)
     logging.captureWarnings(True)
     try:
         yield
@@ -48,47 +49,32 @@ def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
         logging.captureWarnings(False)
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-        for handler in handlers:
+        for handler in decided:
             logging.root.removeHandler(handler)
+            DECIDED.removeHandler(handler)
             handler.close()
 
 
 class _Formatter(logging.Formatter):
-    """Text, or JSON for an event. `content` of decisions on memories is what the line holds of them: "full",
-    "redacted", or only the "ids"."""
+    """Text, or JSON for an event, which on memories has as much of the `facts` as is wanted."""
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
-    def __init__(self, redaction: Redaction, content: Literal["full", "redacted", "ids"] = "ids") -> None:
+    def __init__(self, redaction: Redaction, facts: Facts = "off") -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
         self.converter = time.gmtime
         self._redaction = redaction
-        self._content = content
+        self._facts = facts
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         if not message.startswith('{"event"'):
             return self._redaction.text(harmless(super().format(record)))
-        if _is_decision(record) and self._content != "full":
-            message = _without_facts(message, REDACTED if self._content == "redacted" else None)
+        if record.name == DECIDED.name:
+            message = without_facts(message, self._facts)
         message = harmless_json(message)
         return self._redaction.text(f'{{"time": "{self.formatTime(record)}", {message[1:]}')
-
-
-def _is_decision(record: logging.LogRecord) -> bool:
-    return record.getMessage().startswith('{"event": "memory_decision"')
-
-
-def _without_facts(line: str, instead: str | None) -> str:
-    """The line of decisions with `instead` in place of facts and reasons, which may quote facts."""
-    event = json.loads(line)
-    for decision in event["decisions"]:
-        for name in ("fact", "reason"):
-            decision.pop(name, None)
-            if instead is not None:
-                decision[name] = instead
-    return json.dumps(event, ensure_ascii=False)
 
 
 class _FileHandler(RotatingFileHandler):

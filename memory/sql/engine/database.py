@@ -62,7 +62,8 @@ class Database:
         self._prepared = True
         self._writers = Writers()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._closed = False
+        self.closed = False
+        """Set by a companion that is closed."""
 
     @classmethod
     async def open(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
@@ -108,7 +109,7 @@ class Database:
     def check_usable(self) -> None:
         """Raise NotOpen once it is closed, and in another event loop than the one that used it first, where a
         call would wait for ever."""
-        if self._closed:
+        if self.closed:
             raise NotOpen("the companion is closed; open another one")
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
@@ -311,7 +312,6 @@ class Database:
             copy_of(Path(self.where)).unlink(missing_ok=True)
 
     async def close(self) -> None:
-        self._closed = True
         await self.engine.dispose()
 
 

@@ -345,7 +345,7 @@ async def test_all_that_one_consolidation_decides_is_one_line(
     model = consolidator(rules("replaces", NEW, OLD, new_facts=facts))
     pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
     await pet.remember(OLD, user="ana")
-    caplog.set_level(logging.INFO, "hachi.memory")
+    caplog.set_level(logging.INFO, "hachi.decisions")
 
     await talk(pet, "I have sold my car and bought three boats")
 

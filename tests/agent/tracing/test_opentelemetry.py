@@ -17,6 +17,7 @@ import pytest
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1 import trace_pb2
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
 from scripted_server import Call, Fail, answer
 
 from agent.errors import ModelError
@@ -147,6 +148,26 @@ async def test_a_failed_turn_is_sent_with_its_errors_but_no_secret(
     assert LONG.encode() not in whole
     assert headers["x-team"] == "blue"
     assert collector.resource["service.name"] == "our-pet"
+
+
+async def test_a_turn_joins_the_trace_of_the_program_that_asks(pet_at, first_way, server):
+    pet = await pet_at(first_way, look_back="off")
+    server.script(Call("nothing"), answer("Hi."), answer("Hi."))
+    host = SpanContext(0x1234, 0x56, is_remote=False, trace_flags=TraceFlags(1))
+    with use_span(NonRecordingSpan(host)):
+        inside = await pet.respond("hello", user="ana")
+    outside = await pet.respond("hello", user="ana")
+    await pet.settle()
+
+    traces = [await pet.traces.get(reply.trace_id, pet.clock()) for reply in (inside, outside)]
+    (joined, *inner), (alone, *_) = [
+        otlp_json([trace])["resourceSpans"][0]["scopeSpans"][0]["spans"] for trace in traces
+    ]
+    assert (joined["traceId"], joined["parentSpanId"]) == (f"{0x1234:032x}", f"{0x56:016x}")
+    assert {span["traceId"] for span in inner} == {joined["traceId"]}
+    assert {span["parentSpanId"] for span in inner} >= {joined["spanId"]}
+    assert alone["traceId"] == outside.trace_id.removeprefix("trace_")
+    assert "parentSpanId" not in alone
 
 
 @pytest.mark.parametrize("answers", [False, True], ids=["refuses", "hangs"])

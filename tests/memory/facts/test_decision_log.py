@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Any:
-    caplog.set_level(logging.INFO, "hachi.memory")
+    caplog.set_level(logging.INFO, "hachi.decisions")
     return lambda: [json.loads(line) for line in caplog.messages if "memory_decision" in line]
 
 

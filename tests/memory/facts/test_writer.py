@@ -911,7 +911,7 @@ async def test_each_decision_making_is_one_line_of_json(
     caplog.clear()
     drafts = [Draft(SHOULDER_ON, replaces=first.id), Draft("Mickael says hello", importance=0.1)]
     said = "I broke it on 10 January 2026. Hello! ☕"
-    with caplog.at_level(logging.INFO, "hachi.memory"):
+    with caplog.at_level(logging.INFO, "hachi.decisions"):
         [now, _] = await stack.writer.remember(drafts, Provenance("mickael", stack.clock.now, said=said))
         await stack.writer.remember([], Provenance("mickael", stack.clock.now))
     [line] = caplog.messages

@@ -13,7 +13,7 @@ LINE = (
 def decide(home, **settings):
     """What the log and the file of decisions hold after one decision and one error."""
     with logging_to(Settings(home=home, **settings), verbose=False):
-        logging.getLogger("hachi.memory").info(LINE)
+        logging.getLogger("hachi.decisions").info(LINE)
         logging.getLogger("hachi.turn").error("a model was away")
     decisions = home / "decisions.jsonl"
     return (home / "hachi.log").read_text(), decisions.read_text() if decisions.exists() else None
@@ -52,7 +52,7 @@ def test_what_would_drive_a_terminal_is_escaped_in_text_and_in_json(tmp_path):
     line = LINE.replace("Lea rows", evil)
     with logging_to(Settings(home=tmp_path), verbose=False):
         logging.getLogger("hachi.turn").error("%s\nand more", evil)
-        logging.getLogger("hachi.memory").info(line)
+        logging.getLogger("hachi.decisions").info(line)
     log, decisions = [(tmp_path / name).read_text() for name in ("hachi.log", "decisions.jsonl")]
     assert r": \u202etxt.exe\u2028\x9b31m\x7f and עברית 👩" + "\u200d🚀\nand more\n" in log
     assert not {*"\u202e\u2028\x9b\x7f"} & {*log, *decisions}
@@ -64,7 +64,7 @@ def test_a_log_that_cannot_be_written_costs_only_the_log(tmp_path, capsys):
     blocked.write_text("")
     with logging_to(Settings(home=blocked), verbose=False):
         logging.getLogger("hachi.turn").error("lost")
-        logging.getLogger("hachi.memory").info(LINE)
+        logging.getLogger("hachi.decisions").info(LINE)
     assert capsys.readouterr().err == ""
 
 
@@ -73,7 +73,7 @@ def test_a_disk_that_fills_up_costs_only_the_log(tmp_path, capsys):
         for handler in [h for h in logging.root.handlers if "surfaces.cli" in type(h).__module__]:
             handler.setStream(open("/dev/full", "w")).close()  # noqa: SIM115 - the handler closes it
         logging.getLogger("hachi.turn").error("lost")
-        logging.getLogger("hachi.memory").info(LINE)
+        logging.getLogger("hachi.decisions").info(LINE)
     assert capsys.readouterr().err == ""
 
 

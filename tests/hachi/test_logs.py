@@ -1,0 +1,44 @@
+"""What a library may not do: tell its host's log what people said."""
+
+import json
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from hachi import Companion
+
+Opened = Callable[..., AbstractAsyncContextManager[Companion]]
+
+
+class Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@pytest.mark.parametrize("decisions", ["on", "redacted", "off"])
+async def test_no_fact_is_in_the_log_of_the_program_unless_it_asks(
+    hachi_companion: Opened, monkeypatch: pytest.MonkeyPatch, decisions: str
+) -> None:
+    hosts, asked, logger = Kept(), Kept(), logging.getLogger("hachi.decisions")
+    monkeypatch.setattr(logging.root, "handlers", [hosts])
+    monkeypatch.setattr(logging.root, "level", logging.DEBUG)
+    async with hachi_companion(settings={"decisions": decisions}) as pet:
+        await pet.remember("Ana rows", user="ana")
+        logger.addHandler(asked)
+        logger.setLevel(logging.INFO)
+        try:
+            await pet.remember("Ana rows on Fridays", user="ana")
+        finally:
+            logger.removeHandler(asked)
+            logger.setLevel(logging.NOTSET)
+    [decision] = json.loads(asked.lines[0])["decisions"]
+    facts = {"on": "Ana rows on Fridays", "redacted": "[redacted]", "off": None}
+    assert decision.get("fact") == facts[decisions]
+    assert hosts.lines
+    assert "Ana rows" not in "".join(hosts.lines)
