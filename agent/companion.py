@@ -9,7 +9,7 @@ conversation is not private. Errors are those of `agent.errors`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +19,7 @@ from typing_extensions import TypedDict, Unpack
 
 from agent.background.scheduler import Schedule
 from agent.errors import BadInput, ModelUnavailable
+from agent.services.arguments import user_named
 from agent.services.turn_options import TurnLimits, limits_of, turn_request, value_of, with_form
 from agent.settings import Settings
 from agent.turn.additions import additions, tools_named
@@ -26,6 +27,7 @@ from agent.turn.persona import read_persona
 from agent.turn.streaming import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.arguments import Content, Importance, Limit, MemoryId, Query, Subjects, Ttl, Type, Where
+from agent.types.checks import limit_of
 from agent.wiring.components import Clock, Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from agent.wiring.services import build_services
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from agents import InputGuardrail, OutputGuardrail, RunHooks
     from agents.models.interface import Model
 
+    from agent.background.learning import Learned, Learning, ToLearn
     from agent.turn.additions import OwnTool
 
 T = TypeVar("T")
@@ -215,6 +218,27 @@ class Companion:
             raise ModelUnavailable(
                 f"no reply within {limits.timeout:g} s, the timeout of the call"
             ) from error
+
+    async def preview_learn(self, *, user: str) -> "ToLearn":
+        """What `learn` would read, and about what it costs. Raises BadInput where no model consolidates."""
+        return await (await self._learning()).preview(user_named(user))
+
+    async def learn(
+        self, *, user: str, calls: int, progress: Callable[[int], None] | None = None
+    ) -> "Learned":
+        """Let the model consolidate the user's private conversations that were imported: one after the other,
+        the oldest first, with so many model `calls` at most, which do not count against the upkeep budget.
+        Calls `progress` with how many messages were read. What was learned stays; another call goes on.
+        Raises BadInput and ModelError."""
+        most = limit_of(calls, name="calls")
+        return await (await self._learning()).run(user_named(user), most, progress)
+
+    async def _learning(self) -> "Learning":
+        consolidation = (await self.runtime()).worker.consolidation
+        from agent.background.learning import Learning
+
+        parts = self.components
+        return Learning(parts.database, consolidation, parts.recorder, parts.clock)
 
     async def remember(
         self,

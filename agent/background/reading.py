@@ -181,6 +181,8 @@ class ConversationReader:
     """From how many messages of people a summary that was withheld is written again."""
     budget: Budget
     """The budget of the user context in a prompt. Facts that exceed it need a summary."""
+    most_behind: int = MOST_BEHIND
+    """If more messages wait, those before the newest are left unread."""
 
     async def next(self, conversation: str, owner: str, place: Place) -> Reading | None:
         """Return what is to be consolidated next, or None where nothing is: the summary covers every message,
@@ -189,7 +191,7 @@ class ConversationReader:
         active = await self.summaries.of(conversation, owner, now)
         after = active.covered if active else 0
         lines = await self.transcript.following(
-            conversation, owner, after, MOST_MESSAGES, most=max(MOST_BEHIND, MOST_MESSAGES)
+            conversation, owner, after, MOST_MESSAGES, most=max(self.most_behind, MOST_MESSAGES)
         )
         lines = _at_once(lines)
         earlier: Sequence[Message] = ()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, unquote
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -273,7 +273,8 @@ class ConversationService:
         for message, speaker in read:
             if not message.id:
                 where = (place.key, message.conversation_id, message.role)
-                sent_at = message.sent_at.astimezone(UTC).isoformat()
+                known = message.sent_at < now  # a time that nobody knew differs in each import
+                sent_at = message.sent_at.astimezone(UTC).isoformat() if known else ""
                 said = json.dumps([*where, message.author, sent_at, message.text])
                 told[speaker, said] += 1
                 digest = hmac.digest(keys[speaker], f"{told[speaker, said]} {said}".encode(), "sha256")
@@ -291,6 +292,8 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
     except KeyError as error:
         raise BadInput(f"message {at + 1} has no {error.args[0]!r}") from error
     incoming = _within(incoming, given, at)
+    if sent_at is None and "chat" in given:  # nobody knows when: now, in the order of the file
+        sent_at = incoming.sent_at + timedelta(microseconds=at)
     message = Message(
         id=_uuid(given.get("id"), incoming),
         conversation_id=incoming.conversation_id,
@@ -303,9 +306,11 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
 
 
 def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnRequest:
-    """Return the request with the user and the conversation that a message of a place names."""
+    """Return the request with the user and the conversation that a message of a place names; in private with
+    the one of the person's own that `formats` names."""
     if incoming.place.private:
-        return incoming
+        chat = None if incoming.conversation else conversation_id(incoming.user, given.get("chat"))
+        return replace(incoming, conversation=chat or incoming.conversation)
     try:
         user = user_named(given.get("user", incoming.user))
         named = incoming.conversation or given.get("conversation")

@@ -59,7 +59,7 @@ def _check_of(annotation: Any) -> Callable[[str, Any], None] | None:
     if kinds == {bool}:
         return lambda name, value: _named(name, lambda: switch(value))
     origins = {get_origin(kind) for kind in kinds}
-    if Subjects not in kinds and origins & {Sequence, Iterable}:
+    if Subjects not in kinds and origins <= {Sequence, Iterable}:
         return require_list
     if origins == {Callable}:
         return lambda name, value: _require(callable(value), name, value, "no function")
@@ -109,10 +109,10 @@ def moment_of(value: object) -> datetime:
     return moment.astimezone(UTC)
 
 
-def limit_of(value: object, most: int = MOST_LISTED) -> int:
+def limit_of(value: object, most: int = MOST_LISTED, name: str = "limit") -> int:
     """Raises BadInput that names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise BadInput(f"limit: {shown(value)} is no whole number from 1 to {most}")
+        raise BadInput(f"{name}: {shown(value)} is no whole number from 1 to {most}")
     return value
 
 

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.errors import BadInput
 from agent.services.arguments import checked, draft_of, one_of, place_of, user_named
 from agent.services.transfer.export import FORMAT, VERSION
+from agent.services.transfer.formats import facts_in, messages_in
 from agent.types.checks import moment_of
 from memory.audience import PRIVATE, Place
 from memory.facts.aliases import links_of
@@ -123,12 +124,17 @@ def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
 
 
 def parse_import(given: Any, *, user: str) -> ParsedImport:
-    """Parse an export, or a list of messages. The memories of a person's export become this user's; those of
-    a place's stay those of who told them. Raises BadInput."""
+    """Parse an export of ours, what `formats` reads, or a list of messages. The memories of a person's export
+    become this user's; those of a place's stay those of who told them. Raises BadInput."""
+    user = user_named(user)
+    if facts := facts_in(given):
+        return ParsedImport([], _read_memories(facts, PRIVATE, user)[0])
+    if others := messages_in(given, user):
+        return ParsedImport(others)
     if isinstance(given, list):
         return ParsedImport(_messages(given))
     if not isinstance(given, dict) or given.get("format") != FORMAT:
-        raise BadInput("this is neither an export of hachi nor a list of messages")
+        raise BadInput("this is no export of hachi, ChatGPT, Claude or mem0, and no list of messages")
     if given.get("version") != VERSION:
         raise BadInput(
             f"this was written by a newer hachi (version {given.get('version')!r}); upgrade this one"
@@ -140,7 +146,19 @@ def parse_import(given: Any, *, user: str) -> ParsedImport:
     told = [*memories, *_messages(messages)]
     if not place.private and not all(isinstance(entry, dict) and "user" in entry for entry in told):
         raise BadInput(OLD_PLACE)
-    read, restored = [], []
+    read, restored = _read_memories(memories, place, user)
+    imported = ("memories", "messages")
+    lists = {key: len(value) for key, value in given.items() if isinstance(value, list) and value}
+    ignored = {key: count for key, count in lists.items() if key not in imported}
+    return ParsedImport(_messages(messages), read, ignored, place, restored)
+
+
+def _read_memories(
+    memories: Sequence[Any], place: Place, user: str
+) -> tuple[list[tuple[Draft, Provenance]], list[tuple[Memory, Sequence[str]]]]:
+    """Return those of a person as drafts, and those of a place as they were. Raises BadInput."""
+    read: list[tuple[Draft, Provenance]] = []
+    restored: list[tuple[Memory, Sequence[str]]] = []
     for number, entry in enumerate(memories, start=1):
         try:
             if place.private:
@@ -150,10 +168,7 @@ def parse_import(given: Any, *, user: str) -> ParsedImport:
         except (BadInput, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             what = f"has no {error.args[0]!r}" if isinstance(error, KeyError) else f"cannot be read: {error}"
             raise BadInput(f"memory {number} {what}; nothing was imported") from error
-    imported = ("memories", "messages")
-    lists = {key: len(value) for key, value in given.items() if isinstance(value, list) and value}
-    ignored = {key: count for key, count in lists.items() if key not in imported}
-    return ParsedImport(_messages(messages), read, ignored, place, restored)
+    return read, restored
 
 
 def _messages(entries: list[Any]) -> list[Any]:

@@ -49,7 +49,8 @@ def build() -> typer.Typer:
     }.items():
         app.add_typer(group, name=name)
     memories.group.command("export")(transfer.export_memories)
-    memories.group.command("import")(transfer.import_memories)
+    for place in (memories.group, app):
+        place.command("import")(transfer.import_memories)
     memories.group.command("erase")(transfer.erase)
     for command in (
         *(

@@ -2,7 +2,6 @@
 `move`: all that is kept."""
 
 import asyncio
-import json
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import asdict
@@ -53,18 +52,29 @@ async def export_memories(pet: "Companion", user: User, file: File = None, place
 
 @with_companion
 async def import_memories(
-    pet: "Companion", user: User, file: File = None, place: PlaceName = "dm", yes: Yes = False
+    pet: "Companion",
+    user: User,
+    file: File = None,
+    place: PlaceName = "dm",
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Let the model take facts from the conversations.")
+    ] = False,
+    calls: Annotated[
+        int | None, typer.Option("--calls", metavar="N", help="Model calls that --learn may make.")
+    ] = None,
+    yes: Yes = False,
 ) -> None:
-    """Import an export, or a transcript.
+    """Import an export of Hachi, ChatGPT, Claude or mem0, lines of {role, content}, or a transcript.
 
     A transcript is a list of messages with author, text and sent_at, in a place also user. A place's export
     goes back to that place, and each message and memory to whose it was: it asks before it speaks for others.
     """
+    from agent.services.transfer.formats import read_json
     from agent.services.transfer.imports import parse_import
 
     name, data = _read(file)
     try:
-        given = storable_all(json.loads(data))
+        given = storable_all(read_json(data))
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{name} is no JSON: {error}") from error
     try:
@@ -90,6 +100,31 @@ async def import_memories(
         f"{messages} messages and {memories} memories were read; "
         f"{new.messages} messages and {new.memories} memories of these are new{left}"
     )
+    if learn:
+        await _learn(pet, user, calls, yes)
+
+
+async def _learn(pet: "Companion", user: str, calls: int | None, yes: bool) -> None:
+    """Tell what learning costs, ask unless the number of calls is given, and tell what it did."""
+    cost = await pet.preview_learn(user=user)
+    say(
+        f"{cost.conversations} conversations with {cost.messages} messages are to be learned from: about "
+        f"{cost.calls} calls of {cost.model}, {cost.input:,} tokens read and {cost.output:,} written"
+    )
+    if not cost.messages:
+        return
+    if calls is None and must_ask(yes, "learned"):
+        confirm(f"Make at most {2 * cost.calls} calls?", "learned")
+    with progress_bar() as bar:
+        task = bar.add_task("learning", total=cost.messages)
+        done = await pet.learn(
+            user=user, calls=calls or 2 * cost.calls, progress=lambda read: bar.advance(task, read)
+        )
+    used = f"{done.usage.input:,} tokens read and {done.usage.output:,} written"
+    left = (
+        f"; {done.left.messages} messages are left, import again with --learn" if done.left.messages else ""
+    )
+    say(f"{done.facts} facts were learned in {done.calls} calls, {used}{left}")
 
 
 def _read(file: Path | None) -> tuple[str, bytes]:

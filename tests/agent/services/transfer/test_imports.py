@@ -17,8 +17,8 @@ EXPORT = {"format": "hachi-export", "version": 1}
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (7, "neither an export of hachi nor a list"),
-        ({"memories": []}, "neither an export of hachi nor a list"),
+        (7, "no export of hachi, ChatGPT, Claude or mem0"),
+        ({"memories": []}, "no export of hachi, ChatGPT, Claude or mem0"),
         (EXPORT | {"version": 2}, r"newer hachi \(version 2\)"),
         (EXPORT | {"memories": {}}, "must be lists"),
         ([{"author": "lea"}, "hello"], "message 2 is no object"),

@@ -7,6 +7,10 @@ from contextlib import closing
 
 import pytest
 
+from agent.background.learning import Learned, ToLearn
+from agent.companion import Companion
+from agent.types import Usage
+
 # Erasing.
 
 
@@ -128,7 +132,7 @@ def test_a_transcript_is_imported(hachi):
         (b"{not json", "is no JSON"),
         (b"[" * 100_000, "is no JSON"),
         (b"\xff\xfe", "is no JSON"),
-        (b"7", "stdin: this is neither an export of hachi nor a list"),
+        (b"7", "stdin: this is no export of hachi, ChatGPT, Claude or mem0"),
         (json.dumps([MESSAGE, {"author": "lea"}]).encode(), "message 2 has no 'text'"),
     ],
 )
@@ -195,3 +199,33 @@ def test_a_home_without_a_database_is_not_moved(hachi, tmp_path):
     )
     assert not (tmp_path / "new.db").exists()
     assert not (nowhere / "hachi.db").exists()
+
+
+def test_an_export_is_learned_from_and_its_cost_is_told(hachi, monkeypatch, home):
+    lines = (
+        '{"role": "user", "content": "I play the cello."}\n{"role": "assistant", "content": "Since when?"}'
+    )
+    assert (
+        "no model consolidates here" in hachi("import", "--learn", "--user", "ana", stdin=lines.encode()).err
+    )
+
+    async def preview(pet, *, user):
+        return ToLearn(1, 2, 1, 2_050, 400, "tiny")
+
+    async def learn(pet, *, user, calls, progress):
+        assert (user, calls) == ("ana", given[0])
+        progress(2)
+        return Learned(1, 3, 1, Usage(1_900, 210), ToLearn(0, 5, 1, 0, 0, "tiny"))
+
+    monkeypatch.setattr(Companion, "preview_learn", preview)
+    monkeypatch.setattr(Companion, "learn", learn)
+    refused = hachi("import", "--learn", "--user", "ana", stdin=lines.encode())
+    assert refused.code == 2
+    given = []
+    for most, options in ((7, ("--calls", "7")), (2, ("--yes",))):
+        given[:] = [most]
+        told = hachi("import", "--learn", "--user", "ana", *options, stdin=lines.encode()).err
+        assert "1 conversations with 2 messages are to be learned from: about 1 calls of tiny, 2,050" in told
+        assert (
+            "3 facts were learned in 1 calls, 1,900 tokens read and 210 written; 5 messages are left" in told
+        )
