@@ -21,8 +21,8 @@ MAX_HEADER = 0.25
 
 _FENCE = re.compile(r"^ {0,3}(`{3,8})(?!`)([^`\n]*)$", re.MULTILINE)
 """A fence stands at the start of a line, with nothing but the language behind it."""
-_TABLE = re.compile(r"(?:\A|\n)([ \t]*\|[^\n]*\n[ \t]*\|[ \t:|-]*-[ \t:|-]*\n)(?:[ \t]*\|[^\n]*\n)*\Z")
-"""A table that reaches to the end of a text, with its header."""
+_TABLE = re.compile(r"(?:\A|\n)([^|\n]*\|[^\n]*\n(?=[^\n]*-)(?=[^\n]*\|)[ \t:|-]+\n)(?:[^|\n]*\|[^\n]*\n)*\Z")
+"""A table that reaches to the end of a text, with its header. Its rows need not begin with a bar."""
 _LINE = re.compile(r"\n")
 _BREAKS = (
     re.compile(r"\n[^\S\n]*\n+"),
@@ -58,7 +58,7 @@ def split(text: str, limit: int) -> list[str]:
 
 def _header(before: str, after: str, limit: int) -> str:
     """Return the header of the table that is cut between the two texts; empty if none is."""
-    found = _TABLE.search(before) if after.lstrip(" \t").startswith("|") else None
+    found = _TABLE.search(before) if "|" in after.partition("\n")[0] else None
     return found[1] if found and utf16_length(found[1]) <= limit * MAX_HEADER else ""
 
 

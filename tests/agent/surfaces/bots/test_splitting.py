@@ -97,8 +97,10 @@ def test_backticks_within_a_line_are_no_fence() -> None:
     assert split("a " * 40 + "``` b\n" + "c " * 40, 100)[1].startswith("c ")
 
 
-def test_a_table_has_its_header_in_every_part() -> None:
-    header, rows = "| day | tea |\n|---|:-:|\n", [f"| {day} | green |\n" for day in range(30)]
+@pytest.mark.parametrize(("begin", "end"), [("| ", " |"), ("", "")], ids=["framed", "open"])
+def test_a_table_has_its_header_in_every_part(begin: str, end: str) -> None:
+    header = f"{begin}day | tea{end}\n{begin}---|:-:{end}\n"
+    rows = [f"{begin}{day} | green{end}\n" for day in range(40)]
     parts = split(f"See:\n{header}{''.join(rows)}\nThat is all.", 120)
     assert len(parts) > 4
     assert all(part.startswith(header) for part in parts[1:-1])
