@@ -89,7 +89,23 @@ async def _hold_again(connection: AsyncConnection, id: str, owner: str) -> None:
     same = and_(memory_owners.c.owner == owner, memory_owners.c.content_key == row.content_key)
     held = select(memory_owners.c.memory_id).where(same, memory_owners.c.superseded_by.is_(None))
     by = await connection.scalar(held)
+    if by is not None and await _steps_back(connection, by, owner):
+        by = None
     await connection.execute(update(memory_owners).where(here).values(superseded_by=by))
+
+
+async def _steps_back(connection: AsyncConnection, id: str, owner: str) -> bool:
+    """Let a link give way again that holds only while what had replaced it is hidden. False for any other."""
+    ends = hidden.c.row_id.endswith(f" {owner}", autoescape=True)
+    mine = (hidden.c.kind == "replaced", hidden.c.row_id.startswith(f"{id} ", autoescape=True), ends)
+    entry = await connection.scalar(select(hidden.c.row_id).where(*mine).limit(1))
+    if entry is None:
+        return False
+    here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
+    newer = entry.split(" ", 2)[1]
+    await connection.execute(update(memory_owners).where(here).values(superseded_by=newer))
+    await index_again(connection, [id])
+    return True
 
 
 async def _revive(connection: AsyncConnection, forgetting: str, reach: Reach, now: datetime) -> None:
