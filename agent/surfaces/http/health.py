@@ -3,9 +3,11 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from fastapi import APIRouter, Depends
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from agent.errors import HachiError
 from agent.surfaces.http.authentication import Pet, require_admin
@@ -16,11 +18,19 @@ CHECK_TIMEOUT = 5.0
 
 router = APIRouter(tags=["health"])
 
-READY = {
-    "status": "ready",
-    "checks": {"record": "ok", "index": "ok", "model": "ok"},
-    "left_alone": [],
-}
+State = Literal["ok", "away"]
+
+
+class Checks(TypedDict):
+    record: State
+    index: State
+    model: State
+
+
+class Readiness(TypedDict):
+    status: Literal["ready", "not ready"]
+    checks: Checks
+    left_alone: list[str]
 
 
 @router.get("/healthz", responses={200: {"content": {"application/json": {"example": {"status": "ok"}}}}})
@@ -29,8 +39,8 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses={200: {"content": {"application/json": {"example": READY}}}})
-async def readyz(pet: Pet) -> JSONResponse:
+@router.get("/readyz", responses={503: {"model": Readiness}})
+async def readyz(pet: Pet, response: Response) -> Readiness:
     """The database and the index can be reached, and a model is chosen; 503 if not. The model is not called,
     because that costs money. `left_alone` names the servers that are not called now, because they kept
     failing."""
@@ -38,21 +48,18 @@ async def readyz(pet: Pet) -> JSONResponse:
     async def choose_model() -> str:
         return pet.settings.chosen_model
 
-    checks = {
-        "record": await _check(pet.admin.health.revision),
-        "index": await _check(pet.admin.health.indexed),
-        "model": await _check(choose_model),
-    }
+    checks = Checks(
+        record=await _check(pet.admin.health.revision),
+        index=await _check(pet.admin.health.indexed),
+        model=await _check(choose_model),
+    )
     ready = set(checks.values()) == {"ok"}
-    content = {
-        "status": "ready" if ready else "not ready",
-        "checks": checks,
-        "left_alone": pet.admin.health.left_alone,
-    }
-    return JSONResponse(content, 200 if ready else 503)
+    response.status_code = 200 if ready else 503
+    left_alone = list(pet.admin.health.left_alone)
+    return Readiness(status="ready" if ready else "not ready", checks=checks, left_alone=left_alone)
 
 
-async def _check(check: Callable[[], Awaitable[object]]) -> str:
+async def _check(check: Callable[[], Awaitable[object]]) -> State:
     """Return "ok" or "away". Anybody may call this, so only `hachi doctor` shows the reason."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT):

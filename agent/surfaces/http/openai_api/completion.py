@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, NotRequired
 
 from pydantic import ConfigDict
@@ -13,7 +14,7 @@ from agent.surfaces.http.openai_api.conversations import name_of
 from agent.types import Reply
 from agent.types import Usage as Tokens
 from agent.types.records_json import decision_json
-from memory.records import Hit, Memory
+from memory.records import Action, ForgetCandidate, Hit, HitKind, Memory
 
 Json = dict[str, Any]
 
@@ -41,15 +42,30 @@ class ConversationName(TypedDict):
     id: str
 
 
+class AnswerMemory(TypedDict):
+    """A memory, message or summary of an answer. One that was `used` has `kind` and `score`; one that was
+    `learned` has what was decided."""
+
+    id: str | None
+    content: str
+    use: Literal["used", "learned"]
+    kind: NotRequired[HitKind]
+    score: NotRequired[float | None]
+    action: NotRequired[Action]
+    expires_at: NotRequired[datetime | None]
+    reason: NotRequired[str]
+    target_id: NotRequired[str | None]
+
+
 class Extra(TypedDict):
     """The fields that OpenAI's APIs do not have: the memories that were `used` and `learned`, the trace, the
     name of the conversation."""
 
-    memories: NotRequired[list[dict[str, Any]]]
+    memories: NotRequired[list[AnswerMemory]]
     trace_id: NotRequired[str]
     conversation: NotRequired[ConversationName]
     note: NotRequired[str]
-    forget: NotRequired[list[dict[str, Any]]]
+    forget: NotRequired[list[ForgetCandidate]]
 
 
 class CalledFunction(TypedDict):
