@@ -116,6 +116,8 @@ async def missing(connection: AsyncConnection, ids: Collection[str], owner: str 
     """Which of these messages have been deleted or hidden or, with the key of an `owner`, are not theirs;
     the others cannot be until the caller's transaction ends. A job about a message asks this before it
     writes, so that nothing of an erased person and nothing that was forgotten is written again."""
+    if not ids:
+        return set()
     there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
     there = there if owner is None else there.where(heard_by(owner))
     rows = await connection.execute(there.with_for_update(read=True, key_share=True))
