@@ -57,7 +57,7 @@ async def search_memories(
     turn: TurnContext,
     query: Annotated[str, BeforeValidator(lambda query: query or ""), Field(max_length=2000)] = "",
     subjects: Annotated[Subjects, Field(description="facts with one of these tags")] = (),
-    limit: Annotated[Limit, Field(description="over 40 makes the result longer")] = 40,
+    limit: Limit = 40,
     since: Since = None,
     until: Until = None,
     author: Author = None,
@@ -79,8 +79,7 @@ async def get_recent_memories(
     limit: Limit = 10,
     asked: Annotated[bool, Field(description="they ask what you remember of them")] = False,
 ) -> dict[str, Any]:
-    """The newest facts that you do not see yet, and all open tasks: what you know of somebody, and what they
-    have to do. `asked` is for the surface, which may have a page of all that is remembered of them."""
+    """The newest facts that you do not see yet, and all open tasks."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     found = await newest(turn.reader, limit)
@@ -92,11 +91,11 @@ async def get_recent_memories(
 async def remember(
     turn: TurnContext,
     content: Annotated[str, Field(min_length=1, description="a sentence that names the person")],
-    subjects: Annotated[Subjects, Field(default=(), description="tags, people's names among them")],
+    subjects: Annotated[Subjects, Field(default=(), description="tags")],
     ttl: Annotated[
         str | None,
         BeforeValidator(_as_text),
-        Field(default=None, description='how long it holds, such as "7d"; null for good'),
+        Field(default=None, description='such as "7d"; null for good'),
     ],
     type: MemoryType = "fact",
     importance: Annotated[float, Field(ge=0, le=1, description="0 to 1")] = DEFAULT_IMPORTANCE,
@@ -108,7 +107,7 @@ async def remember(
     ] = None,
 ) -> dict[str, Any]:
     """Remember one fact. Tells what was done, and what is `close`: if the fact corrects one of those, call
-    again with the same words and its id as `replaces`."""
+    again with its id as `replaces`."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: nothing can be remembered of them")
     draft = Draft(content, subjects, ttl, type, importance)

@@ -27,7 +27,7 @@ async def update_task(
     id: Annotated[
         str | None,
         BeforeValidator(bare_id),
-        Field(default=None, description="of the task to change; null for a new one"),
+        Field(default=None, description="null for a new one"),
     ],
     description: Annotated[str, Field(max_length=1000, description="what is to be done; empty keeps it")],
     status: Annotated[

@@ -29,6 +29,7 @@ from memory.documents.quote import LABEL, quote_chunk
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Chunk, Message
 from prompts import read, render
+from tools.registry import TOOLS
 
 CHANNEL = Place(("acme", "general"))
 NOTHING = Budgets(Budget(0), Budget(0), Budget(0), Budget(0))
@@ -273,6 +274,13 @@ def test_the_whole_of_it() -> None:
         {"role": "assistant", "content": "line 2"},
         {"role": "user", "content": "hello"},
     ]
+
+
+def test_the_system_message_and_the_tools_take_at_most_6500_characters() -> None:
+    context = PromptContext(NOW, "Ana", PRIVATE, (), "hi")
+    tools = [{"name": one.name, "description": one.description, "parameters": one.schema} for one in TOOLS]
+    system = build_messages_for_model(context)[0]["content"]
+    assert len(system) + sum(len(json.dumps(tool)) for tool in tools) <= 6_500
 
 
 def test_it_says_whether_reminders_are_sent() -> None:
