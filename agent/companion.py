@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from typing_extensions import TypedDict, Unpack
@@ -20,19 +19,20 @@ from typing_extensions import TypedDict, Unpack
 from agent.background.scheduler import Schedule
 from agent.errors import BadInput, ModelUnavailable
 from agent.services.arguments import user_named
+from agent.services.memories import Narrowed, NewMemory
 from agent.services.turn_options import TurnLimits, limits_of, turn_request, value_of, with_form
 from agent.settings import Settings
 from agent.turn.additions import additions, tools_named
 from agent.turn.persona import read_persona
 from agent.turn.streaming import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
-from agent.types.arguments import Content, Importance, Limit, MemoryId, Query, Subjects, Ttl, Type, Where
+from agent.types.arguments import Content, Page, Query
 from agent.types.checks import limit_of
 from agent.wiring.components import Clock, Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from agent.wiring.services import build_services
 from memory.errors import MemoryFault
-from memory.records import DEFAULT_IMPORTANCE, Decision, Hit
+from memory.records import Decision, Hit
 
 if TYPE_CHECKING:
     from agents import InputGuardrail, OutputGuardrail, RunHooks
@@ -240,50 +240,13 @@ class Companion:
         parts = self.components
         return Learning(parts.database, consolidation, parts.recorder, parts.clock)
 
-    async def remember(
-        self,
-        content: Content,
-        *,
-        user: str,
-        subjects: Subjects = (),
-        ttl: Ttl = None,
-        type: Type = "fact",
-        importance: Importance = DEFAULT_IMPORTANCE,
-        replaces: MemoryId | None = None,
-        place: Where = None,
-        said_at: datetime | None = None,
-        everybody: bool = False,
-        author: str | None = None,
-    ) -> Decision:
-        """`pet.memories.remember`."""
-        return await self.memories.remember(
-            content,
-            user=user,
-            subjects=subjects,
-            ttl=ttl,
-            type=type,
-            importance=importance,
-            replaces=replaces,
-            place=place,
-            said_at=said_at,
-            everybody=everybody,
-            author=author,
-        )
+    async def remember(self, content: Content, *, user: str, **given: Unpack[NewMemory]) -> Decision:
+        """Remember one fact: `pet.memories.remember`."""
+        return await self.memories.remember(content, user=user, **given)
 
-    async def search_memories(
-        self,
-        query: Query,
-        *,
-        user: str,
-        place: Where = None,
-        limit: Limit = 10,
-        subjects: Subjects = (),
-        author: str = "",
-    ) -> list[Hit]:
-        """`pet.memories.search`."""
-        return await self.memories.search(
-            query, user=user, place=place, limit=limit, subjects=subjects, author=author
-        )
+    async def search_memories(self, query: Query, *, user: str, **narrowed: Unpack[Narrowed]) -> Page[Hit]:
+        """Search facts and past messages: `pet.memories.search`."""
+        return await self.memories.search(query, user=user, **narrowed)
 
     async def settle(self, within: float | None = None, *, hurry: bool = True) -> bool:
         """Wait until the background work that is due has been done, and with `hurry` what waits for

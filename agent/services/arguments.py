@@ -6,7 +6,7 @@ tells is checked by `agent.types.checks`; here is what needs a reading of its ow
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from pathlib import Path
 from reprlib import repr as shown
 from typing import Any, TypeVar, get_args
@@ -66,6 +66,20 @@ def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> D
         return read_due(text, zone, now)
     except ValueError as error:
         raise BadInput(f'due: {error}; "never" for none') from None
+
+
+def bound_of(name: str, value: object, zone: tzinfo, *, end: bool = False) -> datetime | None:
+    """Return the moment; of a date alone the beginning of that day in the person's zone, or its `end`. Raises
+    BadInput that names the argument."""
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        day = None
+    if value is None:
+        return None
+    if day is None:
+        return checked(name, moment_of, value)
+    return checked(name, moment_of, datetime.combine(day, time(), zone)) + timedelta(days=end)
 
 
 def checked(name: str, read: Callable[[Any], T], value: object) -> T:

@@ -1,16 +1,20 @@
 """Looks up, adds, changes and forgets memories for the person they belong to: `pet.memories`."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from reprlib import repr as shown
 from typing import Any, get_args
+from uuid import UUID
 
 from typing_extensions import TypedDict, Unpack
 
 from agent.errors import BadInput
 from agent.services.arguments import (
     audience_of,
+    bound_of,
     checked,
     draft_of,
     mapping_of,
@@ -26,11 +30,14 @@ from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.types.arguments import (
     MOST_FOUND,
+    MOST_LISTED,
     Content,
     FewLimit,
     Importance,
     Limit,
     MemoryId,
+    Moment,
+    Page,
     Query,
     Subjects,
     Ttl,
@@ -45,6 +52,7 @@ from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.ttl import describe
 from memory.facts.writer import FactWriter
+from memory.index import KINDS
 from memory.index.sync import IndexSync
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
@@ -57,13 +65,31 @@ from memory.records import (
     Hit,
     HitKind,
     Memory,
+    MemoryType,
     MemoryUpdate,
 )
 from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
 from memory.sql.messages import Transcript
+from memory.text.names import fold
 from tools.failures import TryAgain
 from tools.found import Reader, find, newest
+
+BATCH = 500
+"""Memories that are read at once for a list."""
+
+
+class Narrowed(TypedDict, total=False):
+    """What narrows a search; the arguments of `search` beside the query and the user."""
+
+    place: Where
+    limit: Limit
+    subjects: Subjects
+    since: Moment
+    until: Moment
+    author: str
+    kind: HitKind | None
+    cursor: str | None
 
 
 class MemoryChanges(TypedDict, total=False):
@@ -76,6 +102,13 @@ class MemoryChanges(TypedDict, total=False):
     said_at: datetime | None
     everybody: bool
     author: str | None
+
+
+class NewMemory(MemoryChanges, total=False):
+    """The arguments of `remember` beside the content and the user."""
+
+    place: Where
+    replaces: MemoryId | None
 
 
 @checks_arguments
@@ -106,14 +139,34 @@ class MemoryService:
         place: Where = None,
         limit: Limit = 10,
         subjects: Subjects = (),
+        since: Moment = None,
+        until: Moment = None,
         author: str = "",
-    ) -> list[Hit]:
-        """Facts and past messages, best first; with `author` what a person of this name said or, with
-        "hachi", its replies, which no other search brings."""
+        kind: HitKind | None = None,
+        cursor: str | None = None,
+    ) -> Page[Hit]:
+        """Facts, messages and summaries, best first; without a query the newest. `subjects` selects facts
+        of these tags, `since` and `until` when it was said, `author` what a person of this name said
+        or, with "hachi", its replies, which no other search brings. `cursor` is the `next` of the page
+        before."""
         tags, audience = checked("subjects", subjects_of, subjects), audience_of(user, place)
-        return await self.recall.search(
-            query_of(query), audience, limit=limit_of(limit), subjects=tags, author=author
+        if kind is not None:
+            checked("kind", lambda given: one_of(given, get_args(HitKind)), kind)
+        most, start = limit_of(limit), _position(cursor)
+        zone = await self._zone(user, place) if since or until else UTC
+        found = await self.recall.look(
+            query_of(query),
+            audience,
+            limit=start + most + 1,
+            subjects=tags,
+            kinds=frozenset({kind}) if kind else KINDS,
+            since=bound_of("since", since, zone),
+            until=bound_of("until", until, zone, end=True),
+            author=author,
+            zone=zone,
         )
+        more = len(found.hits) > start + most
+        return Page(found.hits[start : start + most], str(start + most) if more else None)
 
     async def excerpts(
         self,
@@ -153,9 +206,11 @@ class MemoryService:
         return await newest(await self._reader(user, place), limit_of(limit, MOST_FOUND))
 
     async def _reader(self, user: str, place: Where) -> Reader:
-        audience, where = audience_of(user, place), place_of(place)
-        zone = (await self.profiles.view(user_named(user), where, self.clock())).zone
-        return Reader(self.recall, audience, zone, message_ids=True)
+        zone = await self._zone(user, place)
+        return Reader(self.recall, audience_of(user, place), zone, message_ids=True)
+
+    async def _zone(self, user: str, place: Where) -> tzinfo:
+        return (await self.profiles.view(user_named(user), place_of(place), self.clock())).zone
 
     async def remember(
         self,
@@ -321,10 +376,60 @@ class MemoryService:
         self.sync.wake()
         return update
 
-    async def list(self, *, user: str, place: Where = None, limit: Limit | None = None) -> list[Memory]:
-        """What is remembered, newest first."""
-        most = None if limit is None else limit_of(limit)
-        return await self.store.newest(audience_of(user, place), self.clock(), most)
+    async def list(
+        self,
+        *,
+        user: str,
+        place: Where = None,
+        limit: Limit | None = None,
+        subjects: Subjects = (),
+        since: Moment = None,
+        until: Moment = None,
+        author: str = "",
+        kind: MemoryType | None = None,
+        cursor: str | None = None,
+    ) -> Page[Memory]:
+        """What is remembered, newest first: all, or those with one of these `subjects`, of this time, told by
+        this `author` (a name or an id), of this `kind` (fact, preference, insight). `cursor` is the `next` of
+        the page before; what is remembered meanwhile moves no page."""
+        most = MOST_LISTED**2 if limit is None else limit_of(limit)
+        tags, audience = {*checked("subjects", subjects_of, subjects)}, audience_of(user, place)
+        if kind is not None:
+            checked("kind", lambda given: one_of(given, get_args(MemoryType)), kind)
+        zone, after = await self._zone(user, place) if since or until else UTC, _key(cursor)
+        times = {"since": bound_of("since", since, zone), "until": bound_of("until", until, zone, end=True)}
+        found: Page[Memory] = Page()
+        while rows := await self.store.newest(
+            audience, self.clock(), min(BATCH, most - len(found) + 1), after=after, **times
+        ):
+            names = await self.transcript.names({row.user_id for row in rows}, audience) if author else {}
+            for row in rows:
+                told = not author or fold(author) in (fold(row.user_id), fold(names.get(row.user_id, "")))
+                if told and kind in (None, row.type) and not (tags and tags.isdisjoint(row.subjects)):
+                    if len(found) == most:
+                        found.next = f"{found[-1].created_at.isoformat()}~{found[-1].id}"
+                        return found
+                    found.append(row)
+            after = rows[-1].created_at, rows[-1].id
+        return found
+
+
+def _position(cursor: str | None) -> int:
+    """How many hits the pages before had. Raises BadInput."""
+    if cursor is not None and not re.fullmatch(r"\d{1,5}", cursor, re.ASCII):
+        raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page")
+    return int(cursor or 0)
+
+
+def _key(cursor: str | None) -> tuple[datetime, str] | None:
+    """The time and the id of the last memory of the page before. Raises BadInput."""
+    if cursor is None:
+        return None
+    at, _, id = cursor.partition("~")
+    try:
+        return moment_of(at), str(UUID(id))
+    except (BadInput, ValueError):
+        raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page") from None
 
 
 def _told_in(memory: Memory, user: str, asked_in: Place) -> Place:

@@ -2,10 +2,10 @@
 `agent/services/arguments.py` checks the values."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic_core import core_schema
 
@@ -13,6 +13,8 @@ from agent.types import MAX_MESSAGE
 from memory.audience import Place
 from memory.facts.decide import MAX_CONTENT
 from memory.records import MemoryType, TaskStatus
+
+T = TypeVar("T")
 
 Where = Place | str | None
 """A place, its written form, or None for a private conversation."""
@@ -78,6 +80,21 @@ def _limit(most: int) -> Schema:
 Limit = Annotated[int, _limit(MOST_LISTED)]
 FewLimit = Annotated[int, _limit(MOST_FOUND)]
 Query = Annotated[str, _text("what to look for, in words; empty for the newest", maxLength=MAX_QUERY)]
+Moment = datetime | str | None
+"""A time with a zone, as such or in ISO 8601; a date alone is that day by the person's clock."""
+
+
+class Page(list[T]):
+    """A part of a longer list."""
+
+    next: str | None = None
+    """The `cursor` with which the following part is asked for; None at the end."""
+
+    def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:
+        super().__init__(items)
+        self.next = next
+
+
 Status = Annotated[TaskStatus, Schema({"type": "string", "enum": [*get_args(TaskStatus)]})] | None
 DueTime = (
     Annotated[

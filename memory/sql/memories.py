@@ -18,6 +18,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     update,
 )
@@ -149,11 +150,16 @@ class MemoryStore:
         *,
         since: datetime | None = None,
         until: datetime | None = None,
+        after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
-        """The newest memories, newest first; created at `since` or later, and before `until`."""
+        """The newest memories, newest first; created at `since` or later, and before `until`; with `after`, a
+        time and an id, those that follow this one."""
         where = [all_readable(audience), unexpired(now)]
         where += [memories.c.created_at >= since] if since else []
         where += [memories.c.created_at < until] if until else []
+        if after:
+            same = and_(memories.c.created_at == after[0], memories.c.id > after[1])
+            where.append(or_(memories.c.created_at < after[0], same))
         return await self.where(and_(*where), limit)
 
     async def where(self, condition: ColumnElement[bool], limit: int | None = None) -> list[Memory]:

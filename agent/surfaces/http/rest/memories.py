@@ -105,6 +105,7 @@ InSession = Annotated[Session, Depends(_session)]
 async def list_session_memories(session: InSession, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
     """List the memories of the session, newest first: those that were stated in the conversation or added
     to it; of a person, all that they may read in private."""
+    found: list[Memory]
     if session.conversation is None:
         found = await pet.memories.list(user=session.user, limit=limit)
     else:
