@@ -230,11 +230,11 @@ def privacy_answer(settings: Settings, asker: Asker, unkept: Sequence[Place]) ->
         "Where it goes": where,
         "What you can do": can,
     }
-    here = unkept and (private or not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept))
+    here = not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept)
     if here:
         labelled["What I keep"] = UNKEPT if PRIVATE in unkept else UNKEPT_HERE
     elif unkept:
-        labelled["Elsewhere"] = f"In {len(unkept)} channels I keep nothing of you, as you want."
+        labelled["Elsewhere"] = f"Channels where I keep nothing of you, as you want: {len(unkept)}."
     choices = [] if here else [Button("Keep nothing of mine", "keep-nothing", style="danger")]
     if not here and not private:
         choices.insert(0, Button("Keep nothing of mine here", "nothing-here"))

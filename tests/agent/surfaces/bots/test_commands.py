@@ -244,7 +244,7 @@ async def test_a_person_has_nothing_of_theirs_kept_here_or_anywhere_and_takes_it
     assert await kept() == (0, 2)
     assert rows("SELECT * FROM traces WHERE user_id IS NULL") == [], "of that no trace is kept either"
     elsewhere = await commands.run("privacy", PRIVATELY)
-    assert "In 1 channels I keep nothing" in str(elsewhere)
+    assert "Channels where I keep nothing of you, as you want: 1." in str(elsewhere)
     anywhere = await press(commands, PRIVATELY, elsewhere, "Keep nothing of mine")
     assert texts(anywhere)[0].startswith("Nothing of you, anywhere")
     assert await kept() == (0, 2)
