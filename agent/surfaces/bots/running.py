@@ -134,7 +134,7 @@ class PlatformJobs:
             await self._remove(posts)
         elif standing[1] - {"edited"}:  # what is edited is written again
             for post in posts:
-                await _edit_to_line(view, view.handle(post))
+                await _first_of(view.handle(post), _to_line(view), view.remove)
         elif standing[0] and not standing[1]:
             async with Reply(view, earlier=posts) as reply:
                 if not await reply.finish(standing[0]):
@@ -144,14 +144,23 @@ class PlatformJobs:
     async def _remove(self, posts: Sequence[str]) -> None:
         for post in posts:
             view = self.conversations.platform.posts_at(post)
-            handle = view.handle(post)
-            try:
-                await view.remove(handle)
-            except Exception as error:
-                log.warning("%s may not be deleted, and stands as one line: %s", post, error)
-                await _edit_to_line(view, handle)
+            await _first_of(view.handle(post), view.remove, _to_line(view))
 
 
-async def _edit_to_line(view: Posts, handle: Any) -> None:
+Act = Callable[[Any], Awaitable[None]]
+
+
+def _to_line(view: Posts) -> Act:
+    return lambda handle: view.edit(handle, FORGOTTEN)
+
+
+async def _first_of(handle: Any, act: Act, otherwise: Act) -> None:
+    """Do the one with a post of the bot or, where the platform refuses, the other."""
     with suppress(Gone):
-        await view.edit(handle, FORGOTTEN)
+        try:
+            await act(handle)
+        except Gone:
+            raise
+        except Exception as error:
+            log.warning("a forgotten reply is taken back otherwise: %s", error)
+            await otherwise(handle)

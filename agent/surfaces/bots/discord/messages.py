@@ -69,6 +69,14 @@ def is_from_person(message: discord.Message) -> bool:
     return message.type in _KINDS and not message.author.bot and message.webhook_id is None
 
 
+def as_message(channel: Any, data: Mapping[str, Any]) -> discord.Message:
+    """Return a message from what Discord's API tells of it. Other servers send null, or leave out, what
+    Discord does not; discord.py cannot read that."""
+    told = {key: value for key, value in data.items() if value is not None or key == "edited_timestamp"}
+    message: discord.Message = channel._state.create_message(channel=channel, data={"mentions": [], **told})
+    return message
+
+
 def incoming(message: discord.Message, place: Place, me: Any) -> IncomingMessage:
     return IncomingMessage(
         user_name(message.author.id),
@@ -199,15 +207,17 @@ class Missed:
         after = discord.Object(self._since[shard])
         private = [*self._dms.values()] if shard == DM_SHARD else []
         for channel in [*self._channels(shard, guilds), *private]:
-            state = channel._state  # discord.py's own history ends at the first message that it cannot read
+            http = (
+                channel._state.http
+            )  # discord.py's own history ends at the first message that it cannot read
             try:
-                written = await state.http.logs_from(channel.id, MOST_MESSAGES, after=after.id)
+                written = await http.logs_from(channel.id, MOST_MESSAGES, after=after.id)
             except API_ERRORS as error:
                 log.warning("what was written in channel %s meanwhile is not read: %s", channel.id, error)
                 continue
             for one in reversed(written):
                 try:
-                    message = state.create_message(channel=channel, data=one)
+                    message = as_message(channel, one)
                 except Exception as error:
                     log.warning("a message in channel %s is not read: %r", channel.id, error)
                 else:

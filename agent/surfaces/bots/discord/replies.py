@@ -13,6 +13,7 @@ from discord.utils import MISSING, format_dt
 
 from agent.surfaces.bots.answers import TASK, Answer, Button, Item, Words
 from agent.surfaces.bots.discord.messages import (
+    as_message,
     channel_id,
     content_of,
     ids_of,
@@ -249,7 +250,7 @@ class DiscordPlatform:
         channel, id = ids_of(origin)
         try:
             where: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
-            message = await where.fetch_message(id)
+            message = as_message(where, await self.client.http.get_message(channel, id))
         except (discord.NotFound, discord.Forbidden) as error:
             log.info("message %s cannot be read: %s", id, error)
             return None
@@ -312,14 +313,14 @@ class DiscordPosts:
 
     async def edit(self, handle: Any, text: str) -> None:
         """One that was posted earlier loses its buttons, which belong to what stood there."""
+        message, changes = handle, {}
         try:
             if isinstance(handle, discord.PartialMessage):
-                await (await handle.fetch()).edit(content=text, suppress=True, view=None)
-            else:
-                await handle.edit(
-                    content=text, suppress=True
-                )  # without `suppress` an edit adds link previews
+                message, changes = await handle.fetch(), {"view": None}
+            await message.edit(content=text, suppress=True, **changes)  # else an edit adds link previews
         except discord.NotFound as error:
+            if message is not handle:  # it is there, and may not be edited
+                raise
             raise Gone from error
 
     async def remove(self, handle: Any) -> None:

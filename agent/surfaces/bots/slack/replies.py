@@ -223,12 +223,12 @@ class SlackPosts:
             )
         except SlackApiError as error:
             code = error.response.get("error")
-            if code == _GONE or (code in _CLOSED and not self.may_post):
+            if code == _GONE:
                 raise Gone from error
             if code == _STREAMS:  # since a process that was killed began it
                 await self.client.chat_stopStream(channel=self.source.channel, ts=handle.ts)
                 await self._update(handle, text)
-            elif code in _CLOSED:
+            elif code in _CLOSED and self.may_post:
                 closed, handle.ts = handle.ts, (await self.post(text, final=True)).ts
                 await self.remove(_Posted(closed, ""))
             else:

@@ -77,7 +77,7 @@ async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(
     await bot.client.leave()
     platform.end()
     unreadable = platform.written(f"{AT} hello", channel=GENERAL)
-    unreadable["attachments"] = None
+    unreadable["attachments"] = "none of it can be read"
     platform.history[GENERAL] = [unreadable]
     await platform.say("lunch?", channel=GENERAL)
     await platform.say(f"{AT} hello", by=BEN, channel=GENERAL)
