@@ -39,6 +39,7 @@ PAGE = 8
 """Memories in one list."""
 NOT_THEIRS = "That is not there any more, or somebody else said it too."
 NO_TEXT = Answer("There is no text in that message.")
+NOT_KEPT = "Whoever wrote that wants nothing of theirs kept here."
 NOT_OPEN = "That task is not open any more, or it is somebody else's."
 GONE = "That is not yours to forget, or it is forgotten already."
 KEPT_BEFORE = "What I kept before stays: {prefix}forget-me takes it away."
@@ -147,6 +148,8 @@ class Commands:
     async def remember_said(self, asker: Asker, said: Content, by: str) -> Answer:
         """Remember a message that the user `by` wrote; what somebody else wrote with their name."""
         own = by == asker.user
+        if not await self._pet.people.places.keeps(by, asker.place):
+            return Answer(NOT_KEPT)
         return await self._remember(asker, said.text if own else f"{said.author} said: “{said.text}”")
 
     @_answering

@@ -4,7 +4,7 @@ from slack_sdk.errors import SlackApiError
 
 from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
-from agent.surfaces.bots.slack.messages import API_ERRORS, build_client
+from agent.surfaces.bots.slack.client import API_ERRORS, build_client
 
 APPS = "https://api.slack.com/apps"
 NO_BOT_TOKEN = "set SLACK_BOT_TOKEN to the bot's token (xoxb-…); docs/slack.md shows where it comes from"

@@ -25,16 +25,14 @@ from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.running import PlatformJobs, is_late, reminder_sender, who_answers
 from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, check, explain
+from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
-    API_ERRORS,
     Reader,
     as_edited,
-    build_client,
     deleted_message,
     parse_event,
     place_of,
-    sdk_logger,
     source_of,
     user_name,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.surfaces.bots.slack.messages import API_ERRORS
+from agent.surfaces.bots.slack.client import API_ERRORS
 
 log = logging.getLogger("hachi.slack")
 

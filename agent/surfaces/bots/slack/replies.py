@@ -17,7 +17,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line
 from agent.surfaces.bots.replies import Gone, Stopped
-from agent.surfaces.bots.slack.messages import API_ERRORS, Reader, Source, origin_of
+from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.messages import Reader, Source, origin_of
 from agent.surfaces.bots.slack.rendering import (
     answer_blocks,
     answer_text,

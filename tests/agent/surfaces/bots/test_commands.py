@@ -16,6 +16,7 @@ from agent.surfaces.bots.answers import (
     forget_question,
 )
 from agent.surfaces.bots.commands import GONE, PAGE, Commands
+from agent.surfaces.bots.platform import Content
 from hachi import Companion
 from memory.audience import Place
 
@@ -387,3 +388,11 @@ async def test_without_an_undo_there_is_no_button_for_it(
     gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
     assert gone.buttons == ()
     assert gone.note == ("Taken: 1 memory. ", STANDS)
+
+
+async def test_of_whoever_wants_nothing_kept_no_message_is_remembered(commands: Commands, pet) -> None:
+    said = Content("Ben", "I live in Lyon")
+    assert "Remembered" in (await commands.remember_said(IN_GENERAL, said, BEN)).text
+    await pet.people.keep(False, user=BEN, place=GENERAL)
+    assert "wants nothing" in (await commands.remember_said(IN_GENERAL, Content("Ben", "I row"), BEN)).text
+    assert len(await pet.memories.list(user=ANA, place=GENERAL)) == 1

@@ -9,7 +9,8 @@ from slack_server import SlackServer
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
 from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.slack import messages
-from agent.surfaces.bots.slack.messages import NAME_SECONDS, Reader, Source, attachment_of, build_client
+from agent.surfaces.bots.slack.client import attachment_of, build_client
+from agent.surfaces.bots.slack.messages import NAME_SECONDS, Reader, Source
 from hachi import Settings
 from memory.audience import Place
 from memory.people.places import Listening

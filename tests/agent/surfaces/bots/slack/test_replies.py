@@ -11,7 +11,8 @@ from slack_server import SlackServer, buttons_of
 
 from agent.surfaces.bots.answers import receipt_item
 from agent.surfaces.bots.replies import Reply
-from agent.surfaces.bots.slack.messages import Source, build_client
+from agent.surfaces.bots.slack.client import build_client
+from agent.surfaces.bots.slack.messages import Source
 from agent.surfaces.bots.slack.replies import LIMIT, SlackPosts
 from hachi import Settings
 from memory.audience import PRIVATE

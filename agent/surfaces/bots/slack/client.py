@@ -1,0 +1,86 @@
+"""The client of Slack's API, and files that people attach."""
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from slack_sdk.errors import SlackClientError
+from slack_sdk.http_retry.builtin_async_handlers import (
+    AsyncConnectionErrorRetryHandler,
+    AsyncRateLimitErrorRetryHandler,
+    AsyncServerErrorRetryHandler,
+)
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.settings import Settings
+from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Unreadable
+
+log = logging.getLogger("hachi.slack")
+
+API_ERRORS = (SlackClientError, aiohttp.ClientError, OSError)
+"""The exceptions that calls of Slack's API raise. A time-out is an OSError."""
+RATE_LIMIT_RETRIES = 3
+TIMEOUT = aiohttp.ClientTimeout(total=20)
+_HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
+"""Hosts that receive the bot's token, by https. Files elsewhere can be anybody's."""
+
+
+def build_client(settings: Settings) -> AsyncWebClient:
+    """Return a client with the bot's token."""
+    token = settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else None
+    base_url = settings.slack_api_url or AsyncWebClient.BASE_URL
+    client = AsyncWebClient(token=token, base_url=f"{base_url.rstrip('/')}/", logger=sdk_logger())
+    client.retry_handlers = [
+        AsyncConnectionErrorRetryHandler(),
+        AsyncRateLimitErrorRetryHandler(max_retry_count=RATE_LIMIT_RETRIES),
+        AsyncServerErrorRetryHandler(),
+    ]
+    return client
+
+
+def sdk_logger() -> logging.Logger:
+    """Return the logger for the SDK and Bolt, which format debug lines from all traffic unless their own
+    logger has a level."""
+    logger = logging.getLogger("hachi.slack.sdk")
+    logger.setLevel(max(log.getEffectiveLevel(), logging.INFO))
+    return logger
+
+
+def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:
+    return Attachment(
+        name=str(file.get("name") or file.get("title") or ""),
+        media_type=str(file.get("mimetype") or ""),
+        size=int(file.get("size") or 0),
+        fetch=partial(_fetch, client, file),
+        is_text=file.get("mode") == "snippet",
+    )
+
+
+async def _fetch(client: AsyncWebClient, file: Mapping[str, Any]) -> bytes:
+    headers = {"Authorization": f"Bearer {client.token}"}
+    address = _address(client, file)
+    async with (
+        aiohttp.ClientSession(timeout=TIMEOUT) as session,
+        session.get(address, headers=headers, allow_redirects=False) as answer,
+    ):
+        # without the scope files:read, Slack returns a sign-in page
+        if answer.status != 200 or answer.content_type == "text/html":
+            raise Unreadable("it could not be fetched")
+        content = b""
+        async for piece in answer.content.iter_chunked(16_384):
+            content += piece
+            if len(content) > MAX_BYTES:
+                raise Unreadable(TOO_LARGE)
+    return content
+
+
+def _address(client: AsyncWebClient, file: Mapping[str, Any]) -> str:
+    address = str(file.get("url_private_download") or file.get("url_private") or "")
+    url, api = urlsplit(address), urlsplit(client.base_url)
+    at_slack = url.scheme == "https" and f".{url.hostname}".endswith(_HOSTS)
+    if file.get("is_external") or not (at_slack or url.hostname == api.hostname):
+        raise Unreadable("it is not kept at Slack")
+    return address
