@@ -11,6 +11,7 @@ import json
 import logging
 import os
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b, sha256
@@ -30,7 +31,7 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from agent.tracing.redact import map_texts
 from agent.tracing.serialization import read_trace
-from agent.tracing.trace import TURN, Summary, Trace, mappings, scored_ids, tool_failed
+from agent.tracing.trace import TURN, Summary, Trace, given_of, mappings, read_data, scored_ids, tool_failed
 from memory.process.breaker import Breaker, CircuitOpen
 from memory.process.spans import Span
 from memory.text import storable
@@ -93,6 +94,13 @@ class _GuardedExporter(SpanExporter):
         self._inner.shutdown()
 
 
+def otlp_protobuf(traces: Sequence[Trace]) -> bytes:
+    """Return an ExportTraceServiceRequest as protobuf, the form that every collector accepts."""
+    resource = _resource()
+    spans = [span for trace in traces for span in _readable_spans(trace, resource)]
+    return bytes(encode_spans(spans).SerializeToString())
+
+
 def otlp_json(traces: Sequence[Trace]) -> dict[str, Any]:
     """Return an ExportTraceServiceRequest in the JSON form that a collector accepts at ``POST
     /v1/traces``."""
@@ -126,7 +134,7 @@ def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
             context=_context(summary.id, path, host),
             parent=_context(summary.id, path.rpartition(".")[0], host) if path else host,
             resource=resource,
-            attributes=attributes_of(span, None if path else summary),
+            attributes=attributes_of(span, None if path else trace),
             events=_events(span, end),
             links=() if path else links,
             kind=SpanKind.CLIENT if span.kind == "call" else SpanKind.INTERNAL,
@@ -178,6 +186,8 @@ def _nano(began: float, seconds: float) -> int:
 OPERATIONS = {TURN: "invoke_agent", "call": "chat", "tool": "execute_tool"}
 OPERATIONS |= {"search": "search_memory", "documents": "retrieval"}
 """``gen_ai.operation.name`` by kind of span."""
+VIEWER_KINDS = {TURN: "AGENT", "call": "LLM", "tool": "TOOL", "search": "RETRIEVER", "documents": "RETRIEVER"}
+"""``openinference.span.kind``, which viewers such as Phoenix know; CHAIN for decisions, jobs and the rest."""
 SUBJECTS = {TURN: AGENT, "search": "memories", "decision": "memories", "documents": "documents"}
 """The rest of a span's name by kind; other kinds use the name of the model or tool."""
 _MEMORY_OPERATIONS = {"add": "create_memory", "merge": "update_memory", "replace": "update_memory"}
@@ -203,24 +213,33 @@ def error_type(span: Span) -> str | None:
     return "tool_error" if span.kind == "tool" and tool_failed(span) else None
 
 
-def attributes_of(span: Span, summary: Summary | None = None) -> dict[str, Any]:
-    """Return a span's attributes, with those of the whole trace if its `summary` is given."""
+def attributes_of(span: Span, trace: Trace | None = None) -> dict[str, Any]:
+    """Return a span's attributes, with those of the whole `trace` if it is given."""
     found: dict[str, Any] = {"gen_ai.operation.name": operation_of(span), "hachi.span.kind": span.kind}
+    found["openinference.span.kind"] = VIEWER_KINDS.get(span.kind, "CHAIN")
     if read := _ATTRIBUTES.get(span.kind):
         found |= read(span)
-    found |= _of_trace(summary) if summary else {}
+    found |= _of_trace(trace) if trace else {}
     found["error.type"] = error_type(span)
     # without unpaired surrogates, which would block the whole export
     return {name: map_texts(value, storable) for name, value in found.items() if value not in (None, "", [])}
 
 
-def _of_trace(summary: Summary) -> dict[str, Any]:
+def _of_trace(trace: Trace) -> dict[str, Any]:
     """Return the root span's attributes for the whole trace. The person is a pseudonym."""
+    summary, person = trace.summary, trace.summary.user and pseudonym(trace.summary.user)
+    said, replied = (read_data(trace.root, *path) for path in (("incoming", "text"), ("reply", "message")))
     return {
+        "input.value": said,
+        "output.value": replied,
+        "gen_ai.input.messages": _json([_message({"role": "user", "content": said})] if said else None),
+        "gen_ai.output.messages": _json([_message({"content": replied})] if replied else None),
+        "session.id": summary.conversation,
+        "user.id": person,
         "gen_ai.agent.name": AGENT,
         "gen_ai.conversation.id": summary.conversation,
         "gen_ai.request.model": summary.model,
-        "enduser.pseudo.id": summary.user and pseudonym(summary.user),
+        "enduser.pseudo.id": person,
         "hachi.trace.id": summary.id,
         "hachi.turn.id": summary.turn_id,
         "hachi.status": summary.status,
@@ -283,6 +302,7 @@ def _tool(span: Span) -> dict[str, Any]:
         "gen_ai.tool.name": span.name,
         "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": span.data.get("call_id"),
+        "input.value": _json(span.data.get("arguments")),
         "gen_ai.tool.call.arguments": _json(span.data.get("arguments")),
         "gen_ai.tool.call.result": _json(span.data.get("result")),
     }
@@ -295,6 +315,7 @@ def _search(span: Span) -> dict[str, Any]:
         "gen_ai.memory.query.text": span.data.get("query"),
         "gen_ai.memory.records": _found(span),
         "hachi.search.limit": span.data.get("limit"),
+        **_retrieved(span),
     }
 
 
@@ -304,7 +325,18 @@ def _documents(span: Span) -> dict[str, Any]:
         "gen_ai.request.top_k": span.data.get("limit"),
         "gen_ai.retrieval.query.text": span.data.get("query"),
         "gen_ai.retrieval.documents": _found(span),
+        **_retrieved(span),
     }
+
+
+def _retrieved(span: Span) -> dict[str, Any]:
+    """Return the question, and how many candidates were left out for which reason."""
+    reasons = Counter(
+        str(one["left_out"]) for one in mappings(span.data.get("candidates")) if one.get("left_out")
+    )
+    told = [f"{number} × {reason}" for reason, number in reasons.most_common()]
+    given = sorted(given_of(span))
+    return {"input.value": span.data.get("query"), "hachi.search.left_out": told, "hachi.search.given": given}
 
 
 def _found(span: Span) -> str:

@@ -35,6 +35,20 @@ SECRETS = {
 }
 """A part of each kind of secret, which is cheap to search for, and patterns of its beginning and rest."""
 
+_PASSWORD, _TOKEN = r"(?i:passw(?:or)?d)", r"(?i:token|secret|api[_-]?key)"
+_IS = r"[\\\"']{0,4}\s{0,3}[=:]\s{0,3}[\\\"']{0,4}"
+_VALUE = r"[^\s\"'\\,;]"
+NAMED = {
+    **dict.fromkeys(("assw", "ASSW"), rf"{_PASSWORD}{_IS}{_VALUE}{{4,}}"),
+    **dict.fromkeys(
+        ("oken", "OKEN", "ecret", "ECRET", "ey", "EY"),
+        rf"{_TOKEN}{_IS}(?={_VALUE}{{0,200}}\d){_VALUE}{{8,}}",
+    ),
+}
+"""A part of the name of a secret, and the pattern of a name with its value: ``password=…``, ``token: …``. The
+value of a token has a digit: "token: nothing" is none."""
+_SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?:{_PASSWORD}|{_TOKEN})")
+
 
 class Redaction:
     def __init__(
@@ -45,6 +59,7 @@ class Redaction:
         self._known = [(spelling, re.compile(re.escape(spelling))) for spelling in _spellings(values)]
         if secrets:
             self._known += [(part, _pattern(*patterns)) for part, patterns in SECRETS.items()]
+            self._known += [(part, re.compile(pattern)) for part, pattern in NAMED.items()]
         self._more = [re.compile(pattern) for pattern in patterns]
 
     def suspects(self, text: str) -> list[re.Pattern[str]]:
@@ -73,8 +88,18 @@ def _secret_settings(settings: "Settings") -> Iterator[str]:
 
 
 def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
-    """Return the plain value with every match in its texts replaced by `REDACTED`."""
-    return map_texts(value, lambda text: _redacted_text(text, patterns))
+    """Return the plain value with every match in its texts replaced by `REDACTED`, and every text under the
+    name of a secret."""
+    if isinstance(value, dict):
+        return {
+            _redacted_text(name, patterns): REDACTED
+            if isinstance(item, str) and _SECRET_NAME.fullmatch(name)
+            else redacted(item, patterns)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [redacted(item, patterns) for item in value]
+    return _redacted_text(value, patterns) if isinstance(value, str) else value
 
 
 def _redacted_text(text: str, patterns: Sequence[re.Pattern[str]]) -> str:

@@ -213,17 +213,21 @@ def confirm(question: str, done: str) -> None:
         raise typer.Exit(1)
 
 
-def write_output(file: Path | None, text: str, what: str) -> None:
-    """Write the text to stdout, or to a file: whole or not at all, readable by its owner only, and say `what`
-    is in it. "-" is stdout too. Raises OSError with the path."""
+def write_output(file: Path | None, text: str | bytes, what: str) -> None:
+    """Write the content to stdout, or to a file: whole or not at all, readable by its owner only, and say
+    `what` is in it. "-" is stdout too. Raises OSError with the path."""
+    content = text if isinstance(text, bytes) else text.encode("utf-8")
     if file is None or str(file) == "-":
-        sys.stdout.write(text)
+        if isinstance(text, str):
+            sys.stdout.write(text)
+        else:
+            sys.stdout.buffer.write(text)
         return
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as out:
-            out.write(text)
+        with open(descriptor, "wb") as out:
+            out.write(content)
         partial.replace(file)
     except OSError as error:
         partial.unlink(missing_ok=True)

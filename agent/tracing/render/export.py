@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from importlib.resources import files
 from itertools import groupby
 from typing import Any, Literal
@@ -13,16 +14,17 @@ from agent.tracing.render.tree import Line
 from agent.tracing.trace import Summary, Trace, TraceWithJobs, span_json
 from memory.audience import Place
 
-Format = Literal["json", "md", "html", "otlp"]
+Format = Literal["json", "md", "html", "otlp", "otlp-protobuf"]
 
 
-def exported(traces: Sequence[TraceWithJobs], format: Format) -> str:
+def exported(traces: Sequence[TraceWithJobs], format: Format) -> str | bytes:
     """Return all traces as one file. Raises BadInput if the format needs an extra that is not installed."""
-    writers: dict[Format, Callable[[Sequence[TraceWithJobs]], str]] = {
+    writers: dict[Format, Callable[[Sequence[TraceWithJobs]], str | bytes]] = {
         "json": lambda all: json_text([trace_json(one) for one in all], indent=2) + "\n",
         "md": lambda all: "\n".join(markdown(one) for one in all),
         "html": _html,
-        "otlp": _otlp,
+        "otlp": lambda all: json_text(_otlp("otlp_json", all)) + "\n",
+        "otlp-protobuf": lambda all: _otlp("otlp_protobuf", all),
     }
     return writers[format](traces)
 
@@ -86,9 +88,9 @@ def _article(whole: TraceWithJobs) -> dict[str, object]:
     }
 
 
-def _otlp(traces: Sequence[TraceWithJobs]) -> str:
+def _otlp(form: Literal["otlp_json", "otlp_protobuf"], traces: Sequence[TraceWithJobs]) -> Any:
     try:
-        from agent.tracing.opentelemetry import otlp_json
+        opentelemetry = import_module("agent.tracing.opentelemetry")
     except ImportError as error:
         raise BadInput("the format otlp needs its library: pip install 'hachi[otel]'") from error
-    return json_text(otlp_json([trace for one in traces for trace in (one.trace, *one.jobs)])) + "\n"
+    return getattr(opentelemetry, form)([trace for one in traces for trace in (one.trace, *one.jobs)])

