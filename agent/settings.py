@@ -125,7 +125,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = _conventional("DATABASE_URL", "database_url")
     """`postgresql://…` to share one database between processes; unset is SQLite in `home`."""
     qdrant_url: str | None = _conventional("QDRANT_URL", "qdrant_url")
-    """A Qdrant server; unset is the embedded engine in `home`."""
+    """A Qdrant server, or with commas several of one cluster; unset is the embedded engine in `home`."""
     qdrant_grpc_port: int | None = _conventional("QDRANT_GRPC_PORT", "qdrant_grpc_port")
     """Its port for gRPC, mostly 6334; unset asks by HTTP, at the port of `QDRANT_URL`."""
     qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY", "qdrant_api_key")

@@ -1,7 +1,7 @@
 """What the operator and the schedule do: purge, clean up, prune traces, rebuild the index, look at health,
 figures, keys and jobs: `pet.admin`."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -72,6 +72,10 @@ class HealthService:
         """Points in the index. Raises IndexUnavailable or EmbedderUnavailable."""
         await know_dimension(self.embedder)
         return await self.index.count()
+
+    async def index_advice(self) -> Sequence[str]:
+        """What whoever runs the index should know, a line each. Raises IndexUnavailable."""
+        return await self.index.advice()
 
     async def waiting_for_index(self) -> int:
         """Rows that the index has not followed yet: searches read them. Raises IndexUnavailable."""

@@ -156,6 +156,10 @@ class Index(Protocol):
         """Which of these ids are in the index, whoever owns them: to verify an erasure."""
         ...
 
+    async def advice(self) -> Sequence[str]:
+        """What whoever runs it should know, a line each."""
+        ...
+
     async def compact(self) -> bool:
         """Rewrite the files of the index, so that nothing of removed points is left in them. False if they
         are out of reach."""

@@ -94,7 +94,7 @@ class Breaker:
     ) -> None:
         self.name = name
         self._most = failures or FAILURES
-        self._clock = clock
+        self.clock = clock
         self._failures: set[Request] = set()
         """The requests that failed since one was answered, as many as open it …"""
         self._failed_for: set[str | None] = set()
@@ -112,12 +112,12 @@ class Breaker:
         if self._opened_at is None:
             return "closed"
         # A clock that was set back must not keep the breaker open.
-        waiting = timedelta(0) <= self._clock() - self._opened_at < self._pause
+        waiting = timedelta(0) <= self.clock() - self._opened_at < self._pause
         return "open" if waiting else "half-open"
 
     def check(self) -> None:
         """Raise CircuitOpen if a call would be refused now."""
-        request, now, opened_at = _request.get(), self._clock(), self._opened_at
+        request, now, opened_at = _request.get(), self.clock(), self._opened_at
         if opened_at is None:
             return
         goes_last = request and request.person == self._probed_by and len(self._active()) > 1
@@ -134,7 +134,7 @@ class Breaker:
         self.check()
         request = _request.get() or Request(None)
         self._seen.pop(request.person, None)
-        self._active()[request.person] = self._clock()
+        self._active()[request.person] = self.clock()
         probing = self._opened_at is not None
         self._probing = self._probing or probing
         try:
@@ -159,7 +159,7 @@ class Breaker:
             return  # one that began before the breaker opened, or one of few
         else:
             log.warning("the %s is left alone for a while: %s", self.name, reason)
-        self._opened_at = self._clock()
+        self._opened_at = self.clock()
 
     def _enough(self, request: Request) -> bool:
         """Whether this failed request and those before it open the breaker."""
@@ -170,7 +170,7 @@ class Breaker:
         return len(self._failures) == self._most and len(self._failed_for) >= people
 
     def _active(self) -> dict[str | None, datetime]:
-        now = self._clock()
+        now = self.clock()
         while self._seen and abs(now - next(iter(self._seen.values()))) >= ACTIVE:
             del self._seen[next(iter(self._seen))]
         return self._seen

@@ -149,11 +149,16 @@ class Followed:
 
     async def advance(self, name: str, position: Position, *, release: bool = False) -> bool:
         """Note how far the index has followed; the last time, `release` the lease. False if it was lost."""
-        let_go: dict[str, Any] = {"holder": None, "until": None} if release else {}
+        let_go = {"holder": None} if release else {}
         return await self._update(name, tx=position.tx, seq=position.seq, **let_go)
 
     async def release(self, name: str) -> None:
-        await self._update(name, holder=None, until=None)
+        await self._update(name, holder=None)
+
+    async def since(self, moment: datetime) -> set[str]:
+        """The indexes that somebody has had the lease of since then."""
+        leased = select(index_positions.c.name).where(index_positions.c.until >= moment)
+        return {row.name for row in await self._database.rows(leased)}
 
     async def _update(self, name: str, **values: Any) -> bool:
         mine = (index_positions.c.name == name, index_positions.c.holder == self._holder)

@@ -35,6 +35,7 @@ class QdrantServer:
     def __init__(self) -> None:
         self.asked: list[str] = []
         """Method and path of each request."""
+        self.version = "1.19.0"
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -128,6 +129,9 @@ class QdrantServer:
                     return (404 if "not found" in str(error) else 400), str(error)
         return 404, f"the small server does not know {method} {path}"
 
+    def _named(self, _: Any) -> Any:
+        return {"title": "the small server of the tests", "version": self.version}
+
     def _collections(self, _: Any) -> Any:
         return self._engine.get_collections()
 
@@ -199,6 +203,7 @@ class QdrantServer:
 _DONE = {"operation_id": 1, "status": "completed"}
 _OF_ONE = "/collections/([^/]+)"
 _ROUTES: dict[tuple[str, str], Callable[..., Any]] = {
+    ("GET", "/"): QdrantServer._named,
     ("GET", "/collections"): QdrantServer._collections,
     ("GET", f"{_OF_ONE}/exists"): QdrantServer._exists,
     ("GET", _OF_ONE): QdrantServer._described,
@@ -254,6 +259,7 @@ def _header(row: bytes) -> tuple[str, str]:
 def _written(status: int, result: Any) -> bytes:
     said: dict[str, Any] = {"time": 0.0}
     said |= {"result": result, "status": "ok"} if status == 200 else {"status": {"error": result}}
+    said |= result if isinstance(result, dict) and "version" in result else {}  # which Qdrant does not wrap
     body = json.dumps(said, default=lambda one: json.loads(one.model_dump_json(exclude_none=True))).encode()
     head = f"HTTP/1.1 {status} OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     return head.encode() + body

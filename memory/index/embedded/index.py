@@ -141,6 +141,9 @@ class EmbeddedIndex:
             await asyncio.sleep(0)
         return found
 
+    async def advice(self) -> Sequence[str]:
+        return ()
+
     async def optimise(self) -> None:
         """Free the space of removed points once they are a fifth of all, and delete the indexes that nobody
         holds. Blocks the process for some 0.2 s, plus 0.1 ms a point. Files that are far larger than their

@@ -52,7 +52,7 @@ async def test_three_with_one_server_find_at_once_what_another_wrote_or_forgot(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memory.index.server.SEARCH_SECONDS", 30)  # the small server is slow
+    monkeypatch.setattr("memory.index.server.index.SEARCH_SECONDS", 30)  # the small server is slow
     async with QdrantServer.running() as qdrant:
         processes = []
         for _ in range(3):

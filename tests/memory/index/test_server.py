@@ -18,6 +18,8 @@ from qdrant_server import QdrantServer
 from memory.errors import IndexUnavailable
 from memory.index import Point, Question, fingerprint_of
 from memory.index.server import SEARCH_SECONDS, ServerIndex
+from memory.index.server import client as client_module
+from memory.index.server.index import UNUSED
 from memory.process.breaker import FIRST_PAUSE, Breaker
 from memory.sql.changes import LEASE, Position
 from memory.sql.engine import Database
@@ -29,6 +31,7 @@ pytestmark = [
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "http://127.0.0.1:6333"
+NAMED = httpx.Response(200, json={"title": "qdrant", "version": "1.19.0"})
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ class Renamed:
 @pytest.fixture
 def index_on(client: AsyncQdrantClient, database: Database) -> Callable[..., ServerIndex]:
     def index_on(space: Any = SPACE, family: str = "hachi", database: Any = database) -> ServerIndex:
-        return ServerIndex(lambda: client, "here", space, database, family)
+        return ServerIndex({"here": lambda: client}, space, database, family)
 
     return index_on
 
@@ -85,7 +88,7 @@ async def test_many_that_need_it_at_once_open_it_once(client: AsyncQdrantClient,
         connected.append(client)
         return client
 
-    index = ServerIndex(connect, "here", SPACE, database)
+    index = ServerIndex({"here": connect}, SPACE, database)
     assert connected == []
     await asyncio.gather(*(index.count() for _ in range(10)))
     assert connected == [client]
@@ -132,11 +135,13 @@ async def test_a_lost_collection_is_made_again_to_be_filled(
     assert (await index.position(), await index.count()) == (None, 0)
 
 
-async def test_only_collections_of_the_same_database_are_dropped(
-    client: AsyncQdrantClient, index_on: Opener, database: Database
+async def test_only_collections_of_the_same_database_that_nobody_uses_are_dropped(
+    client: AsyncQdrantClient, index_on: Opener, database: Database, clock: Any
 ) -> None:
     first = index_on()
     await first.ensure()
+    assert await first.lease(clock.now)
+    await first.release()
     others = index_on(family="dog"), index_on(database=Renamed(database))
     for other in others:
         await other.ensure()
@@ -144,10 +149,66 @@ async def test_only_collections_of_the_same_database_are_dropped(
     documents = first.collection.replace("hachi-", "hachi-knowledge-")
     for name in (*names, documents):
         await client.create_collection(name, {})
-    kept = index_on(SimpleNamespace(name="two", dimension=4))
+    breaker = Breaker("index", clock)
+    kept = ServerIndex(
+        {"here": lambda: client}, SimpleNamespace(name="two", dimension=4), database, breaker=breaker
+    )
     await kept.ensure()
-    left = {found.name for found in (await client.get_collections()).collections}
-    assert left == names | {index.collection for index in (kept, *others)}
+
+    async def left() -> set[str]:
+        return {found.name for found in (await client.get_collections()).collections}
+
+    await kept.compact()
+    assert await left() == names | {index.collection for index in (first, kept, *others)}, "others search it"
+    clock.now += 2 * UNUSED
+    await kept.optimise()
+    assert await left() == names | {index.collection for index in (kept, *others)}
+
+
+async def test_the_next_server_is_asked_when_one_is_away(index_at: Opener) -> None:
+    question = Question(frozenset({"global"}), NOW, [1, 0, 0, 0])
+    point = Point(str(uuid4()), "memory", frozenset({"global"}), "x", [1, 0, 0, 0], NOW)
+    async with QdrantServer.running() as one, QdrantServer.running() as other:
+        index = index_at(f"http://127.0.0.1:{closed_port()}, {one.url}, {other.url}")
+        await index.put([point])
+        assert await index.count() == 1
+        assert not other.asked
+        await one.kill()
+        await index.ensure()
+        assert (await index.count(), (await index.search(question)).dense) == (0, ()), (
+            "it holds none of one's"
+        )
+        await other.kill()
+        with pytest.raises(IndexUnavailable, match="does not answer"):
+            await index.count()
+        await index.close()
+
+
+async def test_what_a_server_lacks_is_told(index_at: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with QdrantServer.running() as qdrant:
+        index = index_at(qdrant.url)
+        assert await index.advice() == []
+        qdrant.version = "1.18.2"
+        [too_old] = await index.advice()
+        assert too_old.startswith(f"Qdrant 1.18.2 at {qdrant.url} counts how rare a word is")
+        monkeypatch.setattr(client_module, "MANY", 0)
+        _, in_memory = await index.advice()
+        assert "storage.collection.quantization" in in_memory
+        await index.close()
+
+
+async def test_a_collection_that_is_once_in_a_cluster_is_told(client: AsyncQdrantClient) -> None:
+    async def status() -> Any:
+        return SimpleNamespace(peers={"1": None, "2": None})
+
+    client.cluster_status = status  # type: ignore[method-assign]
+    params = SimpleNamespace(replication_factor=1, vectors={"dense": SimpleNamespace(on_disk=True)})
+    config = SimpleNamespace(params=params, quantization_config=None)
+    assert await client_module.nodes(client) == 2
+    [told] = client_module.advice("hachi", config, 5, nodes=2)
+    assert "storage.collection.replication_factor to 2" in told
+    params.replication_factor = 2
+    assert not [*client_module.advice("hachi", config, 5, nodes=2)]
 
 
 @pytest.mark.parametrize("grpc", [True, False])
@@ -195,7 +256,7 @@ async def test_a_refusal_is_told_without_the_key(status: int, words: str, index_
 async def test_a_collection_that_vanished_in_the_middle_is_told(index_at: Opener) -> None:
     respx.route(host="127.0.0.1").mock(httpx.Response(404, text="no collection"))
     index = index_at(URL)
-    index._client = AsyncQdrantClient(url=URL, check_compatibility=False)
+    index._clients[URL] = AsyncQdrantClient(url=URL, check_compatibility=False)
     question = Question(frozenset({"global"}), NOW, [1, 0, 0, 0])
     point = Point(str(uuid4()), "memory", frozenset({"global"}), "x", [1, 0, 0, 0], NOW)
     for attempt in (index.search(question), index.put([point]), index.remove([point.id]), index.count()):
@@ -225,6 +286,7 @@ async def test_a_creation_that_fails_is_not_taken_for_a_lost_race(index_at: Open
     respx.get(path__regex=".*/exists").mock(
         httpx.Response(200, json={"result": {"exists": False}, "status": "ok", "time": 0.1})
     )
+    respx.get(path="/").mock(NAMED)
     respx.put(host="127.0.0.1").mock(httpx.Response(507, text="disk full"))
     with pytest.raises(IndexUnavailable, match="507"):
         await index_at(URL).ensure()
@@ -235,6 +297,7 @@ async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtere
     ok = {"result": True, "status": "ok", "time": 0.1}
     updated = {"result": {"operation_id": 1, "status": "completed"}, "status": "ok", "time": 0.1}
     exists = {"result": {"exists": False}, "status": "ok", "time": 0.1}
+    respx.get(path="/").mock(NAMED)
     respx.get(path__regex=".*/exists").mock(httpx.Response(200, json=exists))
     made = respx.put(path__regex="/collections/hachi-[0-9a-f]{12}-[0-9a-f]{12}$").mock(
         httpx.Response(200, json=ok)
@@ -242,9 +305,6 @@ async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtere
     fields = respx.put(path__regex=".*/index").mock(httpx.Response(200, json=updated))
     respx.get(path__regex="/collections/hachi-.*").mock(
         httpx.Response(200, json={"result": COLLECTION, "status": "ok", "time": 0.1})
-    )
-    respx.get(path="/collections").mock(
-        httpx.Response(200, json={"result": {"collections": []}, "status": "ok", "time": 0.1})
     )
     index = index_at(URL)
     await index.ensure()

@@ -7,7 +7,7 @@ import platform
 import re
 import shutil
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -106,6 +106,7 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
         checks = [
             await _check("database", database),
             *await _traces(pet),
+            *await _advice(pet),
             *await _nameless(pet),
             await _check("embedder", health.embed),
             await _check("index", lambda: _index(pet, counts)),
@@ -124,6 +125,13 @@ async def _traces(pet: "Companion") -> list[Check]:
     if not (location := health.traces_location):
         return []
     return [await _check("traces", health.traces_revision, lambda _: location)]
+
+
+async def _advice(pet: "Companion") -> list[Check]:
+    """On the servers of the index. That they are away is said by another check."""
+    with suppress(MemoryFault):
+        return [Check("index", None, told) for told in await pet.admin.health.index_advice()]
+    return []
 
 
 async def _nameless(pet: "Companion") -> list[Check]:
