@@ -7,7 +7,7 @@ COPY memory memory
 COPY prompts prompts
 COPY tools tools
 RUN python -m venv /opt/hachi \
-    && /opt/hachi/bin/pip install --no-cache-dir --constraint constraints.txt '.[postgres,discord,slack]'
+    && /opt/hachi/bin/pip install --no-cache-dir --constraint constraints.txt '.[postgres,discord,slack,otel]'
 
 FROM python:3.13-slim
 COPY --from=build /opt/hachi /opt/hachi

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from dotenv import dotenv_values
 from platformdirs import user_data_path
 from pydantic import (
     AfterValidator,
@@ -22,7 +23,13 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from agent.errors import SettingsError
 
@@ -31,6 +38,7 @@ DEFAULT_MODEL = "gpt-5-mini"
 
 _WRITTEN = re.compile(r"\s*(\d[\d_,]*)\s*(characters?|chars?|c|tokens?|t)?\s*", re.IGNORECASE)
 
+ENV_FILE = Path(".env")
 BYTES_A_TOKEN = 4
 """UTF-8 bytes of running text per token with today's tokenizers: about 4.3 for English, 3 to 4 for French,
 Hebrew and Chinese. docs/context.md compares it with tokenizers."""
@@ -115,8 +123,15 @@ def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails)
     return f"{shown} cannot be read: {fault['msg'].removeprefix('Value error, ').lower()}"
 
 
+class _EnvFile(EnvSettingsSource):
+    """The variables of the file `.env` in the folder where a program is started. Others' are left alone."""
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return {name.lower(): value for name, value in dotenv_values(ENV_FILE).items() if value}
+
+
 class Settings(BaseSettings):
-    """Read once, then passed along. Constructor arguments win over the environment."""
+    """Read once, then passed along. Constructor arguments win over the environment, and that over `.env`."""
 
     model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="forbid", env_ignore_empty=True)
 
@@ -280,6 +295,17 @@ class Settings(BaseSettings):
     them, or none."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Of `hachi.log` in `home`."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        *_: Any,
+        **__: Any,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, _EnvFile(settings_cls)
 
     @field_validator("trace_days", mode="before")
     @classmethod

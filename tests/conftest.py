@@ -127,6 +127,7 @@ def _statements_compiled_once() -> Iterator[None]:
 
 def _forget_settings(patch: pytest.MonkeyPatch) -> None:
     """What is set outside must not reach the tests."""
+    patch.setattr("agent.settings.ENV_FILE", Path("/nowhere/.env"))
     for name in [name for name in os.environ if name.startswith(SETTINGS)]:
         patch.delenv(name)
 

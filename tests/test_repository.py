@@ -212,6 +212,16 @@ def test_each_profile_publishes_one_port_at_most_and_for_this_machine_only(compo
     assert not any("network_mode" in service for service in services.values())
 
 
+def test_compose_passes_every_setting_of_the_file_and_keeps_the_data_in_the_volume(
+    compose: dict[str, Any],
+) -> None:
+    ours = [service for service in compose["services"].values() if "build" in service]
+    assert len(ours) >= 5
+    for service in ours:
+        assert service["env_file"] == [{"path": ".env", "required": False}]
+        assert service["environment"]["HACHI_HOME"] == "/data"
+
+
 def test_what_compose_is_told_is_what_hachi_understands(compose: dict[str, Any]) -> None:
     """Each surface is a profile of its own and starts by its name, with settings and options there are."""
     import typer
@@ -247,7 +257,7 @@ def test_the_image_has_what_its_services_need() -> None:
     assert extras is not None
     assert (
         set(extras[1].split(","))
-        == {"postgres", "discord", "slack"}
+        == {"postgres", "discord", "slack", "otel"}
         <= PROJECT["optional-dependencies"].keys()
     )
     copied = set(re.findall(r"^COPY (\w+) \1$", dockerfile, re.MULTILINE))

@@ -225,3 +225,25 @@ def test_a_server_of_ones_own_needs_the_name_of_a_model() -> None:
 def test_the_data_folder_is_the_platforms_unless_it_is_set() -> None:
     assert Settings().home.name == "hachi"
     assert Settings().home.is_absolute()
+
+
+def test_a_file_beside_the_program_is_read_below_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / ".env"
+    file.write_text(
+        "HACHI_MODEL=tiny\nOPENAI_BASE_URL='http://127.0.0.1:1/v1'\nHACHI_MODE=\nPOSTGRES_PASSWORD=x\n"
+    )
+    monkeypatch.setattr(agent.settings, "ENV_FILE", file)
+    settings = Settings.load()
+    assert (settings.model, settings.openai_base_url, settings.mode) == (
+        "tiny",
+        "http://127.0.0.1:1/v1",
+        "companion",
+    )
+    monkeypatch.setenv("HACHI_MODEL", "huge")
+    assert Settings.load().model == "huge"
+    assert Settings.load(model="given").model == "given"
+    file.write_text("HACHI_MAX_TURNS=many")
+    with pytest.raises(SettingsError, match="HACHI_MAX_TURNS='many' cannot be read"):
+        Settings.load()

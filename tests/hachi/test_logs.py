@@ -40,5 +40,6 @@ async def test_no_fact_is_in_the_log_of_the_program_unless_it_asks(
     [decision] = json.loads(asked.lines[0])["decisions"]
     facts = {"on": "Ana rows on Fridays", "redacted": "[redacted]", "off": None}
     assert decision.get("fact") == facts[decisions]
-    assert hosts.lines
+    logging.getLogger("hachi.memory").info("the host hears this")
+    assert "the host hears this" in hosts.lines
     assert "Ana rows" not in "".join(hosts.lines)
