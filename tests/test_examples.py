@@ -1,12 +1,19 @@
 """Every example runs as it is, with the network shut, and README shows what is there."""
 
+import asyncio
 import re
 import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import httpx2
 import pytest
+
+from hachi import Companion
+from hachi.testing import AnsweringModel, tool_call
 
 HERE = Path(__file__).resolve().parent.parent
 EXAMPLES = HERE / "examples"
@@ -34,6 +41,8 @@ SAYS = {
         r"add: Ana is in Rome, until \d{4}-\d\d-\d\d",
         r"2 model calls, tools: \['remember'\]",
     ],
+    "own_tool": [r"\S.*"],
+    "mcp_agent": [r"tools: .*search_memories.*remember.*", r"True"],
 }
 """Lines that an example prints, in this order and perhaps with others between them."""
 
@@ -56,7 +65,10 @@ def run(
 
 
 def test_every_example_is_run_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == SAYS.keys()
+    others = {"fastapi_service", "discord_pet", "nightly_import"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == SAYS.keys() | others
+    told = Path(__file__).read_text(encoding="utf-8")
+    assert all(f'"{name}.py"' in told or f'("{name}",' in told for name in others)
 
 
 @pytest.mark.parametrize("name", SAYS)
@@ -90,3 +102,74 @@ def test_the_first_command_of_readme_is_make_chat() -> None:
     first = re.search(r"^```sh\n(.*)$", README, re.MULTILINE)
     assert first is not None
     assert first[1] == "make chat"
+
+
+def test_the_tool_of_the_example_is_called_by_a_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], hachi_companion: Any
+) -> None:
+    example = runpy.run_path(str(EXAMPLES / "own_tool.py"))
+    model = AnsweringModel(
+        tool_call("find_order", number=7), {"message": "It is on its way.", "memories": []}
+    )
+    door = SimpleNamespace(open=lambda **options: hachi_companion(model=model, **options))
+    monkeypatch.setitem(example["main"].__globals__, "Companion", door)
+    asyncio.run(example["main"]())
+    assert capsys.readouterr().out.splitlines() == [
+        'find_order: {"state": "on its way"}',
+        "It is on its way.",
+    ]
+
+
+async def test_the_service_answers_remembers_and_explains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, light_embedder: None
+) -> None:
+    monkeypatch.setenv("HACHI_HOME", str(tmp_path / "home"))
+    app = runpy.run_path(str(EXAMPLES / "fastapi_service.py"))["app"]
+    async with app.router.lifespan_context(app):
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://service") as client:
+            said = await client.post("/say", json={"user": "ana", "text": "I row on Fridays"})
+            assert said.json().keys() == {"reply", "trace"}
+            kept = await client.post("/facts", json={"user": "ana", "text": "Ana has a boat"})
+            assert kept.json()["action"] == "add"
+            found = await client.get("/facts", params={"user": "ana", "query": "boat"})
+            assert "Ana has a boat" in found.json()
+            refused = await client.post("/facts", json={"user": " ", "text": "x"})
+    assert (refused.status_code, refused.json()["error"]) == (400, told_of_no_user)
+
+
+told_of_no_user = "the user needs a name: some readable text that tells them from others"
+
+
+@pytest.mark.filterwarnings("ignore:'audioop':DeprecationWarning")
+async def test_the_pet_goes_online_with_its_persona_and_its_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, light_embedder: None
+) -> None:
+    example, met = runpy.run_path(str(EXAMPLES / "discord_pet.py")), {}
+
+    async def run(pet: Companion, token: str) -> None:
+        persona = pet.settings.persona
+        met.update(token=token, persona=persona.read_text() if persona else "")
+        met["tools"] = [one.name for one in pet.components.additions.tools][-1]
+
+    monkeypatch.setitem(example["main"].__globals__, "run", run)
+    monkeypatch.setenv("HACHI_HOME", str(tmp_path / "home"))
+    with pytest.raises(SystemExit, match="set DISCORD_TOKEN"):
+        await example["main"](tmp_path)
+    monkeypatch.setenv("DISCORD_TOKEN", "a.token")
+    await example["main"](tmp_path)
+    assert met == {"token": "a.token", "persona": example["PERSONA"], "tools": "roll_dice"}
+
+
+def test_the_nightly_import_brings_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], light_embedder: None
+) -> None:
+    monkeypatch.setenv("HACHI_HOME", str(tmp_path / "home"))
+    file = tmp_path / "conversations.json"
+    file.write_text('{"role": "user", "content": "I play the cello."}', encoding="utf-8")
+    main = runpy.run_path(str(EXAMPLES / "nightly_import.py"))["main"]
+    for new in (1, 0):
+        main(file, "ana")
+        told = capsys.readouterr().out.splitlines()
+        assert told[0] == f"{new} messages and 0 facts are new"
+        assert told[1].startswith("no model consolidates here")

@@ -1,0 +1,34 @@
+"""Take in what a chat program exported, every night: what is there already is left as it is,
+and a model learns from the rest within a limit of calls.
+
+    python examples/nightly_import.py conversations.json ana
+"""
+
+import sys
+from pathlib import Path
+
+from agent.services.transfer.formats import read_json
+from agent.services.transfer.imports import parse_import
+from hachi import BadInput
+from hachi.sync import Companion
+
+CALLS = 200
+"""Model calls a night."""
+
+
+def main(file: Path, user: str) -> None:
+    parsed = parse_import(read_json(file.read_bytes()), user=user)
+    with Companion.open(upkeep=False) as pet:
+        new = pet.conversations.import_(parsed, user=user)
+        print(f"{new.messages} messages and {new.memories} facts are new")
+        try:
+            cost = pet.run(pet.inner.preview_learn(user=user))
+            print(f"about {cost.calls} calls of {cost.model}")
+            learned = pet.run(pet.inner.learn(user=user, calls=CALLS))
+            print(f"{learned.facts} facts learned, {learned.left.messages} messages are left for tomorrow")
+        except BadInput as error:
+            print(error)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
