@@ -110,6 +110,7 @@ class ConversationService:
     async def forget_sent(self, origin: str) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
         if it is not stored, or forgotten."""
+        await self.forgetting.forget_quotes(origin)
         with suppress(NotFound):  # who is told twice forgets it once
             if sent := await self.transcript.sent_as(origin):
                 return await self.forget(sent[0], user=sent[1])

@@ -16,6 +16,7 @@ from memory.forgetting.forget import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index.sync import IndexSync
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
+from memory.sql.deliveries import quote_id
 from memory.sql.hidden import hidden_in
 from memory.sql.memories import MemoryStore
 
@@ -66,6 +67,11 @@ class ForgetService:
     async def preview(self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE) -> ForgetCandidate:
         """What `forget` would take with it: the messages and the number of replies."""
         return await self.forgetting.preview(await self.forgetting.named(kind, id, user, place), user)
+
+    async def forget_quotes(self, origin: str) -> None:
+        """Empty the traces that quote a message of a chat platform, which was deleted there."""
+        await self.recorder.forget_rows([quote_id(origin)])
+        await self.traces.forget([quote_id(origin)])
 
     async def undo(self, id: str, user: str) -> Forgotten:
         back = await self.forgetting.undo(id, user)

@@ -105,3 +105,6 @@ class ClientTurn:
     form: AnswerForm | None = None
     replies_to: str = ""
     """The message that it replies to, as `name: text`: data, and not the speaker's words."""
+    quoted: tuple[str, ...] = ()
+    """The ids of what `replies_to` holds, of rows or by `memory.sql.deliveries.quote_id`: the trace rests on
+    them."""

@@ -9,6 +9,7 @@ posts."""
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import NAMESPACE_URL, uuid5
 
 from sqlalchemy import bindparam, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -41,6 +42,11 @@ class Sent:
     reply: Message | None
     posts: tuple[str, ...]
     """The platform's ids of the messages in which the reply stands."""
+
+
+def quote_id(origin: str) -> str:
+    """The id under which a trace notes that it quotes this message of a platform, which no row may hold."""
+    return str(uuid5(NAMESPACE_URL, origin))
 
 
 class Deliveries:

@@ -65,6 +65,8 @@ class Content:
     attachments: Sequence[Attachment] = ()
     zone: str | None = None
     """The author's time zone, if the platform tells it: an IANA name."""
+    quotes: tuple[str, ...] = ()
+    """The platform's ids of the messages of others that `replies_to` holds."""
     replies_to: str = ""
     """The message that it replies to, as `name: text`. The model is shown it in this turn; it is not kept as
     the author's words."""

@@ -23,7 +23,7 @@ from agent.surfaces.bots.platform import Content, IncomingMessage, Platform
 from agent.surfaces.bots.replies import Reply
 from agent.types.client import ClientTurn
 from memory.audience import PRIVATE, Place
-from memory.sql.deliveries import Deliveries
+from memory.sql.deliveries import Deliveries, quote_id
 from memory.text import storable
 
 log = logging.getLogger("hachi.bots")
@@ -197,7 +197,9 @@ class Turns:
             conversation=message.conversation,
             author=contents[-1].author,
             origins=origins,
-            client=ClientTurn(replies_to=replies_to) if replies_to else None,
+            client=ClientTurn(replies_to=replies_to, quoted=await self._quoted(contents))
+            if replies_to
+            else None,
             settle=True,
         ) as stream:
             async for piece in stream:
@@ -210,6 +212,12 @@ class Turns:
             receipts += tuple(replace(task_item(task), label=TASK) for task in told)
         question = None if answer.forget is None else forget_question(answer.forget)
         return Final(answer.message.strip() or "…", receipts, question, answer.message_id)
+
+    async def _quoted(self, contents: Sequence[Content]) -> tuple[str, ...]:
+        """Return the ids by which a trace is found that shows what these messages quote."""
+        origins = [origin for one in contents for origin in one.quotes]
+        rows = [await self.pet.conversations.transcript.sent_as(origin) for origin in origins]
+        return (*map(quote_id, origins), *(row[0] for row in rows if row))
 
     async def is_known(self, message: IncomingMessage) -> bool:
         """Return whether its conversation has messages already."""

@@ -129,6 +129,7 @@ async def content_of(message: discord.Message, place: Place, me: Any, label: Lab
         author,
         text or ("" if message.attachments else f"@{me.name}"),
         attachments,
+        quotes=(origin_of(replied.channel.id, replied.id),) if replied else (),
         replies_to=f"{names[replied.author.id]}: {answered[:MAX_QUOTED]}" if replied else "",
     )
 

@@ -189,6 +189,7 @@ class Reader:
             text,
             [attachment_of(self.client, file) for file in source.files],
             author.zone,
+            (origin_of(source.team, source.channel, first["ts"]),) if answered else (),
             f"{names[str(first['user'])]}: {answered[:MAX_QUOTED]}" if answered else "",
         )
 

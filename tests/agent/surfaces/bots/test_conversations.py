@@ -19,7 +19,9 @@ from agent.surfaces.bots.conversations import (
 from agent.surfaces.bots.errors import UNEXPECTED
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, continues, should_answer
 from agent.surfaces.bots.turns import NOT_HERE, STOPPED
+from agent.tracing.filters import TraceFilter
 from memory.audience import PRIVATE, Place
+from memory.errors import NotFound
 
 GENERAL = Place(("chat", "acme", "general"))
 
@@ -513,3 +515,19 @@ async def test_a_reply_that_somebody_deletes_is_forgotten_and_the_question_is_no
     posts = platform.replies[0]
     await conversations.deleted(posts.origin(next(iter(posts.messages))))
     assert [row["text"] for row in rows(LEFT)] == ["tea or coffee?"]
+
+
+async def test_what_a_trace_quotes_of_others_goes_when_it_is_deleted_on_the_platform(
+    conversations: Conversations, server: ScriptedServer
+) -> None:
+    pet, quote = conversations.pet, {"replies_to": "Ben: my PIN is 4711", "quotes": ("chat:7",)}
+    server.script(answer("I see."))
+    message = ana("what is that?", origin="chat:1", source=Content("Ana", "what is that?", **quote))
+    await conversations.receive(message, "mentions")
+    await conversations.settle()
+    await pet.settle()
+    [trace] = await pet.traces.list(TraceFilter(user="chat:1"), pet.clock())
+    assert "4711" in str(await pet.traces.get(trace.id, pet.clock()))
+    await conversations.deleted("chat:7")
+    with pytest.raises(NotFound, match="forgotten"):
+        await pet.traces.get(trace.id, pet.clock())
