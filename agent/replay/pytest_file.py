@@ -67,7 +67,7 @@ def _assertions(turn: TurnAgain, facts: list[str]) -> Iterator[str]:
     for place, tool in enumerate(turn.tools):
         for part, value in (("arguments", tool.arguments), ("ok", tool.ok), ("result", tool.result)):
             yield from _equals(f"turn.tools[{place}].{part}", value)
-    for name in ("to_remember", "to_forget", "error", "reply"):
+    for name in ("decided", "to_remember", "to_forget", "error", "reply"):
         yield from _equals(f"turn.{name}", getattr(turn, name))
 
 

@@ -62,6 +62,12 @@ class TurnAgain:
         return [span.name for span in self.trace.spans("tool")]
 
     @property
+    def decided(self) -> list[tuple[str, str, str]]:
+        """What was decided on each fact that a tool was given: its words, what was done, and why."""
+        made = [one for span in self.trace.spans("decision") for one in span.data.get("decisions", ())]
+        return [(one["content"], one["action"], one["reason"]) for one in made]
+
+    @property
     def to_remember(self) -> list[str]:
         """The memories that the answer itself asked to store."""
         return [memory["content"] for memory in self._answer("memories")]

@@ -17,7 +17,7 @@ from agent.companion import Companion
 from agent.errors import BadInput, HachiError
 from agent.surfaces.http.errors import ApiError, without_command
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.web import listing, remembered, talk, trace_page
+from agent.surfaces.web import listing, remembered, statistics, talk, trace_page
 from agent.surfaces.web.forms import field_of, go, typed_in
 from agent.surfaces.web.templates import page
 from agent.surfaces.web.visits import COOKIE, OtherKey, Visits, require_own_page, require_visit
@@ -71,7 +71,7 @@ def app(
     made.state.visits, made.state.console = visits, person is not None
     made.state.docs = docs
     pages = (talk.router, remembered.router) if person is not None else (traces_only,)
-    for router in (*pages, listing.router, trace_page.router):
+    for router in (*pages, listing.router, statistics.router, trace_page.router):
         made.include_router(router, dependencies=[Depends(require_visit)])
     made.include_router(_visits)
     made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # without a key
@@ -100,7 +100,10 @@ def beside(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
 
 
 CONSOLE = frozenset(
-    " talk memories messages forget restore tasks documents traces compare live enter leave static".split(" ")
+    [
+        *" talk memories messages forget restore tasks".split(" "),
+        *"documents traces statistics compare live enter leave static".split(),
+    ]
 )
 """How the addresses of the console begin."""
 

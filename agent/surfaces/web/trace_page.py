@@ -12,13 +12,13 @@ from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tre
 from agent.surfaces.web.templates import page
 from agent.surfaces.web.visits import visitor_of
 from agent.surfaces.web.word_diff import word_diff
-from agent.tracing.compare import differences
+from agent.tracing.compare import Difference, differences
 from agent.tracing.render.export import markdown, trace_json
 from agent.tracing.render.text import harmless, json_text
 from agent.tracing.render.trace import warnings
 from agent.tracing.render.tree import drawn
 from agent.tracing.store.traces import Traces
-from agent.tracing.trace import TURN, TraceWithJobs, span_json
+from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
 from agent.tracing.why import Asked, why
 from memory.errors import NotFound
 
@@ -95,6 +95,18 @@ async def why_given(request: Request, id: str) -> HTMLResponse:
     return page(request, "why.html", summary=trace.summary, found=found, text=text, wrong=wrong)
 
 
+@router.post("/traces/{id}/replay")
+async def replay_turn(request: Request, id: str) -> HTMLResponse:
+    """Replay the turn, and show beside it what went otherwise. One at a time."""
+    from agent.replay.replay import replay
+
+    whole = await _with_jobs(request, id)
+    lock: asyncio.Lock = request.app.state.test_lock
+    async with lock:
+        found = await replay(request.app.state.pet, whole)
+    return _compared(request, whole.trace, found.after, found.differences, replayed=True)
+
+
 @router.post("/traces/{id}/test")
 async def as_test(request: Request, id: str) -> Response:
     """What `hachi traces to-test` writes; with `file` in the form, that file as a download. The turn is
@@ -119,7 +131,12 @@ async def compare(request: Request) -> HTMLResponse:
         raise BadInput("choose two traces to compare")
     chosen = [(await _with_jobs(request, id)).trace for id in ids]
     before, after = sorted(chosen, key=lambda trace: trace.summary.started_at)
-    found = differences(before, after)
+    return _compared(request, before, after, differences(before, after))
+
+
+def _compared(
+    request: Request, before: Trace, after: Trace, found: Sequence[Difference], *, replayed: bool = False
+) -> HTMLResponse:
     return page(
         request,
         "compare.html",
@@ -127,6 +144,7 @@ async def compare(request: Request) -> HTMLResponse:
         after=after.summary,
         shown=[(one, word_diff(one.before, one.after)) for one in found[:MAX_DIFFERENCES]],
         number=len(found),
+        replayed=replayed,
     )
 
 

@@ -1,6 +1,7 @@
 """A test made of a trace: it passes now, and fails when the turn would go otherwise."""
 
 import asyncio
+import dataclasses
 import runpy
 from pathlib import Path
 
@@ -13,7 +14,17 @@ from agent.replay.testing import read_trace_file, take_again
 from agent.tracing import setup
 from agent.tracing.trace import Trace
 from agent.turn import loop, prompt
+from agent.turn.output.parse import parse_answer
+from memory.facts import case
+from memory.facts.decide import decision_of
+from memory.facts.similar import weighed
 from tools.registry import TOOLS, ToolResult
+
+KEEPS = (
+    Call("search_memories", {"query": "whom Ana loves"}),
+    Call("remember", {"content": "Ana asks whom she loves", "subjects": ["ana"], "ttl": "7d"}),
+    answer("You love your dog Rex.", {"content": "Ana has a dog"}),
+)
 
 
 @pytest.fixture
@@ -68,12 +79,25 @@ def _edited(name: str) -> str:
             lambda name, **parts: "Nobody." if name == "person" else prompts.render(name, **parts),
         ),
         (loop, "parse_answer", lambda raw: loop.Answer(raw)),
+        (loop, "parse_answer", lambda raw: dataclasses.replace(parse_answer(raw), memories=())),
+        (loop, "parse_answer", lambda raw: dataclasses.replace(parse_answer(raw), forget=("all",))),
         (ToolResult, "text", "{}"),
+        (case, "refusal", lambda fact, _: fact.decision("ignore", None, "no")),
+        (case, "decision_of", lambda *_: dataclasses.replace(decision_of(*_), action="merge")),
+        (case, "repeats_recalled", lambda fact, _: fact.decision("ignore", None, "an echo")),
+        (prompt, "_setting", lambda _: ""),
+        (prompt, "_person", lambda *_: ""),
+        (vars(TOOLS[3]), "description", "Keep it."),
+        (vars(TOOLS[1]), "description", "The newest."),
+        (loop, "until_stop", lambda text, _: text.upper()),
     ],
-    ids=["description", "persona", "facts", "reading", "result"],
+    ids=(
+        "description persona facts reading kept forgotten result refused decided echo setting person "
+        "remember newest reply"
+    ).split(),
 )
 async def test_it_fails_when_behaviour_changes(recorded, made, monkeypatch, place, name, value):
-    test = await made(await recorded())
+    test = await made(await recorded(*KEEPS))
     change = monkeypatch.setitem if isinstance(place, dict) else monkeypatch.setattr
     change(place, name, value)
     setup._code.cache_clear()
@@ -81,6 +105,23 @@ async def test_it_fails_when_behaviour_changes(recorded, made, monkeypatch, plac
         await passes(test)
     monkeypatch.undo()
     setup._code.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        (loop, "TOOL_SECONDS", 60.0),
+        (loop, "MOST_QUOTED", 9),
+        (case, "weighed", lambda *given: list(weighed(*given))),
+        (prompt, "LONGEST_NAME", 500),
+        (setup, "REACH_A_TURN", ("max_turns",)),
+    ],
+    ids=["patience", "quotes", "order", "names", "settings"],
+)
+async def test_what_changes_nothing_of_the_turn_passes(recorded, made, monkeypatch, place, name, value):
+    test = await made(await recorded(*KEEPS))
+    monkeypatch.setattr(place, name, value, raising=False)
+    await passes(test)
 
 
 async def test_it_holds_no_secret(recorded):

@@ -101,6 +101,24 @@ async def test_from_a_fact_one_comes_to_its_turns_and_back(ana, pet):
     assert "no memory fits" in text_of(await ana.get(f"{asked}?text=submarines"))
 
 
+async def test_a_turn_is_replayed_with_one_click(ana, pet):
+    reply = await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
+    await pet.settle()
+    assert f'action="/traces/{reply.trace_id}/replay"' in (await ana.get(f"/traces/{reply.trace_id}")).text
+    assert "Replayed: The same" in text_of(await ana.post(f"/traces/{reply.trace_id}/replay"))
+
+
+async def test_statistics_are_drawn_by_day(ana, pet):
+    for user in ("ana", "ana", "ben"):
+        await pet.respond("My sister Lucie is allergic to nuts", user=user)
+    await pet.settle()
+    answer = await ana.get("/statistics?since=1d")
+    assert "3 turns" in text_of(answer), "without a key everybody's"
+    assert "<rect" in answer.text
+    assert "ben 1 0" in text_of(answer)
+    assert (await ana.get("/statistics?since=whenever")).status_code == 400
+
+
 async def test_a_fact_shows_why_it_is_there(ana, pet):
     await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
     [memory] = await pet.memories.list(user="ana")

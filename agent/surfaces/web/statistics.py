@@ -1,0 +1,52 @@
+"""Statistics of turns on a page: charts by day, and tables by person, model and surface."""
+
+from datetime import timedelta
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse
+
+from agent.surfaces.web.templates import page
+from agent.surfaces.web.visits import visitor_of
+from agent.tracing.filters import TraceFilter, read_since
+from agent.tracing.stats import GROUPS, stats_of
+
+USUAL = timedelta(days=30)
+CHARTS = {"turns": "Turns", "errors": "Errors", "p95": "Seconds, p95", "cost": "Cost"}
+"""What is drawn by day."""
+WIDTH, HEIGHT = 600.0, 60.0
+
+router = APIRouter()
+
+
+@router.get("/statistics")
+async def statistics(request: Request) -> HTMLResponse:
+    """`?since=7d`: of everybody for an admin, else of the visitor's own turns."""
+    pet, visitor = request.app.state.pet, visitor_of(request)
+    written = request.query_params.get("since", "").strip()
+    since = read_since(written, pet.clock()) if written else pet.clock() - USUAL
+    wanted = TraceFilter(user=None if visitor.admin else visitor.user, since=since, kinds=frozenset())
+    found = (await stats_of(pet.traces, wanted)).json(pet.traces.prices)
+    waiting = await pet.admin.upkeep_waiting()
+    charts = [(title, _bars(found["days"], name)) for name, title in CHARTS.items()]
+    tables = [(name, found[name]) for name in GROUPS]
+    return page(
+        request,
+        "statistics.html",
+        total=found["total"],
+        charts=charts,
+        tables=tables,
+        waiting=waiting,
+        since=written,
+    )
+
+
+def _bars(days: dict[str, dict[str, Any]], name: str) -> list[tuple[float, float, float, str]]:
+    """Return left, width and height of a bar for each day, and what it says; empty if there is nothing."""
+    values = {day: float(counted[name] or 0) for day, counted in days.items()}
+    most, step = max(values.values(), default=0.0), WIDTH / max(1, len(values))
+    return [
+        (place * step, max(1.0, step - 2), HEIGHT * value / most, f"{day}: {value:g}")
+        for place, (day, value) in enumerate(values.items())
+        if most
+    ]
