@@ -60,6 +60,8 @@ class Posted:
     texts: list[str]
     deleted: bool = False
     ephemeral: bool = False
+    command: Json | None = None
+    """What Discord tells of the command that it answers."""
 
     @property
     def text(self) -> str:
@@ -532,6 +534,8 @@ class DiscordServer:
         if made.answered == "shown":
             self._check(data)
             made.original = self._add(made.channel, data)
+            about = {"id": str(made.id), "type": 2, "user": _user(made.user)}
+            made.original.command = about | {"authorizing_integration_owners": {}}
             made.done.set()
         return {"interaction": {"id": str(made.id), "type": 2, "response_message_loading": True}}
 
@@ -612,7 +616,8 @@ class DiscordServer:
 
     def _as_json(self, posted: Posted) -> Json:
         message = self._message(posted.id, posted.channel, BOT, posted.text)
-        return message | {"components": posted.body.get("components") or []}
+        command = {"interaction_metadata": posted.command} if posted.command else {}
+        return message | {"components": posted.body.get("components") or []} | command
 
     def _message(self, id: int, channel: int, by: int, text: str) -> Json:
         message = {"id": str(id), "channel_id": str(channel), "author": _user(by), "content": text}

@@ -13,7 +13,7 @@ from agent.errors import HachiError
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.attachments import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, LISTENS, NO_TEXT, REMEMBER_THIS, Command, Commands
-from agent.surfaces.bots.discord.messages import API_ERRORS, origin_of, place_of, user_name
+from agent.surfaces.bots.discord.messages import API_ERRORS, asked, origin_of, place_of, user_name
 from agent.surfaces.bots.discord.replies import (
     EditModal,
     HachiButton,
@@ -23,7 +23,7 @@ from agent.surfaces.bots.discord.replies import (
     without_receipt,
 )
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.platform import Content, IncomingMessage
+from agent.surfaces.bots.platform import IncomingMessage
 from memory.people.places import Listening
 
 log = logging.getLogger("hachi.discord")
@@ -112,14 +112,10 @@ async def _ask(interaction: discord.Interaction, question: TEXT) -> None:
     if asker is None or listening == "nothing":
         await _respond(interaction, Answer(LISTENS["nothing"]))
         return
-    name = asker.name or ""
-    await interaction.response.send_message(f"**{escape(name)}:** {question}", suppress_embeds=True)
-    posted = await interaction.original_response()
-    origin = origin_of(posted.channel.id, posted.id)
-    message = IncomingMessage(
-        asker.user, asker.place, source=posted, origin=origin, content=Content(name, question)
-    )
-    await conversations.receive(message, listening)
+    text = f"**{escape(asker.name or '')}:** {question}"
+    await interaction.response.send_message(text, suppress_embeds=True)
+    if message := asked(await interaction.original_response(), asker.place, client.user):
+        await conversations.receive(message, listening)
 
 
 async def _remember(

@@ -90,6 +90,21 @@ def incoming(message: discord.Message, place: Place, me: Any) -> IncomingMessage
     )
 
 
+def asked(message: discord.Message, place: Place, me: Any) -> IncomingMessage | None:
+    """Return the question of a person that the bot has posted for them; None for any other message."""
+    command = message.interaction_metadata
+    if command is None or message.author.id != me.id:
+        return None
+    name, _, question = message.content.removeprefix("**").partition(":** ")
+    return IncomingMessage(
+        user_name(command.user.id),
+        place,
+        source=message,
+        origin=origin_of(message.channel.id, message.id),
+        content=Content(display_name(command.user.display_name, name), question),
+    )
+
+
 def is_addressed(message: discord.Message, me: Any) -> bool:
     """Return whether the message is private, mentions the bot or its role, or replies to the bot."""
     role = message.guild.self_role if message.guild else None

@@ -14,6 +14,7 @@ from discord.utils import MISSING, format_dt
 from agent.surfaces.bots.answers import TASK, Answer, Button, Item, Words
 from agent.surfaces.bots.discord.messages import (
     as_message,
+    asked,
     channel_id,
     content_of,
     ids_of,
@@ -254,8 +255,11 @@ class DiscordPlatform:
         except (discord.NotFound, discord.Forbidden) as error:
             log.info("message %s cannot be read: %s", id, error)
             return None
-        place = place_of(where)
-        return incoming(message, place, self.client.user) if place and is_from_person(message) else None
+        if (place := place_of(where)) is None:
+            return None
+        if is_from_person(message):
+            return incoming(message, place, self.client.user)
+        return asked(message, place, self.client.user)
 
     def reply_to(self, message: IncomingMessage) -> "DiscordPosts":
         is_reply, user = not message.place.private, user_id(message.user) or 0
