@@ -21,7 +21,7 @@ async def main() -> None:
         # Agent(name="Helper", mcp_servers=[memory]) gives an agent of the SDK these tools.
         print("tools:", ", ".join(tool.name for tool in await memory.list_tools()))
         await memory.call_tool("remember", {"content": "Ana is allergic to nuts", "subjects": ["ana"]})
-        found = await memory.call_tool("search_memories", {"query": "what can't Ana eat?"})
+        found = await memory.call_tool("search_memories", {"query": "what is Ana allergic to?"})
         print("Ana is allergic to nuts" in str(found.content))
 
 
