@@ -125,7 +125,7 @@ _OTHERS = text("""
 
 async def _require_unused(source: Database) -> None:
     """Raise StoreUnavailable if another process is connected to the database."""
-    await source.close()
+    await source.close()  # our own connections, which a later read makes again
     if source.sqlite:
         require_unused(Path(source.where))
         return
