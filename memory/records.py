@@ -24,7 +24,7 @@ class Draft:
     content: str
     subjects: tuple[str, ...] = ()
     ttl: str | None = None
-    """How long the memory is valid (``7d``); None is for ever. Parsed by `memory.facts.ttl`."""
+    """How long the memory is valid (``7d``); None is for ever. Parsed by `memory.text.ttl`."""
     type: MemoryType = "fact"
     importance: float = DEFAULT_IMPORTANCE
     """0.0 to 1.0."""

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.errors import StoreUnavailable
-from memory.facts.ttl import read_ttl
 from memory.process.spans import note_rows
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.tags import tags
+from memory.text.ttl import read_ttl
 from tools.context import TurnContext
 from tools.failures import ToolFailed
 from tools.found import find, newest

@@ -27,7 +27,7 @@ from agent.turn.user_snippet import (
     moment,
     serialize_user_context_snippet,
 )
-from memory.facts.rulings import RULINGS, Ruling
+from memory.facts.decide import RULINGS, Ruling
 from memory.people.memory_updates import Answered, MemoryUpdates, each, otherwise
 from memory.records import Memory
 from memory.text.short_ids import SHORT_ID, read_id

@@ -16,12 +16,12 @@ from agent.types.arguments import MAX_QUERY, MAX_SUBJECT, MOST_SUBJECTS
 from agent.types.checks import moment_of
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.facts.decide import MAX_CONTENT
-from memory.facts.ttl import read_ttl
 from memory.people.due_dates import read_due
 from memory.people.places import Places
 from memory.people.tasks import Due
 from memory.records import Draft, MemoryType, TaskStatus
 from memory.text import storable
+from memory.text.ttl import read_ttl
 
 T = TypeVar("T")
 

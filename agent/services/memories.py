@@ -50,7 +50,6 @@ from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
-from memory.facts.ttl import describe
 from memory.facts.writer import FactWriter
 from memory.index import KINDS
 from memory.index.sync import IndexSync
@@ -72,6 +71,7 @@ from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
 from memory.sql.messages import Transcript
 from memory.text.names import fold
+from memory.text.ttl import describe
 from tools.failures import TryAgain
 from tools.found import Reader, find, newest
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_key
 from memory.facts.compare import Verdict, content_key
-from memory.facts.ttl import read_ttl
 from memory.process.spans import new_id
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
 from memory.sql.memories import tellers
+from memory.text.ttl import read_ttl
 
 
 @dataclass(frozen=True, slots=True)

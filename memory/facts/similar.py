@@ -13,7 +13,7 @@ from memory.audience import user_key
 from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import DIFFERENT, SAME, Verdict, alike, same_words
-from memory.facts.rulings import RULINGS, allowed
+from memory.facts.decide import RULINGS, Near, allowed
 from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Memory
@@ -29,8 +29,6 @@ SAID_BEFORE = "said before what is known: a model judged that this takes its pla
 CORRECTED_BEFORE = "said before what it is to correct"
 NEAR = 8
 """A candidate is compared with this many memories nearest by meaning, and this many by words."""
-
-Near = list[tuple[Memory, Verdict]]
 
 _ORDER = ("same", "subsumed", "contradiction", "outdated", "different")
 

@@ -16,10 +16,9 @@ from datetime import datetime
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.case import Case
 from memory.facts.compare import Verdict
-from memory.facts.decide import figures_of, refusal
+from memory.facts.decide import RULINGS, Ruling, as_candidate, figures_of, refusal, ruled_decision, step_of
 from memory.facts.decision_log import Facts, decided, decision_run, extracted
 from memory.facts.fact_rows import NOT_SEARCHED, FactRows, has_expired, lacking_owners
-from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span

@@ -21,7 +21,6 @@ from memory.audience import PRIVATE, Place
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import content_key
-from memory.facts.ttl import LONGEST
 from memory.index.sync import Progress
 from memory.records import DEFAULT_IMPORTANCE, Draft, Memory, Source
 from memory.sql.engine import Database
@@ -29,6 +28,7 @@ from memory.sql.memories import MemoryStore
 from memory.sql.owner_links import link
 from memory.sql.rests_on import record
 from memory.sql.tables import memory_owners
+from memory.text.ttl import LONGEST
 
 BATCH = 50
 """Memories of a place that are restored in one transaction."""
@@ -191,7 +191,7 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
     draft = draft_of(
         content=entry["content"],
         subjects=entry.get("subjects", []),
-        # In a form that `memory.facts.ttl` reads back to the microsecond.
+        # In a form that `memory.text.ttl` reads back to the microsecond.
         ttl=f"PT{lasts.total_seconds():.6f}S" if lasts else "never",
         type=entry.get("type", "fact"),
         importance=entry.get("importance", DEFAULT_IMPORTANCE),

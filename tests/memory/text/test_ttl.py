@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.facts.ttl import LONGEST, Ttl, describe, read_ttl
+from memory.text.ttl import LONGEST, Ttl, describe, read_ttl
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 

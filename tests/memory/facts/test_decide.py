@@ -13,13 +13,13 @@ from sqlalchemy import true
 
 from memory.audience import Place, user_key
 from memory.facts.candidate import Provenance
-from memory.facts.rulings import RULINGS
+from memory.facts.decide import RULINGS
 from memory.records import Draft
 from memory.sql.memories import CORRECTED, tellers
 from memory.sql.tables import memory_updates
 
 if TYPE_CHECKING:
-    from memory.facts.rulings import Ruling
+    from memory.facts.decide import Ruling
     from tests.memory.conftest import Stack
 
 HOME, MOVED = "Ana lives in Paris", "Ana moved to Lyon"
