@@ -42,7 +42,15 @@ async def overview(here: Here) -> Response:
         profile=[(name, value) for name, value in (*known.profile, *known.preferences) if value],
         summary=known.memory_summary,
         most=SHOWN,
+        unkept=await pet.people.unkept(user=user),
     )
+
+
+@router.post("/keep")
+async def keep(here: Here) -> Response:
+    """Keep nothing of what the person says from now on, anywhere, or keep it again."""
+    await here.pet.people.keep(here.field("kept") == "yes", user=here.user)
+    return go("/memories")
 
 
 @router.post("/memories")

@@ -61,6 +61,8 @@ class FakePosts:
         self.closed = False
         self.keeps = False
         """Whether the bot may not delete there."""
+        self.fixed = False
+        """Whether it may not edit."""
 
     @property
     def texts(self) -> list[str]:
@@ -95,6 +97,8 @@ class FakePosts:
 
     async def edit(self, handle: int, text: str) -> None:
         self._called("edit")
+        if self.fixed:
+            raise PermissionError("may not edit")
         if handle not in self.messages:
             raise Gone
         self.messages[handle] = text

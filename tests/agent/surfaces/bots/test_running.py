@@ -100,16 +100,20 @@ async def test_a_reply_follows_what_is_stored_it_is_one_line_then_back_then_gone
     assert platform.said == [""]
 
 
-async def test_a_reply_that_may_not_be_deleted_stands_as_one_line(
-    jobs: PlatformJobs, platform: Any, server: ScriptedServer, rows: Any
+@pytest.mark.parametrize(("keeps", "fixed", "left"), [(True, False, FORGOTTEN), (False, True, "")])
+async def test_a_reply_that_may_not_be_deleted_stands_as_one_line_and_one_that_may_not_be_edited_is_deleted(
+    jobs: PlatformJobs, platform: Any, server: ScriptedServer, rows: Any, keeps: bool, fixed: bool, left: str
 ) -> None:
     server.script(answer("4711, noted."))
     await jobs.conversations.receive(ana("my PIN is 4711", origin="chat:1"), "mentions")
     await jobs.conversations.settle()
-    platform.replies[0].keeps = True
-    await jobs.conversations.pet.people.erase(user="chat:1")
+    platform.replies[0].keeps, platform.replies[0].fixed = keeps, fixed
+    if keeps:
+        await jobs.conversations.pet.people.erase(user="chat:1")
+    else:
+        await jobs.conversations.deleted("chat:1")
     await do(jobs)
-    assert platform.said == [FORGOTTEN]
+    assert platform.said == [left]
     assert rows(WAITING) == []
 
 

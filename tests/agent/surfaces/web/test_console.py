@@ -286,6 +286,14 @@ async def test_documents_are_added_searched_and_removed(ana, pet):
     assert "/remove" not in page.text
 
 
+async def test_a_person_has_nothing_of_theirs_kept_and_takes_it_back(ana, pet):
+    for wanted, told, kept in (("no", "nothing is kept, as you want", 0), ("yes", "Keep nothing of mine", 2)):
+        await ana.post("/keep", data={"kept": wanted})
+        assert told in text_of(await ana.get("/memories"))
+        await pet.respond("hello", user="ana")
+        assert len(await pet.conversations.messages(user="ana")) == kept
+
+
 async def test_another_person_sees_and_changes_nothing_of_it(ana, ask, pet, write):
     await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
     await pet.components.tasks.update("ana", "call mum", now=pet.clock(), place=PRIVATE)
