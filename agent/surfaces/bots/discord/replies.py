@@ -41,8 +41,7 @@ MAX_BUTTONS = 25
 MODAL_SECONDS = 900.0
 """How long Discord accepts answers to a modal."""
 _STYLES = {"normal": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
-_REMEMBERED = "Remembered"
-_RECEIPTS = tuple(f"-# {begin}" for begin in (_REMEMBERED, TASK, "("))
+_RECEIPTS = ("-# Remembered", f"-# {TASK}", "-# (")
 """How the lines below a reply begin."""
 _WIDTHS = (300, 180, 120, 60)
 """Maximum characters of an item. The largest that fits into a message is used."""
@@ -114,7 +113,7 @@ def answer_view(answer: Answer, user: int) -> discord.ui.View | None:
 def receipt_lines(items: Sequence[Item]) -> str:
     """Return the receipts below a reply, in small print."""
     lines = [
-        f"-# {' '.join(filter(None, (item.label or _REMEMBERED, _words(item.note))))}: {escape(item.text)}"
+        f"-# {' '.join(filter(None, (item.label or 'Remembered', _words(item.note))))}: {escape(item.text)}"
         for item in items[:MAX_RECEIPTS]
     ]
     more = len(items) - MAX_RECEIPTS
