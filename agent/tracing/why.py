@@ -194,10 +194,10 @@ def _searched(search: Span, id: str) -> Gate:
     here = next((one for one in candidates if one.get("id") == id), None)
     found = any(id == hit for hit, _ in search.data.get("found") or ())
     if here is None and not found:
-        return Gate(
-            name, False, "not found: neither its words nor its meaning are near enough to the question"
-        )
-    ranks = [f"{_rank(candidates, id, lane)} {told}" for lane, told in LANES.items()] if here else []
+        far = "not found: neither its words nor its meaning are near enough to the question"
+        return Gate(name, False, far if query else "not among them")
+    ranked = here is not None and "lanes" in here
+    ranks = [f"{_rank(candidates, id, lane)} {told}" for lane, told in LANES.items()] if ranked else []
     score = [f"score {here['score']:g}"] if here and "score" in here else []
     end = (
         "given" if given else str((here or {}).get("left_out") or "found, but the result had no room for it")

@@ -15,6 +15,8 @@ USUAL = timedelta(days=30)
 CHARTS = {"turns": "Turns", "errors": "Errors", "p95": "Seconds, p95", "cost": "Cost"}
 """What is drawn by day."""
 WIDTH, HEIGHT = 600.0, 60.0
+FEWEST = 30
+"""So many days have room at least, so that a bar is not as wide as the page."""
 
 router = APIRouter()
 
@@ -44,7 +46,7 @@ async def statistics(request: Request) -> HTMLResponse:
 def _bars(days: dict[str, dict[str, Any]], name: str) -> list[tuple[float, float, float, str]]:
     """Return left, width and height of a bar for each day, and what it says; empty if there is nothing."""
     values = {day: float(counted[name] or 0) for day, counted in days.items()}
-    most, step = max(values.values(), default=0.0), WIDTH / max(1, len(values))
+    most, step = max(values.values(), default=0.0), WIDTH / max(FEWEST, len(values))
     return [
         (place * step, max(1.0, step - 2), HEIGHT * value / most, f"{day}: {value:g}")
         for place, (day, value) in enumerate(values.items())
