@@ -23,7 +23,7 @@ from agent.services.memories import Narrowed, NewMemory
 from agent.services.turn_options import TurnLimits, limits_of, turn_request, value_of, with_form
 from agent.settings import Settings
 from agent.turn.additions import additions, tools_named
-from agent.turn.persona import read_persona
+from agent.turn.context.persona import read_persona
 from agent.turn.streaming import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.arguments import Content, Page, Query

@@ -36,7 +36,7 @@ from greenlet import getcurrent
 from sqlalchemy import event
 
 from agent.tracing import recorder
-from agent.turn.prompt import PromptContext, build_messages_for_model
+from agent.turn.context.prompt import PromptContext, build_messages_for_model
 from agent.wiring.components import utc_now
 from hachi import Companion, Settings
 from memory.audience import PRIVATE

@@ -18,8 +18,8 @@ from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.json_objects import object_with
 from agent.settings import Budget
-from agent.turn.budget import Purse, lines_that_fit, newest_that_fit
-from agent.turn.user_snippet import (
+from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
+from agent.turn.context.user_snippet import (
     LONGEST_NAME,
     clock,
     fact_lines,

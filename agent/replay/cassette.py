@@ -15,7 +15,7 @@ from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.failures import KnownFailure
 from agent.tracing.compare import steps, was_cut_off
 from agent.tracing.trace import TURN, Trace, read_data, usage_of
-from agent.turn.context import BuiltContext
+from agent.turn.context.build import BuiltContext
 from memory.facts.case import Case
 from memory.process.spans import Span, note, span
 from tools.context import TurnContext

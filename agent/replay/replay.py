@@ -20,10 +20,10 @@ from agent.tracing.compare import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.setup import made_by, redaction_of
 from agent.tracing.trace import Summary, Trace, TraceWithJobs
-from agent.turn.context import BuiltContext
+from agent.turn.context.build import BuiltContext
+from agent.turn.context.persona import read_persona
+from agent.turn.context.prompt import budgets_of, build_messages_for_model
 from agent.turn.loop import run_agent
-from agent.turn.persona import read_persona
-from agent.turn.prompt import budgets_of, build_messages_for_model
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.process.spans import Recording, Span, note, recording

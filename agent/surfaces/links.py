@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import jwt
 
 from agent.companion import Companion
-from agent.turn.user_snippet import line
+from agent.turn.context.user_snippet import line
 from agent.types.records_json import goes_with
 from memory.records import ForgetCandidate
 from memory.sql.keys import person_key, person_keys

@@ -1,7 +1,7 @@
 """START HERE: one turn, told once.
 
 1. Receive: store the message in the transcript. Of an anonymous person nothing is stored, here or later.
-2. Build the context: what the model will see (`context.py`, `prompt.py`).
+2. Build the context: what the model will see (`context/`).
 3. Run the agent: the model calls tools and answers, within five model calls (`loop.py`).
    If the person asked to forget something, find what they may mean (`forget_requests.py`): they confirm it
    later, by `Companion.forget`.
@@ -24,11 +24,11 @@ from agent.turn.additions import Additions
 from agent.turn.client.history import compare, follow, with_conversation
 from agent.turn.client.wishes import checked
 from agent.turn.commit import AnswerStore, message_of
-from agent.turn.context import BuiltContext, ContextServices, build_context
+from agent.turn.context.build import BuiltContext, ContextServices, build_context
+from agent.turn.context.prompt import build_messages_for_model
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.jobs import STORE_MEMORIES, ConsolidationDue, KeptForLater, Worker, store_memories_payload
 from agent.turn.loop import AgentResult, run_agent, with_end
-from agent.turn.prompt import build_messages_for_model
 from agent.turn.streaming import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.events import MemoryDecided, StreamEvent
@@ -233,7 +233,7 @@ def _reply(
         conversation=turn.received.request.conversation_id if turn.received.id else None,
         forget=forget,
         usage=result.usage,
-        given=turn.built.prompt.known.long_term_facts,
+        shown=turn.built.prompt.known.long_term_facts,
         found=tools.hits,
         client_calls=result.client_calls,
         cut=result.cut,

@@ -111,7 +111,7 @@ class Reply(Generic[T]):
     Empty if nothing that they told matches; None if they did not ask."""
     usage: Usage = field(default_factory=Usage)
     """Tokens of all calls; zeros where the server did not count each of them."""
-    given: tuple[Memory, ...] = ()
+    shown: tuple[Memory, ...] = ()
     """The facts that the prompt held."""
     found: tuple[Hit, ...] = ()
     """What the searches found in memory and the model was shown, each once; in a turn without a search, what

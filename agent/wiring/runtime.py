@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from agent.models.registry import load
 from agent.settings import Settings
+from agent.turn.context.persona import read_persona
 from agent.turn.forget_requests import ForgetRequests
-from agent.turn.persona import read_persona
 from agent.wiring.components import Components
 
 if TYPE_CHECKING:
     from agent.background.consolidation import Consolidation
     from agent.background.worker import Worker
-    from agent.turn.context import ContextServices
+    from agent.turn.context.build import ContextServices
     from agent.turn.jobs import ConsolidationDue
     from agent.turn.turn import TurnDependencies
 
@@ -103,8 +103,8 @@ def _consolidation_due(settings: Settings) -> "ConsolidationDue":
 
 
 def _context_services(c: Components, reminds: Callable[[str], bool]) -> "ContextServices":
-    from agent.turn.context import ContextServices
-    from agent.turn.prompt import budgets_of
+    from agent.turn.context.build import ContextServices
+    from agent.turn.context.prompt import budgets_of
 
     settings = c.settings
     return ContextServices(

@@ -15,7 +15,7 @@ from memory.sql.tables import active_conversations, memory_owners, messages, tas
 
 @dataclass(frozen=True, slots=True)
 class ReplySources:
-    given: frozenset[str]
+    shown: frozenset[str]
     """The messages, memories, summaries and tasks that the prompt was written from."""
     told_in: frozenset[str]
     """The messages in which the profile was told, those that were not hidden when it was read."""
@@ -26,7 +26,7 @@ class ReplySources:
 
     @property
     def ids(self) -> frozenset[str]:
-        return self.given | self.told_in | self.found
+        return self.shown | self.told_in | self.found
 
     async def record(self, connection: AsyncConnection, reply: str, answering: str) -> None:
         """Store what the reply rests on: the message that it answers, and all that the model was shown."""

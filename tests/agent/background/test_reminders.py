@@ -11,7 +11,7 @@ import pytest
 
 from agent.background import scheduler
 from agent.background.reminders import LATE, LONGEST, text_of
-from agent.turn.prompt import NOT_SENT, SENT
+from agent.turn.context.prompt import NOT_SENT, SENT
 from hachi import Companion
 from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE, Audience, Place

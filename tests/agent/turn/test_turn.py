@@ -11,7 +11,7 @@ import pytest
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent.errors import BadInput, ModelError, ModelUnavailable
-from agent.turn.context import build_context
+from agent.turn.context.build import build_context
 from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import receive
 from agent.types import MAX_MESSAGE, TurnRequest
@@ -134,7 +134,7 @@ async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(
 
     reply, _ = await first_way.ask(pet, "what is it with me?", user="ana")
 
-    assert [fact.content for fact in reply.given] == ["Ana is allergic to nuts"]
+    assert [fact.content for fact in reply.shown] == ["Ana is allergic to nuts"]
     assert [(hit.kind, hit.content) for hit in reply.found] == [
         ("memory", "Ana hurt a shoulder while rowing"),
         ("message", "What about Ana's shoulder, is it any better since?"),
@@ -210,7 +210,7 @@ async def test_without_memory_nothing_is_read_and_nothing_is_kept(
 
     assert reply.message == "No idea."
     assert "rowing" not in server.asked[1].text
-    assert (reply.given, reply.found) == ((), ())
+    assert (reply.shown, reply.found) == ((), ())
     assert [memory.content for memory in await pet.memories.list(user="ana")] == [
         "Ana hurt a shoulder while rowing"
     ]

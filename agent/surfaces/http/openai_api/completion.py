@@ -204,7 +204,7 @@ def extra_fields(reply: Reply | None, note: str | None) -> Json:
 
 def used_memories(reply: Reply) -> list[Json]:
     """Return the facts that the prompt held, and what the tools found."""
-    given: list[tuple[Memory | Hit, str, float | None]] = [(fact, "memory", None) for fact in reply.given]
+    given: list[tuple[Memory | Hit, str, float | None]] = [(fact, "memory", None) for fact in reply.shown]
     found = [(hit, hit.kind, round(hit.score, 2)) for hit in reply.found]
     return [
         {"id": one.id, "content": one.content, "use": "used", "kind": kind, "score": score}

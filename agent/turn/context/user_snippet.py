@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, tzinfo
 from itertools import takewhile
 
 from agent.settings import Budget
-from agent.turn.budget import Purse
+from agent.turn.context.budget import Purse
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
 from memory.text import one_line

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.settings import BYTES_A_TOKEN, Budget, tokens
-from agent.turn.budget import Purse, lines_that_fit, newest_that_fit
+from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from memory.text import one_line
 
 TEXTS = st.lists(st.text(max_size=30), max_size=12)

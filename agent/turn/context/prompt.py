@@ -20,8 +20,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agent.settings import Budget, Settings
-from agent.turn.budget import Purse, lines_that_fit, newest_that_fit
-from agent.turn.user_snippet import (
+from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
+from agent.turn.context.user_snippet import (
     LONGEST_NAME,
     MAX_FACTS,
     clock,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
-from agent.turn.persona import MAX_CHARACTERS, read_persona
-from agent.turn.prompt import PromptContext, build_messages_for_model
+from agent.turn.context.persona import MAX_CHARACTERS, read_persona
+from agent.turn.context.prompt import PromptContext, build_messages_for_model
 from memory.audience import PRIVATE
 
 

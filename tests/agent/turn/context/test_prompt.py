@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from odd_people import BREAKS, BUDGETS, CONTEXTS, MOMENTS, NOW, ODD, fact, fact_line, task
 
 from agent.settings import Budget
-from agent.turn.prompt import (
+from agent.turn.context.prompt import (
     LONGEST_NAME,
     MORE_TASKS,
     NOT_SENT,
@@ -22,7 +22,7 @@ from agent.turn.prompt import (
     build_messages_for_model,
     within_budgets,
 )
-from agent.turn.user_snippet import answer_style, serialize_user_context_snippet
+from agent.turn.context.user_snippet import answer_style, serialize_user_context_snippet
 from agent.types.client import ClientTurn
 from memory.audience import PRIVATE, Place
 from memory.documents.quote import LABEL, quote_chunk

@@ -12,7 +12,7 @@ from odd_people import BUDGETS, CONTEXTS, NOW, ODD, fact, fact_line, task
 from pydantic import ValidationError
 
 from agent.settings import Budget
-from agent.turn.user_snippet import (
+from agent.turn.context.user_snippet import (
     FIRST_FACTS,
     LONGEST_LINE,
     MAX_FACTS,

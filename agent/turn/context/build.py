@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agent.turn.prompt import Budgets, PromptContext, within_budgets
+from agent.turn.context.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import ClientTurn, Item, Said
 from memory.documents.library import DocumentLibrary

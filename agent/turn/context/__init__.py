@@ -1,0 +1,1 @@
+"""What the model sees: gathered, cut to its budgets, and written as messages."""
