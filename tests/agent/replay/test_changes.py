@@ -14,7 +14,8 @@ from agent.models.ask import RequestedSchema
 from agent.replay.replay import replay
 from agent.settings import Budget
 from agent.tracing import setup
-from agent.turn import loop, model_run, prompt
+from agent.turn import loop, model_run
+from agent.turn.context import prompt
 from memory.facts import case
 from memory.facts.decide import decision_of
 from tools import registry

@@ -13,7 +13,8 @@ from agent.replay.pytest_file import make_test
 from agent.replay.testing import read_trace_file, take_again
 from agent.tracing import setup
 from agent.tracing.trace import Trace
-from agent.turn import loop, prompt
+from agent.turn import loop
+from agent.turn.context import prompt
 from agent.turn.output.parse import parse_answer
 from memory.facts import case
 from memory.facts.decide import decision_of

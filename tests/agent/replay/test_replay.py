@@ -15,7 +15,8 @@ from agent.replay.replay import ReplayOptions, replay
 from agent.tracing import setup
 from agent.tracing.filters import TraceFilter
 from agent.tracing.trace import Trace, TraceWithJobs
-from agent.turn import loop, prompt
+from agent.turn import loop
+from agent.turn.context import prompt
 from hachi import Companion
 from memory.process.spans import Span
 from tools.registry import TOOLS
