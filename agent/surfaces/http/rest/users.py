@@ -3,7 +3,7 @@ have the shapes of the command line's `--json`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi import Query as InQuery
@@ -19,7 +19,7 @@ from agent.surfaces.http.limits import Id
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.memories import NewMemory, find_memory, status_of, stored_memory
 from agent.surfaces.http.rest.strict import Strict
-from agent.types.arguments import Content, DueTime, Importance, Limit, Query, Status, Ttl, Type
+from agent.types.arguments import Content, DueTime, Importance, Limit, Page, Query, Status, Ttl, Type
 from agent.types.context_json import ContextJson
 from agent.types.records_json import (
     DecisionJson,
@@ -35,9 +35,11 @@ from agent.types.records_json import (
 )
 from memory.audience import Audience
 from memory.people.profile import UserContext
-from memory.records import Erased, ForgetKind, Hit, Memory, MemoryUpdate, Task
+from memory.records import Erased, ForgetKind, Hit, HitKind, Memory, MemoryType, MemoryUpdate, Task
 from memory.search.excerpts import Excerpt, excerpts
 from memory.sql.message_rows import Line
+
+T = TypeVar("T")
 
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
 
@@ -113,22 +115,64 @@ class ChangedTask(Task):
     action: Literal["made", "changed", "unchanged"] = "unchanged"
 
 
+NEXT_HEADER = "x-next-cursor"
+"""The header that names the following page, if there is one."""
+AtTime = Annotated[str | None, InQuery(max_length=40, description="a day, or a time with a zone")]
+Tags = Annotated[list[Id], InQuery(max_length=50)]
+
+
+def _narrowing(
+    subjects: Tags = [],  # noqa: B006 - never changed
+    subject: Tags = [],  # noqa: B006
+    since: AtTime = None,
+    until: AtTime = None,
+    author: Annotated[str, InQuery(max_length=MAX_NAME, description="who said it")] = "",
+    cursor: Annotated[str | None, InQuery(max_length=200, description=f"`{NEXT_HEADER}` of a page")] = None,
+) -> dict[str, Any]:
+    """Return what narrows a list or a search, and where its page begins. `subject` is an older name."""
+    narrowed = {"since": since, "until": until, "author": author, "cursor": cursor}
+    return {"subjects": [*subjects, *subject], **narrowed}
+
+
+Narrowing = Annotated[dict[str, Any], Depends(_narrowing)]
+
+
+def _page(found: Page[T], response: Response) -> Page[T]:
+    if found.next:
+        response.headers[NEXT_HEADER] = found.next
+    return found
+
+
 @router.get("/memories")
-async def list_memories(user: User, pet: Pet, limit: Limit = 1000) -> list[MemoryJson]:
-    """List what is remembered, newest first."""
-    return [memory_json(memory) for memory in await pet.memories.list(user=user, limit=limit)]
+async def list_memories(
+    *,
+    user: User,
+    pet: Pet,
+    narrowing: Narrowing,
+    response: Response,
+    limit: Limit = 1000,
+    kind: MemoryType | None = None,
+) -> list[MemoryJson]:
+    """List what is remembered, newest first. The header `x-next-cursor` leads to the next page."""
+    found = await pet.memories.list(user=user, limit=limit, kind=kind, **narrowing)
+    return [memory_json(memory) for memory in _page(found, response)]
 
 
 @router.get("/memories/search")
 async def search_memories(
+    *,
     user: User,
     pet: Pet,
+    narrowing: Narrowing,
+    response: Response,
     query: Query = "",
     limit: Limit = 10,
-    subject: Annotated[list[Id], InQuery(max_length=50)] = [],  # noqa: B006 - never changed
+    kind: HitKind | None = None,
 ) -> list[FoundJson]:
-    """Search facts and past messages. The best match comes first; without a query the newest."""
-    hits = await pet.search_memories(query, user=user, limit=limit, subjects=subject)
+    """Search facts and past messages. The best match comes first; without a query the newest. The header
+    `x-next-cursor` leads to the next page."""
+    found = await pet.memories.search(query, user=user, limit=limit, kind=kind, **narrowing)
+    hits = _page(found, response)
     around = await pet.components.recall.around(hits, Audience.of(user))
     return [FoundJson(**hit_json(hit), excerpt=_excerpt(hit, around)) for hit in hits]
 

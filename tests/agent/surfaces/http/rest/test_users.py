@@ -157,3 +157,23 @@ async def test_a_service_names_the_user_in_the_path(site: Any) -> None:
     for user in ("%00", "%20", "a%0Ab", "x" * 201):
         answer = await site.client.get(f"/api/users/{user}/tasks", headers=service)
         assert answer.status_code in (400, 404)
+
+
+async def test_a_list_and_a_search_are_narrowed_and_read_page_by_page(site: Any) -> None:
+    headers = await site.headers("pia")
+    for fact in ("Pia rows", "Pia sails", "Pia swims"):
+        await site.pet.remember(fact, user="pia", subjects=[fact.split()[1]])
+    for address in ("/api/users/pia/memories", "/api/users/pia/memories/search"):
+
+        async def ask(address: str = address, **given: Any) -> Any:
+            return await site.client.get(address, params=given, headers=headers)
+
+        first = await ask(limit=2)
+        rest = await ask(limit=2, cursor=first.headers["x-next-cursor"])
+        assert len({one["content"] for one in (*first.json(), *rest.json())}) == 3
+        assert "x-next-cursor" not in rest.headers
+        assert [one["content"] for one in (await ask(subjects="sails")).json()] == ["Pia sails"]
+        assert (await ask(until="2001-01-01")).json() == []
+        for wrong in ({"since": "soon"}, {"cursor": "?"}, {"kind": "thing"}):
+            refused = await ask(**wrong)
+            assert (refused.status_code, refused.json()["error"]["param"]) == (400, *wrong)
