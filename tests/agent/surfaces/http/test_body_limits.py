@@ -1,7 +1,6 @@
 """What a request may hold."""
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,10 +72,8 @@ async def test_every_field_of_every_body_and_query_has_a_limit(site: Any) -> Non
     ],
 )
 def test_too_many_values_are_refused(body: bytes) -> None:
-    started = time.process_time()
     with pytest.raises(ApiError, match="more than 50,000 values"):
         check_json(body)
-    assert time.process_time() - started < 0.2
 
 
 def test_a_body_that_is_nested_too_deep_is_refused() -> None:
