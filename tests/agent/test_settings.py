@@ -28,6 +28,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "qdrant_api_key": ("q-key", "q-key"),
     "openai_api_key": ("sk-key", "sk-key"),
     "openai_base_url": ("http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"),
+    "console_url": ("https://hachi.example", "https://hachi.example"),
     "traces": ("no", False),
     "traces_url": ("sqlite:///traces.db", "sqlite:///traces.db"),
     "trace_content": ("none", "none"),
