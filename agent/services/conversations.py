@@ -245,7 +245,7 @@ class ConversationService:
         read = [_message(given, at, target) for at, given in enumerate(messages)]
         for speaker in {target.user, *(speaker for _, speaker in read)}:
             await self.erasure.finished(speaker)
-        read = await self._with_ids(read, target.place, target.sent_at)
+        read = await self._with_ids(read, messages, target.place, target.sent_at)
         new = 0
         for start in range(0, len(read), BATCH):
             async with self.database.write() as connection:
@@ -264,17 +264,21 @@ class ConversationService:
         return new
 
     async def _with_ids(
-        self, read: Sequence[tuple[Message, str]], place: Place, now: datetime
+        self,
+        read: Sequence[tuple[Message, str]],
+        given: Sequence[Mapping[str, Any]],
+        place: Place,
+        now: datetime,
     ) -> list[tuple[Message, str]]:
         """Give each message without an id the same one in every import, made from all that it says with a
         random key of its speaker: the id of a forgotten message tells nobody what was forgotten."""
         keys = await person_keys(self.database, {who for message, who in read if not message.id}, now)
         told: Counter[tuple[str, str]] = Counter()
         found = []
-        for message, speaker in read:
+        for (message, speaker), as_given in zip(read, given, strict=True):
             if not message.id:
                 where = (place.key, message.conversation_id, message.role)
-                known = message.sent_at < now  # a time that nobody knew differs in each import
+                known = as_given["sent_at"] is not None  # a time that nobody knew differs in each import
                 sent_at = message.sent_at.astimezone(UTC).isoformat() if known else ""
                 said = json.dumps([*where, message.author, sent_at, message.text])
                 told[speaker, said] += 1

@@ -178,10 +178,10 @@ class ServerIndex:
         await self.compact()
 
     async def wipe(self) -> None:
-        if not await self.count():  # new, and others may have begun to search it
-            return
-        await self._there("delete_collection")
         await self.ensure()
+        if await self.count():  # else it is new, and others may have begun to search it
+            await self._there("delete_collection")
+            await self.ensure()
 
     async def close(self) -> None:
         clients, self._clients = self._clients, {}

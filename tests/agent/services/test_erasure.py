@@ -51,6 +51,15 @@ async def test_a_turn_that_is_going_on_brings_nothing_back(open_pet: OpenPet, ro
     assert (await pet.people.erase(user="ana")).removed == {}
 
 
+async def test_the_wish_that_nothing_is_kept_outlives_it(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana likes tea", user="ana")
+    await pet.people.keep(False, user="ana", place="acme/boats")
+    await pet.people.erase(user="ana")
+    assert await pet.people.unkept(user="ana") == [Place(("acme", "boats"))]
+    assert await pet.memories.list(user="ana") == []
+
+
 async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
     found = {
         "summary": "Ana skis.",

@@ -72,8 +72,8 @@ async def worker(session: Session) -> None:
     stopped = asyncio.Event()
     async with session.companion(upkeep=True) as pet:
         await pet.runtime()
-        say("doing background work; Ctrl-C stops")
         with on_stop_signal(stopped.set):
+            say("doing background work; Ctrl-C stops")
             await stopped.wait()
     say("stopped")
 

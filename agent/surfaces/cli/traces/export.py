@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from agent.errors import BadInput
 from agent.surfaces.cli.options import DryRun, Yes, moment
 from agent.surfaces.cli.output import Output, confirm, give_back, must_ask, print_table, write_output
 from agent.surfaces.cli.session import with_companion, with_traces
@@ -73,6 +74,17 @@ async def prune(
     return Output(data, f"{count(old, 'trace')} {done}")
 
 
+def _price(given: str) -> str:
+    """Check a price as it is typed."""
+    from agent.tracing.prices import read_prices
+
+    try:
+        read_prices(given)
+    except BadInput as error:
+        raise typer.BadParameter(str(error)) from error
+    return given
+
+
 @with_companion
 @filtered("all")
 async def stats(
@@ -82,6 +94,7 @@ async def stats(
         list[str] | None,
         typer.Option(
             "--price",
+            parser=_price,
             metavar="MODEL=IN/OUT[/CACHED]",
             help="The price of a million tokens, before that of HACHI_PRICES. May be given several times.",
         ),
