@@ -35,7 +35,7 @@ from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, still_hold
 from memory.facts.writer import FactWriter
-from memory.people.memory_updates import NewPreference, entries_of
+from memory.people.memory_updates import NewFact, NewPreference, entries_of
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
@@ -211,17 +211,10 @@ class Consolidation:
         """Store the new facts, each as stated by who wrote the messages that it rests on, and apply the
         rulings on stored ones. Notes in `stated` which further messages state a fact."""
         decisions: list[Decision] = []
-        shown = reading.heard | {fact.id for fact in reading.facts}
         for fact in found.updates.new_facts:
             if not (lines := reading.sources(fact.messages)):
                 continue
-            replaces = named.id(fact.replaces or "")
-            importance = IMPORTANCE[fact.importance]
-            draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
-            [decision] = await self.writer.remember(
-                [draft], _origin(reading, lines, shown), named.on_new.get(fact.number, {})
-            )
-            decisions.append(decision)
+            decisions.append(decision := await self.store_fact_memory(fact, lines, reading, named))
             if decision.id and decision.action != "ignore":
                 stated.setdefault(decision.id, []).extend(line.message.id for line in lines)
         authors = {person.user for person in reading.people}
@@ -232,6 +225,18 @@ class Consolidation:
                 decided = await self.writer.rule(new, old, ruling, origin)
                 decisions += [decided] if decided else []
         return decisions
+
+    async def store_fact_memory(
+        self, fact: NewFact, lines: Sequence[Line], reading: Reading, named: "NamedFacts"
+    ) -> Decision:
+        """Store one fact, which these messages state, by the usual rules and the model's rulings on it."""
+        shown = reading.heard | {known.id for known in reading.facts}
+        replaces = named.id(fact.replaces or "")
+        importance = IMPORTANCE[fact.importance]
+        draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
+        origin = _origin(reading, lines, shown)
+        [decision] = await self.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
+        return decision
 
     async def _update_tasks(self, reading: Reading, found: Extraction, stated: dict[str, list[str]]) -> None:
         for task in found.updates.task_updates:

@@ -7,7 +7,7 @@
    later, by `Companion.forget`.
 4. Commit the answer: one transaction stores the reply and the jobs that follow from it. Only then does the
    turn end, though a stream has shown the text before. If the message was erased or forgotten meanwhile,
-   nothing is stored; if something else that the model was shown was, the reply is stored without its text.
+   or something else that the model was shown, the reply is given and not stored.
 5. In the background, the worker runs those jobs (`agent/background/worker.py`).
 
 Two words recur: what is *shown* is in the prompt, and what is *found* is what the tools brought.

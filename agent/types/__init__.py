@@ -47,8 +47,8 @@ class TurnRequest:
     earlier: tuple[tuple[Role, str], ...] = ()
     """Earlier messages that the calling program sent, oldest first; used where the transcript has none."""
     origins: tuple[str, ...] = ()
-    """The ids of the messages of a chat platform that make up this one. `MemoryService.delete_sent` finds it
-    by each of them."""
+    """The ids of the messages of a chat platform that make up this one. `ConversationService.forget_sent`
+    finds it by each of them."""
     client: ClientTurn | None = None
     """What a client of a chat API sends beside the message."""
     unkept: bool = False

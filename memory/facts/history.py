@@ -15,7 +15,7 @@ from memory.records import MemoryUpdate
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
 from memory.sql.memories import UNDONE, tellers
-from memory.sql.memory_rows import begins, is_active
+from memory.sql.memory_rows import begins, is_active, unexpired
 from memory.sql.owner_links import bring_back, by_what_holds, end, gave_way
 from memory.sql.tables import hidden, memories, memory_owners, memory_updates
 
@@ -55,7 +55,7 @@ class History:
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
             holding = await _holding(connection, id, audience.keys)
-            ended = gave_way(holding) & memory_owners.c.owner.in_(audience.keys)
+            ended = gave_way(holding) & memory_owners.c.owner.in_(audience.keys) & _lasts(now)
             query = select(memory_owners).where(ended).order_by(memory_owners.c.superseded_at)
             given = (await connection.execute(query)).all()
             given = [row for row in given if row.owner in holding[row.superseded_by]]
@@ -118,6 +118,11 @@ async def _holding(connection: AsyncConnection, id: str, owners: Collection[str]
     return found
 
 
+def _lasts(now: datetime) -> ColumnElement[bool]:
+    """True for a link whose fact has not expired. One that has is not brought back: the purge takes it."""
+    return memory_owners.c.memory_id.in_(select(memories.c.id).where(unexpired(now)))
+
+
 async def _may_undo_for(connection: AsyncConnection, id: str, owners: Collection[str], own: str) -> set[str]:
     """The owners for whom the person may take the memory back."""
     links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == id, is_active())
@@ -132,7 +137,7 @@ async def _undo(
 ) -> dict[str, dict[str, Any]]:
     """Take the memory back for those of the owners for whom it replaced something. Returns the steps that
     record it, without the owners, by the id of what holds again."""
-    ended = gave_way([id]) & memory_owners.c.owner.in_(owners)
+    ended = gave_way([id]) & memory_owners.c.owner.in_(owners) & _lasts(now)
     rows = (await connection.execute(select(memory_owners).where(ended, by_what_holds()))).all()
     replaced: dict[str, set[str]] = {}
     for row in rows:

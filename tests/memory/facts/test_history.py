@@ -132,6 +132,17 @@ class Rulings:
         return [self.chance.random() < 0.7 for _ in doubts]
 
 
+@on_both
+async def test_what_has_expired_meanwhile_is_not_brought_back(stack: Stack) -> None:
+    paris = await stack.remember("Mickael lives in Paris", "mickael", ttl="7d")
+    lyon = await stack.remember("Mickael lives in Lyon", "mickael", replaces=paris.id)
+    stack.clock.move(days=7)
+    with pytest.raises(NotFound, match="nothing that could be brought back"):
+        await stack.history.undo(str(lyon.id), MICKAEL, "mickael", stack.clock.now)
+    await stack.purge.expire()
+    assert await stack.known("mickael") == {"Mickael lives in Lyon"}
+
+
 @pytest.mark.parametrize("seed", range(20))
 async def test_each_undo_restores_what_its_replacement_ended(stack: Stack, seed: int) -> None:
     """After any statements, said in any order, and any undos before."""
