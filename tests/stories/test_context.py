@@ -136,7 +136,7 @@ def test_tomorrow_at_nine_is_nine_by_the_persons_own_clock(
     offset = "UTC+01:00" if now == WINTER else "UTC+02:00"
     day = f"{due[:2]} {now:%b %Y} 09:00 {offset}"
     assert day in next(n for n in prompt.splitlines() if task in n)
-    assert "10:30 (Europe/Paris, UTC+01:00)" in prompt
+    assert "10:30:00 (Europe/Paris, UTC+01:00)" in prompt
     listed = next(line for line in hachi("tasks", "list").out.splitlines() if task in line)
     assert f"{now:%Y-%m}-{due[:2]} 09:00" in listed
 
