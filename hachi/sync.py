@@ -62,6 +62,11 @@ class Run:
         self._thread.start()
 
     def __call__(self, awaited: Coroutine[Any, Any, T]) -> T:
+        if threading.current_thread() is self._thread:
+            awaited.close()
+            raise NotOpen(
+                "this runs on the companion's own event loop, which the call would wait for; use a sync tool"
+            )
         try:
             future = asyncio.run_coroutine_threadsafe(awaited, self.loop)
         except RuntimeError:

@@ -114,3 +114,16 @@ def test_it_has_every_method_of_the_memories() -> None:
     assert {name for name in theirs if name[0] != "_"} == {
         name for name in vars(hachi.sync._Memories) if name[0] != "_"
     }
+
+
+def test_a_call_on_the_companions_own_loop_is_refused_and_does_not_wait_for_itself(
+    settings: OwnSettings,
+) -> None:
+    async def ask() -> None:
+        pet.memories.list(user="ana")
+
+    with (
+        hachi.sync.Companion.open(settings, upkeep=False) as pet,
+        pytest.raises(NotOpen, match="own event loop"),
+    ):
+        pet.run(ask())
