@@ -50,6 +50,8 @@ def _explained(error: Exception, settings: Settings) -> HachiError | None:
         return GuardrailTripped(f"the guardrail {result.guardrail.get_name()} stopped the turn{why}")
     if isinstance(error, KnownFailure):
         return error.error
+    if isinstance(error, ModelError):  # of a program's own model
+        return error
     where = _server(settings)
     if isinstance(error, ModelTimeoutError | openai.APITimeoutError):
         return ModelUnavailable(

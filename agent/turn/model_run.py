@@ -21,6 +21,7 @@ from openai.types.responses import (
     ResponseTextDeltaEvent,
 )
 
+from agent.errors import ModelError
 from agent.models.ask import RequestedSchema, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
@@ -213,7 +214,7 @@ def _readable() -> Iterator[None]:
     ModelBehaviorError."""
     try:
         yield
-    except (OpenAIError, AgentsException):
+    except (OpenAIError, AgentsException, ModelError):
         raise
     except Exception as error:
         raise ModelBehaviorError(f"{NO_ANSWER} ({type(error).__name__})") from error

@@ -11,7 +11,7 @@ import pytest
 
 import hachi.sync
 from agent.services.memories import MemoryService
-from hachi import BadInput, Companion, NotFound, NotOpen
+from hachi import BadInput, Companion, ModelRejected, NotFound, NotOpen
 from hachi.testing import AnsweringModel, OwnSettings
 
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
@@ -127,3 +127,10 @@ def test_a_call_on_the_companions_own_loop_is_refused_and_does_not_wait_for_itse
         pytest.raises(NotOpen, match="own event loop"),
     ):
         pet.run(ask())
+
+
+async def test_an_error_of_hachis_that_an_own_model_raises_stays_what_it_is(settings: OwnSettings) -> None:
+    model = AnsweringModel(ModelRejected("no key"))
+    async with Companion.open(settings, model=model, upkeep=False) as pet:
+        with pytest.raises(ModelRejected, match="no key"):
+            await pet.respond("hello", user="ana")
