@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from selenium import webdriver
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys as Key
@@ -122,8 +123,8 @@ def all_of(browser, selector):
 
 def press(browser, *keys):
     until(browser, lambda: browser.execute_script("return document.readyState") == "complete")
-    for key in keys:
-        browser.switch_to.active_element.send_keys(key)
+    for key in keys:  # as a keyboard does: what has the focus may be hidden just then
+        ActionChains(browser).send_keys(key).perform()
 
 
 def until(browser, true):
