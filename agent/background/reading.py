@@ -23,7 +23,7 @@ from memory.people.profile_entries import context_of, messages_of
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message
-from memory.search.core_facts import core_facts, most_relevant
+from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
 from memory.sql.message_rows import Line
@@ -246,7 +246,7 @@ class ConversationReader:
             tasks = await self.tasks.relevant(person.user, text, reading.place, now=reading.now)
             since = reading.now - FINISHED_SINCE
             finished = await self.tasks.finished(person.user, reading.place, since, FINISHED_TASKS)
-            relevant = [f for f in most_relevant(facts, text, limit=KNOWN_FACTS) if f.id not in shown]
+            relevant = [f for f in get_relevant_memories(facts, text, limit=KNOWN_FACTS) if f.id not in shown]
             known = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
             due = self._to_summarise(known, facts, summarised)
             known = replace(known, open_tasks=(*tasks, *finished))

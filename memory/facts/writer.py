@@ -18,7 +18,7 @@ from memory.facts.case import Case
 from memory.facts.compare import Verdict
 from memory.facts.decide import RULINGS, Ruling, as_candidate, figures_of, refusal, ruled_decision, step_of
 from memory.facts.decision_log import Facts, decided, decision_run, extracted
-from memory.facts.fact_rows import NOT_SEARCHED, FactRows, has_expired, lacking_owners
+from memory.facts.fact_rows import FactRows
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span
@@ -140,15 +140,12 @@ class FactWriter:
     async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, Searched]:
         """Read and search what the decision rests on."""
         origin = candidate.origin
-        async with self.database.read() as connection:
-            if candidate.draft.replaces:  # another writer may have replaced it since
+        if candidate.draft.replaces:  # another writer may have replaced it since
+            async with self.database.read() as connection:
                 draft = await self.rows.replacing(connection, candidate.draft, origin, candidate.now)
-                candidate = replace(candidate, draft=draft)
-                candidate.known["draft"] = draft
-            known = await self.store.holders(connection, origin.owners, candidate.key)
-        worded_so = [owner for owner, memory in known.items() if not has_expired(memory, candidate.now)]
-        lacking = lacking_owners(candidate, worded_so)
-        return candidate, await self.similar.search(candidate, lacking) if lacking else NOT_SEARCHED
+            candidate = replace(candidate, draft=draft)
+            candidate.known["draft"] = draft
+        return candidate, await self.similar.search(candidate, origin.owners)
 
     def note(self, origin: Provenance, decision: Decision) -> None:
         """Count and log a decision that is durable."""

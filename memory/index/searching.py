@@ -52,7 +52,7 @@ class Searching:
     def __init__(
         self,
         index: Index,
-        waiting: Callable[[bool], Awaitable[Waiting]],
+        waiting: Callable[[bool, frozenset[Kind], frozenset[str]], Awaitable[Waiting]],
         unavailable: Callable[[IndexUnavailable], None],
         rows: "RowSearch",
     ) -> None:
@@ -61,13 +61,20 @@ class Searching:
         self._unavailable = unavailable
         self._rows = rows
 
-    async def search(self, question: Question, *further: Question, patient: bool = True) -> Rankings:
+    async def search(
+        self,
+        question: Question,
+        *further: Question,
+        patient: bool = True,
+        without: frozenset[str] = frozenset(),
+    ) -> Rankings:
         """The rankings of the index, with those of the rows that wait for it as they are now. If it is away
         or behind, those of the newest rows are merged into what it found, and `without_index` says why. A
         search that is not `patient` neither waits for a server that is about to follow, nor reads the rows
         that wait: whoever asks reads what has changed since the index has `followed`. `further` questions
-        select less, and so add what the lists of the first have no room for."""
-        ids, why, followed = await self._waiting(patient)  # first, since the index may follow meanwhile
+        select less, and so add what the lists of the first have no room for. Of the ids in `without` no
+        change is waited for."""
+        ids, why, followed = await self._waiting(patient, question.kinds, without)  # first: it may follow
         found = Rankings()
         waiting = {kind: ids[kind] for kind in ids if kind in question.kinds}
         try:

@@ -131,15 +131,21 @@ class IndexSync:
             log.warning("the index waits, and searches read the newest rows of the database: %s", error)
         self.behind = str(error)
 
-    async def waiting(self, patient: bool) -> Waiting:
-        """What a search has to read beside the index, which it does not wait for for long. An index of this
-        process first shows what has changed; one on a server is given a moment for that, where the search is
-        `patient`: what is scored from the rows does not know how rare a word is among all."""
+    async def waiting(
+        self, patient: bool, kinds: frozenset[Kind] | None = None, without: frozenset[str] = frozenset()
+    ) -> Waiting:
+        """What a search for these `kinds` has to read beside the index, which it does not wait for for long.
+        An index of this process first shows what has changed; one on a server is given a moment for that,
+        where the search is `patient`: what is scored from the rows does not know how rare a word is among
+        all. Rows that it leaves out (`without`), such as the message that asks, are not waited for."""
         if not self._fits or self.behind:
             await self._begin()
         try:
             followed, changes = await self._unfollowed()
-            if changes and self._index.in_process and len(changes) <= MOST_WAITING:
+            asked = [one for one in changes if one.id not in without and (not kinds or one.kind in kinds)]
+            if not asked and len(changes) <= MOST_WAITING:
+                changes = []
+            elif self._index.in_process and len(changes) <= MOST_WAITING:
                 followed, changes = await self._absorb(changes), []
             elif changes:
                 following = self.wake(hurry=patient)

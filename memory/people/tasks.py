@@ -158,9 +158,7 @@ class Tasks:
         soon = now + SOON
         asked = stems(question[-LONGEST_QUESTION:])
         given = {"user": user, "soon": soon} | ({} if place.private else {"place": place.stored})
-        async with self._database.read() as connection:
-            rows = await connection.execute(_relevant(place.private), given)
-            found = [Task(*row) for row in rows]
+        found = [Task(*row) for row in await self._database.rows(_relevant(place.private), given)]
 
         def rank(task: Task) -> tuple[bool, int, timedelta]:
             shared = len(asked & stems(task.description))

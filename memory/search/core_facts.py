@@ -67,40 +67,16 @@ _CORE_FACTS_HERE = (
 )
 
 
-async def core_facts(store: MemoryStore, user: str, audience: Audience, now: datetime) -> list[Memory]:
-    """The person's important facts that this audience may read: most important first, then newest."""
+async def core_facts(
+    store: MemoryStore, user: str, audience: Audience, now: datetime, *, named: str = ""
+) -> list[Memory]:
+    """The person's important facts that this audience may read: most important first, then newest. With the
+    name by which a shared place knows the person, then also what others told there of who is `named` so, each
+    as its teller's words."""
     given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL}
-    async with store.database.read() as connection:
-        rows = (await connection.execute(_CORE_FACTS, given)).all()
-    return with_owners(rows)
-
-
-async def get_relevant_memories(
-    store: MemoryStore,
-    user: str,
-    audience: Audience,
-    question: str,
-    now: datetime,
-    limit: int = 7,
-    *,
-    named: str = "",
-) -> list[Memory]:
-    """The facts that the prompt shows for this question: of the person's core facts the `most_relevant`. With
-    the name by which a shared place knows the person, also of what others told there of who is `named` so."""
-    if named:
-        facts = await _core_facts_here(store, user, audience, now, named)
-    else:
-        facts = await core_facts(store, user, audience, now)
-    return most_relevant(facts, question, limit)
-
-
-async def _core_facts_here(
-    store: MemoryStore, user: str, audience: Audience, now: datetime, named: str
-) -> list[Memory]:
-    """The person's core facts, then what others told of them, each as its teller's words."""
-    given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL, "tag": tag(named)}
-    async with store.database.read() as connection:
-        rows = (await connection.execute(_CORE_FACTS_HERE, given)).all()
+    if not named:
+        return with_owners(await store.database.rows(_CORE_FACTS, given))
+    rows = await store.database.rows(_CORE_FACTS_HERE, given | {"tag": tag(named)})
     authors = {row.id: row.author or row.user_id for row in rows}
     found = with_owners(rows)
     own = [memory for memory in found if memory.user_id == user]
@@ -114,8 +90,9 @@ def _attributed(memory: Memory, author: str) -> Memory:
     return replace(memory, content=whole)
 
 
-def most_relevant(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
-    """At most `limit` facts: those that share most words with the question, then the most important."""
+def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
+    """Those of the core facts that a prompt shows for this question: at most `limit`, those that share most
+    words with it, then the most important."""
     asked = stems(question[-LONGEST_QUESTION:])
     shared = {
         memory.id: _share(asked, stems(" ".join((memory.content, *memory.subjects)))) for memory in facts

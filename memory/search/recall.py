@@ -216,7 +216,8 @@ class Recall:
             until=wanted.until,
             limit=BY_AUTHOR if wanted.author else depth,
         )
-        rankings = await self._search(asked, *_further(wanted.question, asked, among_messages=bool(authors)))
+        further = _further(wanted.question, asked, among_messages=bool(authors))
+        rankings = await self._search(asked, *further, without=wanted.exclude)
         _without_index.set(rankings.without_index)
         rows, replies = await self._rows(rankings, wanted)
         lanes = {
@@ -285,12 +286,12 @@ class Recall:
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         for hit in (hit for name in LANES for hit in getattr(rankings, name)):
             ids[hit.kind].add(hit.id)
-        messages = await self._transcript.by_ids(ids["message"], wanted.audience)
-        found = FoundRows(
-            await self._store.by_ids(ids["memory"], wanted.audience, wanted.now),
-            messages,
-            await self._conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
+        memories, messages, summaries = await self._store.database.together(
+            self._store.by_ids(ids["memory"], wanted.audience, wanted.now),
+            self._transcript.by_ids(ids["message"], wanted.audience),
+            self._conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
         )
+        found = FoundRows(memories, messages, summaries)
         replies = frozenset(id for id, message in messages.items() if _is_reply(message, wanted))
         return await self._by_author(found.without(replies), wanted), replies
 

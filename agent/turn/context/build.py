@@ -18,7 +18,6 @@ from agent.types.client import ClientTurn, Item, Said
 from memory.documents.library import DocumentLibrary
 from memory.documents.quote import get_rag_context_for_query
 from memory.errors import MemoryFault
-from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.process.spans import span
@@ -106,15 +105,25 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     )
     if request.user is None:
         return BuiltContext(prompt, frozenset(), frozenset())
-    stored = await _history(services, received)
-    owner = owner_of(request.user, request.place)
-    active = await services.summaries.of(request.conversation_id, owner, now)
+    place, text = request.place, request.text
     documents, passages = await _documents(services, request)
+    history, active, profile, facts, tasks = await services.facts.database.together(
+        _history(services, received),
+        services.summaries.of(request.conversation_id, owner_of(request.user, place), now),
+        services.profiles.view(request.user, place, now),
+        core_facts(
+            *(services.facts, request.user, request.audience, now),
+            named="" if place.private else request.speaker,
+        ),
+        services.tasks.relevant(request.user, text, place, now=now),
+    )
+    relevant = get_relevant_memories(facts, text, services.budgets.facts)
+    known = replace(profile, long_term_facts=tuple(relevant), open_tasks=tuple(tasks))
     prompt = within_budgets(
         replace(
             prompt,
-            history=stored or prompt.history,
-            known=await _known(services, request, request.user, now),
+            history=history or prompt.history,
+            known=known,
             summary=active.summary if active else "",
             knowledge=documents,
             reminders=services.reminds(request.user),
@@ -127,7 +136,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     shown = messages | {fact.id for fact in known.long_term_facts} | summary
     rest = {task.id for task in known.open_tasks}
     if known.memory_summary:
-        rest |= {fact.id for fact in await core_facts(services.facts, request.user, request.audience, now)}
+        rest |= {fact.id for fact in facts if fact.user_id == request.user}
     return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest))
 
 
@@ -154,22 +163,6 @@ def _earlier(request: TurnRequest, limit: int) -> list[Message]:
         Message("", request.conversation_id, role, request.speaker, storable(text), request.sent_at)
         for role, text in passed
     ]
-
-
-async def _known(services: ContextServices, request: TurnRequest, user: str, now: datetime) -> UserContext:
-    """Return what may be read here about the speaker: their profile, and the facts and tasks relevant to
-    the text. In a shared place some facts are what others told there of a person of the speaker's name."""
-    place, most = request.place, services.budgets.facts
-    named = "" if place.private else request.speaker
-    facts = await get_relevant_memories(
-        services.facts, user, request.audience, request.text, now, most, named=named
-    )
-    tasks = await services.tasks.relevant(user, request.text, place, now=now)
-    return replace(
-        await services.profiles.view(user, place, now),
-        long_term_facts=tuple(facts),
-        open_tasks=tuple(tasks),
-    )
 
 
 async def _documents(services: ContextServices, request: TurnRequest) -> tuple[str, frozenset[str]]:

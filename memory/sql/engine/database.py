@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from memory.errors import NotOpen, StoreUnavailable
 from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
 from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, outdated, read_revision
+from memory.sql.engine.together import READING, Together
 from memory.sql.engine.write_counter import counter_file, read_counter, store_counter
 from memory.sql.engine.writers import Writers
 
@@ -165,6 +166,15 @@ class Database:
 
     async def rows(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
         """The rows of one statement, which is a transaction of its own."""
+        if (reading := READING.get()) and not statement.is_dml:
+            return await reading.rows(statement, values)
+        return await self._rows(statement, values)
+
+    async def together(self, *reads: Coroutine[Any, Any, Any]) -> list[Any]:
+        """What these reads return. What they ask for by `rows` is asked in one statement: see `Together`."""
+        return await Together(self._rows).run(*reads)
+
+    async def _rows(self, statement: Executable, values: Mapping[str, Any] | None) -> Sequence[Any]:
         async with self._alone(statement) as connection:
             return (await connection.execute(statement, values)).all()
 

@@ -17,7 +17,6 @@ from memory.search.core_facts import (
     UNASKED,
     core_facts,
     get_relevant_memories,
-    most_relevant,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +93,8 @@ async def test_facts_and_questions_of_any_length_need_no_index(stack: Stack) -> 
     stack.index.away = stack.embedder.away = True
 
     anna, question = Audience.of("anna"), "x " * 100_000 + "Anna skis?"
-    [found] = await get_relevant_memories(stack.store, "anna", anna, question, stack.clock.now)
+    facts = await core_facts(stack.store, "anna", anna, stack.clock.now)
+    [found] = get_relevant_memories(facts, question)
 
     assert found.content == "Anna skis on Sundays"
 
@@ -107,9 +107,8 @@ async def of_anna(
 ) -> list[str]:
     """The facts that a prompt shows to Anna there, where she writes under this name."""
     audience = Audience.of(user, Place.parse(place))
-    found = await get_relevant_memories(
-        stack.store, user, audience, "And what of climbing?", stack.clock.now, named=named
-    )
+    facts = await core_facts(stack.store, user, audience, stack.clock.now, named=named)
+    found = get_relevant_memories(facts, "And what of climbing?")
     return [memory.content for memory in found]
 
 
@@ -183,7 +182,7 @@ def fact(content: str, importance: float = 0.6, subjects: tuple[str, ...] = (), 
 
 
 def relevant(facts: list[Memory], question: str, limit: int = 7) -> list[str]:
-    return [memory.content for memory in most_relevant(facts, question, limit)]
+    return [memory.content for memory in get_relevant_memories(facts, question, limit)]
 
 
 WORDS = st.sampled_from("Anna skis paints tea hut Lyon היא גרה בליון 我喜欢滑雪 аня любит чай 🎿 le".split())
@@ -196,11 +195,11 @@ QUESTIONS = st.lists(WORDS, max_size=5).map(" ".join) | st.text(max_size=30)
 @settings(max_examples=50)
 @given(FACTS, QUESTIONS, st.integers(0, 20))
 def test_each_fact_comes_once_and_telling_ones_always(facts: list[Memory], question: str, limit: int) -> None:
-    found = most_relevant(facts, question, limit)
+    found = get_relevant_memories(facts, question, limit)
     ids = {memory.id for memory in found}
     telling = sum(memory.importance >= TELLING for memory in facts)
 
-    assert found == most_relevant(list(facts), question, limit)
+    assert found == get_relevant_memories(list(facts), question, limit)
     assert len(ids) == len(found) <= limit
     assert ids <= {memory.id for memory in facts}
     assert len(found) >= min(UNASKED, limit, telling)

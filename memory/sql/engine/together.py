@@ -1,0 +1,139 @@
+"""Reads that belong together, in one statement.
+
+`Database.together` runs several reads at once. Each waits where it asks for rows; when all of them wait or
+have ended, what they wait for is asked as one UNION ALL. The rows of each have their own columns, and NULL in
+those of the others.
+"""
+
+import asyncio
+from collections import namedtuple
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BindParameter,
+    CompoundSelect,
+    Select,
+    cast,
+    func,
+    literal_column,
+    null,
+    select,
+    union_all,
+)
+from sqlalchemy.sql.visitors import cloned_traverse
+
+Rows = Sequence[Any]
+Ask = Callable[[Any, Mapping[str, Any] | None], Awaitable[Rows]]
+
+
+class _Waiting(NamedTuple):
+    statement: Any
+    values: Mapping[str, Any]
+    rows: "asyncio.Future[Rows]"
+
+
+class Together:
+    """Statements must be SELECTs that are built once: what unites them is built once too."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._waiting: list[_Waiting] = []
+        self._still = asyncio.Event()
+        self._reading = 0
+        """How many reads neither wait nor have ended."""
+        self._over = False
+
+    async def run(self, *reads: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Returns what the reads return. Raises what the first that fails raises, when all have ended."""
+        self._reading = len(reads)
+        mine = READING.set(self)
+        tasks = [asyncio.create_task(read) for read in reads]
+        READING.reset(mine)
+        for task in tasks:
+            task.add_done_callback(self._ended)
+        try:
+            while await self._still.wait() and self._waiting:
+                self._still.clear()
+                waiting, self._waiting = self._waiting, []
+                self._reading += len(waiting)
+                await self._answer(waiting)
+        finally:
+            self._over = True
+            for task in tasks:
+                task.cancel()
+        return [await task for task in tasks]
+
+    async def rows(self, statement: Any, values: Mapping[str, Any] | None) -> Rows:
+        """The rows of a statement of one of the reads."""
+        if self._over:  # a task that a read has left behind
+            return await self._ask(statement, values)
+        found = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(statement, values or {}, found))
+        self._count()
+        rows: Rows = await found
+        return rows
+
+    def _ended(self, _: "asyncio.Task[Any]") -> None:
+        self._count()
+
+    def _count(self) -> None:
+        self._reading -= 1
+        if not self._reading:
+            self._still.set()
+
+    async def _answer(self, waiting: Sequence[_Waiting]) -> None:
+        try:
+            if len(waiting) < 2:
+                found = [await self._ask(one.statement, one.values) for one in waiting]
+            else:
+                whole, kinds = _united(tuple(one.statement for one in waiting))
+                values = {
+                    f"{n}_{name}": value
+                    for n, one in enumerate(waiting)
+                    for name, value in one.values.items()
+                }
+                found = [[] for _ in waiting]
+                for row in await self._ask(whole, values):
+                    kind, first, last = kinds[row[0]]
+                    found[row[0]].append(kind._make(row[first:last]))
+        except Exception as error:
+            for one in waiting:
+                one.rows.set_exception(error)
+        else:
+            for one, rows in zip(waiting, found, strict=True):
+                one.rows.set_result(rows)
+
+
+READING: ContextVar[Together | None] = ContextVar("reading together", default=None)
+
+
+@lru_cache(maxsize=64)
+def _united(statements: tuple[Select[Any], ...]) -> tuple[CompoundSelect[Any], list[tuple[Any, int, int]]]:
+    """One statement for all, whose parameters bear the number of theirs; and what the rows of each are, with
+    the positions of their columns."""
+    parts, kinds, at = [], [], 2
+    columns = [[*statement.selected_columns] for statement in statements]
+    for number, own in enumerate(columns):
+        kinds.append((namedtuple("Row", [str(one.key) for one in own], rename=True), at, at + len(own)))
+        at += len(own)
+        asked = _numbered(statements[number], number).subquery()
+        shown = [
+            (here if there == number else cast(null(), one.type)).label(f"c{there}_{place}")
+            for there, all in enumerate(columns)
+            for place, (one, here) in enumerate(zip(all, asked.c if there == number else all, strict=True))
+        ]
+        order = func.row_number().over().label("nr")
+        parts.append(select(literal_column(str(number)).label("part"), order, *shown).select_from(asked))
+    return union_all(*parts).order_by("part", "nr"), kinds
+
+
+def _numbered(statement: Select[Any], number: int) -> Select[Any]:
+    def number_parameter(parameter: BindParameter[Any]) -> None:
+        if not parameter.unique:
+            parameter.key = parameter._orig_key = f"{number}_{parameter.key}"
+
+    numbered: Select[Any] = cloned_traverse(statement, {}, {"bindparam": number_parameter})
+    return numbered
