@@ -1,12 +1,14 @@
 """What does `hachi serve` add to a turn, with many people talking at once?
 
-    python benchmarks/serve.py [--users N] [--turns N] [--seconds S] [--facts N] [--json]
+    python benchmarks/serve.py [--users N] [--turns N] [--seconds S] [--facts N] [--processes N] [--json]
 
-A real server on 127.0.0.1 with a scripted model that takes a second for its answer; each user asks again as
-soon as they are answered, for `--turns` turns in all. Added is what a turn takes beyond the model's time,
-seen from the client. What the server's process holds is looked at after each tenth of the turns; with
-10,000 and more that says whether it grows with what was said. With `--facts`, so many of the turns tell a
-fact, which the model asks to remember; at the end each is to be there once.
+Real servers on 127.0.0.1, each a process with a scripted model that takes a second for its answer; each user
+asks again as soon as they are answered, for `--turns` turns in all, of one server after the other. Added is
+what a turn takes beyond the model's time, seen from the client. What the servers hold is looked at after each
+tenth of the turns; with 10,000 and more that says whether it grows with what was said. With `--facts`, so
+many of the turns tell a fact, which the model asks to remember; at the end each is to be there once. The
+statements are those on the main database, all upkeep included; with several `--processes` on the PostgreSQL
+that DATABASE_URL names they should be no more than with one.
 Exit 1 where a request failed, or a fact is missing or there twice.
 """
 
@@ -15,10 +17,12 @@ import asyncio
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,73 +32,120 @@ from agents import ModelResponse, Usage
 from agents.models.interface import Model
 from agents.testing import assistant_message, function_call
 from rich.console import Console
+from sqlalchemy import event
 
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import address_of, listening, server_of
 from hachi import Companion, Settings
 
-LONGEST_LINE = 1 << 24
-"""Bytes of what the client says at once."""
 KEEP = "Please remember: "
 LOOKS = 10
-"""How often it is looked at what the server holds."""
+"""How often it is looked at what the servers hold."""
+MOST, BEGINNING = 60, 200
+"""Of how many statements it is told how often they ran, and how much of each."""
+CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
+
+
+ANSWER, SUMMARY = {"message": "I see.", "memories": []}, {"summary": "They talked about numbers."}
 
 
 class Slow(Model):
     """Takes its time, asks to remember what begins with `KEEP`, and says the same."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, answer: dict[str, Any]) -> None:
         self._seconds = seconds
+        self._answer = answer
+        self.calls = 0
 
-    async def get_response(self, system: str | None, input: Any, *args: Any, **request: Any) -> ModelResponse:
+    async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> ModelResponse:
+        self.calls += 1
         await asyncio.sleep(self._seconds)
         said = str(input[-1].get("content", ""))
-        if KEEP in said:
+        if KEEP in said and self._answer is ANSWER:
             arguments = {"content": said.partition(KEEP)[2], "subjects": [], "replaces": None}
             item = function_call("remember", arguments, call_id=str(uuid4()))
         else:
-            item = assistant_message(json.dumps({"message": "I see.", "memories": []}))
+            item = assistant_message(json.dumps(self._answer))
         return ModelResponse(output=[item], usage=Usage(), response_id=None)
 
     def stream_response(self, *args: Any, **request: Any) -> Any:
         raise NotImplementedError
 
 
-async def measure(users: int, turns: int, seconds: float, facts: int = 0) -> tuple[dict[str, Any], list[str]]:
-    """The figures, and what went wrong. The client runs in a process of its own, so that its work is not
-    taken for the server's."""
-    with tempfile.TemporaryDirectory() as home, listening("127.0.0.1", 0) as listener:
-        settings = Settings.load(home=Path(home), embedder="bundled", http_rate=0)
-        async with Companion.open(settings, model=Slow(seconds), upkeep=False) as pet:
+async def serve(home: Path, seconds: float) -> None:
+    """One server: prints its address, what it holds whenever it reads a line, and at the end its work."""
+    settings = Settings.load(home=home, embedder="bundled", http_rate=0)
+    statements: Counter[str] = Counter()
+
+    def executed(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if not statement.startswith(CONTROL):
+            statements[" ".join(statement.split())[:BEGINNING]] += 1
+
+    with listening("127.0.0.1", 0) as listener:
+        models = Slow(seconds, ANSWER), Slow(seconds, SUMMARY)
+        async with Companion.open(settings, model=models[0], upkeep_model=models[1]) as pet:
+            event.listen(pet.components.database.engine.sync_engine, "before_cursor_execute", executed)
             server = server_of(app(pet, settings, loopback=True))
             running = asyncio.create_task(server.serve(sockets=[listener]))
-            command = [sys.executable, __file__, "--client", address_of(listener)]
-            command += ["--users", str(users), "--turns", str(turns), "--facts", str(facts)]
-            began, begun = time.perf_counter(), time.process_time()
-            client = await asyncio.create_subprocess_exec(
-                *command, stdout=asyncio.subprocess.PIPE, limit=LONGEST_LINE
-            )
-            assert client.stdout is not None
-            held, told = [], {}
-            async for line in client.stdout:
-                told = json.loads(line)
-                held.append(resident())
-            await client.wait()
-            took = time.perf_counter() - began
+            begun = time.process_time()
+            print(json.dumps(address_of(listener)), flush=True)
+            while (await asyncio.to_thread(sys.stdin.readline)).strip():
+                print(resident(), flush=True)
             await pet.settle()
             cpu = time.process_time() - begun
-            kept: Counter[str] = Counter()
-            for user in range(users):
-                kept.update(memory.content for memory in await pet.memories.list(user=f"user-{user}"))
             server.should_exit = True
             await running
+    print(json.dumps({"cpu": cpu, "upkeep": models[1].calls, "statements": statements}), flush=True)
+
+
+class Server:
+    """A process that runs `serve`."""
+
+    def __init__(self, home: str, seconds: float) -> None:
+        command = [sys.executable, __file__, "--home", home, "--seconds", str(seconds)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def read(self) -> Any:
+        """The next line that it prints."""
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+    def ask(self, line: str = "look") -> Any:
+        """What it answers; to an empty line with its work, and it ends."""
+        print(line, file=self._process.stdin, flush=True)
+        return self.read()
+
+
+async def measure(
+    users: int, turns: int, seconds: float, facts: int = 0, processes: int = 1
+) -> tuple[dict[str, Any], list[str]]:
+    """The figures, and what went wrong. The client runs in this process, so that its work is not taken for
+    the servers'."""
+    with tempfile.TemporaryDirectory() as home:
+        servers = [Server(home, seconds) for _ in range(processes)]
+        urls = [server.read() for server in servers]
+        held = list[int]()
+        began = time.perf_counter()
+        times, errors = await talk(
+            urls, users, turns, facts, lambda: held.append(sum(server.ask() for server in servers))
+        )
+        took = time.perf_counter() - began
+        held.append(sum(server.ask() for server in servers))
+        done = [server.ask("") for server in servers]
+        kept: Counter[str] = Counter()
+        settings = Settings.load(home=Path(home), embedder="bundled")
+        async with Companion.open(settings, upkeep=False) as pet:
+            for user in range(users):
+                kept.update(memory.content for memory in await pet.memories.list(user=f"user-{user}"))
     missing = {fact_of(n) for n in range(turns) if tells(n, turns, facts)} - kept.keys()
-    added = [1000 * (each - seconds) for each in told["took"]]
+    added = [1000 * (each - seconds * calls) for each, calls in times]
     percents = dict(enumerate(statistics.quantiles(added, n=100, method="inclusive"), 1))
+    statements: Counter[str] = sum((Counter(each["statements"]) for each in done), Counter())
     return {
         "users": users,
         "turns": len(added),
-        "errors": len(told["errors"]),
+        "processes": processes,
+        "errors": len(errors),
         "facts": {
             "told": facts,
             "missing": len(missing),
@@ -102,9 +153,12 @@ async def measure(users: int, turns: int, seconds: float, facts: int = 0) -> tup
         },
         "added_ms": {f"p{percent}": round(percents[percent], 1) for percent in (50, 95, 99)},
         "turns_a_second": round(turns / took, 1),
-        "cpu_ms_a_turn": round(1000 * cpu / turns, 1),
-        "resident_mb": [round(bytes / 1e6, 1) for bytes in (*held, resident())],
-    }, told["errors"]
+        "cpu_ms_a_turn": round(1000 * sum(each["cpu"] for each in done) / turns, 1),
+        "statements_a_turn": round(statements.total() / turns, 2),
+        "upkeep_calls_a_turn": round(sum(each["upkeep"] for each in done) / turns, 3),
+        "resident_mb": [round(bytes / 1e6, 1) for bytes in held],
+        "statements": {name: round(times / turns, 2) for name, times in statements.most_common(MOST)},
+    }, errors
 
 
 def tells(turn: int, turns: int, facts: int) -> bool:
@@ -116,19 +170,22 @@ def fact_of(turn: int) -> str:
     return f"The boat in berth {turn} is called Pollux {turn}"
 
 
-async def talk(url: str, users: int, turns: int, facts: int) -> None:
-    """The client: prints a line after each tenth of the turns, the last with all that it found."""
-    took: list[float] = []
+async def talk(
+    urls: Sequence[str], users: int, turns: int, facts: int, look: Callable[[], None]
+) -> tuple[list[tuple[float, int]], list[str]]:
+    """How long each turn took, with the calls of the model in it; and what went wrong. `look` is called after
+    each tenth of the turns."""
+    took: list[tuple[float, int]] = []
     errors: list[str] = []
     left = iter(range(turns))
     limits = httpx2.Limits(max_connections=users, max_keepalive_connections=users)
-    async with httpx2.AsyncClient(base_url=url, timeout=60, limits=limits, trust_env=False) as client:
+    async with httpx2.AsyncClient(timeout=60, limits=limits, trust_env=False) as client:
 
-        async def ask(user: str, text: str) -> None:
+        async def ask(url: str, user: str, text: str) -> None:
             body = {"messages": [{"role": "user", "content": text}]}
             try:
                 answer = await client.post(
-                    "/v1/chat/completions", json=body, headers={"x-openwebui-user-id": user}
+                    f"{url}/v1/chat/completions", json=body, headers={"x-openwebui-user-id": user}
                 )
                 if answer.status_code != 200:
                     errors.append(f"{answer.status_code} {answer.text[:200]}")
@@ -137,16 +194,17 @@ async def talk(url: str, users: int, turns: int, facts: int) -> None:
 
         async def one(user: int) -> None:
             for n in left:
-                began = time.perf_counter()
-                said = KEEP + fact_of(n) if tells(n, turns, facts) else f"What about number {n}?"
-                await ask(f"user-{user}", said)
-                took.append(time.perf_counter() - began)
+                began, fact = time.perf_counter(), tells(n, turns, facts)
+                said = KEEP + fact_of(n) if fact else f"What about number {n}?"
+                await ask(urls[n % len(urls)], f"user-{user}", said)
+                took.append((time.perf_counter() - began, 1 + fact))
                 if len(took) % max(1, turns // LOOKS) == 0 and len(took) < turns:
-                    print(json.dumps({}), flush=True)
+                    look()
 
-        await ask("nobody", "Hello")  # the model's library is loaded at the first turn
+        for url in urls:
+            await ask(url, "nobody", "Hello")  # the model's library is loaded at the first turn
         await asyncio.gather(*map(one, range(users)))
-    print(json.dumps({"took": took, "errors": errors}), flush=True)
+    return took, errors
 
 
 def resident() -> int:
@@ -166,13 +224,16 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=500, help="in all")
     parser.add_argument("--seconds", type=float, default=1.0, help="that the model takes")
     parser.add_argument("--facts", type=int, default=0, help="how many of the turns tell one")
+    parser.add_argument("--processes", type=int, default=1, help="of the server")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--client", metavar="URL", help=argparse.SUPPRESS)
+    parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.client:
-        asyncio.run(talk(options.client, options.users, options.turns, options.facts))
+    if options.home:
+        asyncio.run(serve(options.home, options.seconds))
         return 0
-    result, errors = asyncio.run(measure(options.users, options.turns, options.seconds, options.facts))
+    result, errors = asyncio.run(
+        measure(options.users, options.turns, options.seconds, options.facts, options.processes)
+    )
     if options.json:
         print(json.dumps(result, indent=2))
     else:

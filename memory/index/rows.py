@@ -124,7 +124,7 @@ class Rows:
     async def _messages(self, lines: Sequence[Line], *, neighbours: bool = False) -> list[Draft]:
         ids = {line.message.id for line in lines}
         drafts: dict[str, Draft] = {}
-        for around in await self.transcript.around(lines) if lines else []:
+        for around in await self.transcript.around(ids) if ids else []:
             talk = [line.message for line in around]
             for at, message in enumerate(talk):
                 for near in touched_windows(talk, at) if neighbours else (at,):

@@ -169,8 +169,11 @@ class IndexSync:
         """Show what has changed at once, as far as its vectors are known; the rest is embedded in the
         background. Returns up to where the index has followed; None if it was emptied meanwhile."""
         async with self._showing:
-            if await self._index.position() is None:
+            followed = await self._index.position()
+            if followed is None:
                 return None
+            # Others, who waited here before, may have gone on from where the changes were read.
+            changes = [change for change in changes if change.position > followed]
             new = [change for change in changes if change.position not in self._shown]
             complete = not (new and await self._put(_by_kind(new)))
             self._shown |= dict.fromkeys((change.position for change in new), complete)

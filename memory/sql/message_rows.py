@@ -4,14 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, false, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, case, false, func, literal, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, owners_of
 from memory.records import Message
 from memory.sql.changes import changed
 from memory.sql.engine import Database
-from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
+from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN, is_hidden
 from memory.sql.tables import messages, users
 from memory.text.names import labels
 
@@ -110,6 +110,52 @@ AROUND = (
     .order_by(_hit.c.seq, messages.c.seq)
 )
 """Each of these messages with up to `REACH` on either side of it in its conversation."""
+
+
+def _heard(said: Any) -> ColumnElement[str]:
+    """The owner key of those who may read the whole conversation: its place, or in private its user."""
+    own = or_(said.c.place == "", is_hidden("told", said.c.id))
+    return case((own, literal("user:") + said.c.user_id), else_=said.c.place)
+
+
+_told = select(_hit.c.conversation_id, _hit.c.seq, _heard(_hit).label("heard"))
+_told_in = _told.where(_hit.c.id.in_(bindparam("ids", expanding=True))).subquery("told_in")
+
+
+_talk = (
+    select(
+        _told_in.c.conversation_id,
+        _told_in.c.heard,
+        func.min(_told_in.c.seq).label("first"),
+        func.max(_told_in.c.seq).label("last"),
+    )
+    .group_by(_told_in.c.conversation_id, _told_in.c.heard)
+    .subquery("talk")
+)
+
+
+def _of_talk(said: Any) -> list[ColumnElement[bool]]:
+    return [
+        said.c.conversation_id == _talk.c.conversation_id,
+        _heard(said) == _talk.c.heard,
+        ~is_hidden("message", said.c.id),
+        or_(said.c.role == "user", ~is_hidden("told", said.c.id)),
+    ]
+
+
+_nearby = select(_edge.c.seq).where(*_of_talk(_edge)).offset(2 * REACH - 1).limit(1)
+_begin = _nearby.where(_edge.c.seq < _talk.c.first).order_by(_edge.c.seq.desc())
+_end = _nearby.where(_edge.c.seq > _talk.c.last).order_by(_edge.c.seq)
+TALKS = (
+    select(messages, WITHDRAWN.label("withdrawn"), _talk.c.heard)
+    .where(
+        *_of_talk(messages),
+        messages.c.seq >= func.coalesce(_begin.scalar_subquery(), 0),
+        messages.c.seq <= func.coalesce(_end.scalar_subquery(), 2**62),
+    )
+    .order_by(messages.c.seq)
+)
+"""All from the first to the last of these messages in each conversation, and twice `REACH` on either side."""
 
 
 async def missing(connection: AsyncConnection, ids: Collection[str], owner: str | None = None) -> set[str]:

@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Executable,
-    Select,
     Table,
     and_,
     bindparam,
@@ -21,7 +20,6 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    union_all,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -39,8 +37,8 @@ from memory.sql.message_rows import (
     LAST,
     LINES,
     MESSAGE,
-    REACH,
     READ_BY_SOMEBODY,
+    TALKS,
     Condition,
     Line,
     heard_by,
@@ -424,24 +422,14 @@ class Transcript:
         query = query if seq is None else query.where(messages.c.seq < seq)
         return [to_line(row) for row in await self._database.rows(query)]
 
-    async def around(self, lines: Collection[Line]) -> list[list[Line]]:
-        """For each conversation of these lines: the lines and twice `REACH` neighbours on either side, in
-        order. The windows of all their neighbours need no others. If several people use a conversation id in
-        private, each has their own conversation."""
-        found: list[list[Line]] = []
-        conversations: dict[tuple[str, str], list[int]] = {}
-        for line in lines:
-            conversations.setdefault((line.message.conversation_id, line.heard_by), []).append(line.seq)
-        async with self._database.read() as connection:
-            for (conversation, owner), seqs in conversations.items():
-                first, last = min(seqs), max(seqs)
-                inside = LINES.where(messages.c.conversation_id == conversation, heard_by(owner), kept())
-                seq = messages.c.seq
-                before = _part(inside.where(seq < first).order_by(seq.desc()), 2 * REACH)
-                after = _part(inside.where(seq > last).order_by(seq), 2 * REACH)
-                query = union_all(before, inside.where(seq.between(first, last)), after).order_by("seq")
-                found.append([to_line(row) for row in await connection.execute(query)])
-        return found
+    async def around(self, ids: Collection[str]) -> list[list[Line]]:
+        """For each conversation of these messages: all from the first to the last of them and twice `REACH`
+        on either side, in order. The windows of all their neighbours need no others. If several people use a
+        conversation id in private, each has their own conversation."""
+        found: dict[tuple[str, str], list[Line]] = {}
+        for row in await self._database.rows(TALKS, {"ids": list(ids)}):
+            found.setdefault((row.conversation_id, row.heard), []).append(to_line(row))
+        return list(found.values())
 
 
 def _inside(outermost: str, column: ColumnElement[str]) -> ColumnElement[bool]:
@@ -466,7 +454,3 @@ def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
 def _on_branch(row: Any) -> Message:
     return replace(to_message(row), gone=bool(row.replaced))
 
-
-def _part(query: Select[Any], limit: int) -> Select[Any]:
-    """One part of a UNION: SQLite allows ORDER BY and LIMIT in it only within a subquery."""
-    return select(query.limit(limit).subquery())

@@ -236,8 +236,8 @@ async def test_around_lines_are_their_neighbours_neighbours_of_the_same_conversa
         await stack.receive(str(number))
         await stack.receive(f"other {number}", place="acme")
     lines = await stack.transcript.lines_before(None, 100)
-    lines = [line for line in lines if line.message.text in ("8", "10")]
-    [found] = await stack.transcript.around(lines)
+    chosen = [line.message.id for line in lines if line.message.text in ("8", "10")]
+    [found] = await stack.transcript.around(chosen)
     assert [line.message.text for line in found] == [str(number) for number in range(4, 15)]
 
 
@@ -245,7 +245,8 @@ async def test_around_a_line_nobody_elses_private_messages_are_found(stack: Stac
     for user in ("anna", "ben"):
         await stack.receive(f"a secret of {user}'s", user=user, conversation="session-1")
     await stack.receive("hello all", place="acme", conversation="session-1")
-    found = await stack.transcript.around(await stack.transcript.lines_before(None, 100))
+    everything = [line.message.id for line in await stack.transcript.lines_before(None, 100)]
+    found = await stack.transcript.around(everything)
     assert sorted([line.message.text for line in lines] for lines in found) == [
         ["a secret of anna's"],
         ["a secret of ben's"],
