@@ -453,4 +453,3 @@ def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
 
 def _on_branch(row: Any) -> Message:
     return replace(to_message(row), gone=bool(row.replaced))
-
