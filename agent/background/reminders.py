@@ -15,9 +15,11 @@ from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.process.spans import new_id
 from memory.records import Message, Task
+from memory.sql.deliveries import note_origins
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.messages import Transcript
+from memory.sql.rests_on import record, statements_of
 from memory.sql.tables import work as work_table
 from memory.text import one_line
 
@@ -30,9 +32,10 @@ LATE = timedelta(hours=1)
 LONGEST = 300
 """Characters of a task that a reminder quotes."""
 
-Send = Callable[[Reminder, str], Awaitable[bool]]
-"""``send(reminder, text)`` returns whether it reached the person, `reminder.task.user_id`. After False or an
-error it is called again later, up to eight times in all."""
+Send = Callable[[Reminder, str], Awaitable[bool | str]]
+"""``send(reminder, text)`` returns whether it reached the person, `reminder.task.user_id`, or the id across
+platforms of the post that did (``discord:1234``). After False or an error it is called again later, up to
+eight times in all."""
 
 _NOW = "⏰ Reminder: “{what}”"
 _DUE = "⏰ Reminder: “{what}”, due {when}"
@@ -104,7 +107,7 @@ class Reminders:
             log.warning("reminder %s waits, attempt %d: %s", piece.id, piece.attempts, error)
             await self._queue.failed(piece, error, self._clock())
             return False
-        await self._note(piece, reminder, text)
+        await self._note(piece, reminder, text, sent if isinstance(sent, str) else "")
         return True
 
     def _sender(self, user: str) -> Send:
@@ -117,8 +120,9 @@ class Reminders:
             if user == prefix or (is_family(prefix) and user.startswith(prefix))
         ]
 
-    async def _note(self, piece: Job, reminder: Reminder, text: str) -> None:
-        """Store the reminder in the transcript, so that the model understands "done!", and delete the job."""
+    async def _note(self, piece: Job, reminder: Reminder, text: str, post: str) -> None:
+        """Store the reminder in the transcript, so that the model understands "done!", with its post, and
+        delete the job. It goes with what asked for it."""
         now = self._clock()
         talk = reminder.conversation or TurnRequest("", piece.user_id, now, reminder.place).conversation_id
         message = Message(new_id(), talk, "assistant", "hachi", text, now)
@@ -129,6 +133,10 @@ class Reminders:
                 await self._transcript.append(
                     connection, message, user=piece.user_id, place=reminder.place, now=now
                 )
+                asked = await connection.scalars(statements_of([reminder.task.id]))
+                await record(connection, message.id, asked, "found")
+                if post:
+                    await note_origins(self._database, connection, message.id, [post], posted=True)
 
 
 def text_of(task: Task, known: UserContext, now: datetime) -> str:

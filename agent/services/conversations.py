@@ -39,7 +39,7 @@ from memory.forgetting.edits import replace_messages
 from memory.index.sync import IndexSync, Progress
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Forgotten, Memory, Message
-from memory.sql.deliveries import Deliveries, Sent
+from memory.sql.deliveries import Deliveries, Sent, note_origins
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in, still_hidden
 from memory.sql.keys import person_keys
@@ -110,6 +110,7 @@ class ConversationService:
     async def forget_sent(self, origin: str) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
         if it is not stored, or forgotten."""
+        await self.deliveries.forget(origin, self.clock())
         await self.forgetting.forget_quotes(origin)
         with suppress(NotFound):  # who is told twice forgets it once
             if sent := await self.transcript.sent_as(origin):
@@ -128,7 +129,7 @@ class ConversationService:
                 return
             new = replace(old, id=new_id(), text=storable(text))
             await self.transcript.append(connection, new, user=sent.user, place=sent.place, now=now)
-            await self.transcript.note_origins(connection, new.id, sent.origins)
+            await note_origins(self.database, connection, new.id, sent.origins)
             if reply:
                 await record(connection, reply.id, [new.id], "answered")
             await read_again(connection, old.conversation_id, owner_of(sent.user, sent.place), now)

@@ -36,6 +36,7 @@ from memory.facts.writer import FactWriter
 from memory.process.breaker import request_of
 from memory.records import Decision, ForgetCandidate
 from memory.search.recall import Recall
+from memory.sql.deliveries import note_origins
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.message_rows import missing
@@ -152,7 +153,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
         await follow(connection, sent, request.user, now)
         if id == message.id:
             await deps.transcript.append(connection, message, user=request.user, place=request.place, now=now)
-        await deps.transcript.note_origins(connection, id, request.origins)
+        await note_origins(deps.database, connection, id, request.origins)
     return ReceivedMessage(request, id, sent.history)
 
 

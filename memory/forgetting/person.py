@@ -29,6 +29,7 @@ from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.records import Erased, Remainder
 from memory.sql import hidden as entries
+from memory.sql.deliveries import forget_what_came
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import (
@@ -152,6 +153,7 @@ class Erasure:
         user = found.user
         async with self._stage(found, [f"tasks:{user}", f"context:{user}"]) as connection:
             found.counts["work"] += await rows.delete_work(connection, user)
+            await forget_what_came(connection, user, self.clock())
             await rows.delete_conversations(connection, user)
             found.counts.update(await rows.delete_rows(connection, user, self.clock()))
             await rows.unname(connection, user)

@@ -1,17 +1,18 @@
 """What comes from a chat platform and what Hachi posts there: each message is accepted once and answered, and
 what stands on the platform follows what is stored.
 
-An accepted message has a job until it is answered, so a process that is killed leaves it to the next one. The
-ids of a reply's posts are kept with the reply, in `message_origins`. Where replies are hidden, shown again or
-deleted for good, a job is added in the same transaction; the bot of that platform then edits or deletes the
-posts."""
+An accepted message is kept, with a job, until it is answered, so a process that is killed leaves it to the
+next one. The ids of a reply's posts are kept with the reply, in `message_origins`, or where nothing of it is
+stored, with the event. Where replies are hidden, shown again or deleted for good, a job is added in the same
+transaction; the bot of that platform then edits or deletes the posts."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from sqlalchemy import bindparam, case, delete, func, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -60,16 +61,32 @@ class Deliveries:
         async with self._database.write() as connection:
             return await self._note(connection, source, id, now)
 
-    async def accept(self, origin: str, user: str, now: datetime, version: str = "") -> str | None:
-        """Note that a message came, or with a `version` that it was edited, and add the job to answer it,
-        which this process has claimed. Returns the job's id; None if it came before, to this process or
-        another."""
+    async def accept(
+        self,
+        origin: str,
+        user: str,
+        now: datetime,
+        version: str = "",
+        message: Mapping[str, Any] | None = None,
+    ) -> str | None:
+        """Keep a `message` that came, or with a `version` one that was edited, as the platform told it, and
+        add the job to answer it, which this process has claimed. Returns the job's id; None if it came
+        before, to this process or another."""
         source, _, id = origin.partition(":")
+        event = f"{id} {version}".strip()
         async with self._database.write() as connection:
-            if not await self._note(connection, source, f"{id} {version}".strip(), now):
+            if not await self._note(connection, source, event, now):
                 return None
             job = await self.queue.add(connection, ANSWER, user, {"posts": []}, now, about=origin, ours=True)
+            this = update(deliveries).where(deliveries.c.source == source, deliveries.c.id == event)
+            told = {"job": job.id, "user_id": user, "message": message}
+            await connection.execute(this.values(told))
             return job.id
+
+    async def accepted(self, job: str) -> dict[str, Any] | None:
+        """The message that a job is to answer, as the platform told it; None if it is not kept."""
+        rows = await self._database.rows(select(deliveries.c.message).where(deliveries.c.job == job))
+        return rows[0].message if rows else None
 
     async def _note(self, connection: AsyncConnection, source: str, id: str, now: datetime) -> bool:
         event = self._database.insert(deliveries).values(source=source, id=id, seen_at=now)
@@ -89,23 +106,32 @@ class Deliveries:
         self, jobs: Collection[str], now: datetime, reply: str | None = None, posts: Sequence[str] = ()
     ) -> None:
         """Delete the jobs of messages that are answered, and keep the posts with the `reply`: the row of the
-        reply, or of the question where it has none."""
+        reply, or of the question where it has none. Where neither is stored, they are kept with the event."""
         if not jobs and not (reply and posts):
             return
         async with self._database.write() as connection:
             await connection.execute(delete(work).where(work.c.id.in_(jobs)))
+            alone = bool(posts) and reply is None
+            whose = {"user_id": deliveries.c.user_id if alone else None}
+            left: dict[str, Any] = whose | {"message": None, "posts": list(posts) if alone else None}
+            await connection.execute(update(deliveries).where(deliveries.c.job.in_(jobs)).values(left))
             if reply is None or not posts:
                 return
             gone = await missing(connection, [reply])
             there = await connection.scalar(select(messages.c.id).where(messages.c.id == reply))
             if there:
-                rows = [{"origin": origin, "message_id": reply, "posted": 1} for origin in posts]
-                insert = self._database.insert(message_origins)
-                moved = {name: insert.excluded[name] for name in ("message_id", "posted")}
-                moving = insert.on_conflict_do_update(index_elements=["origin"], set_=moved)
-                await connection.execute(moving, rows)
+                await note_origins(self._database, connection, reply, posts, posted=True)
             if gone:
                 await _expect(connection, reply, posts, now)
+
+    async def forget(self, origin: str, now: datetime) -> None:
+        """Forget what came with a message that was deleted on its platform, and have the reply's posts go of
+        which nothing is stored."""
+        source, _, id = origin.partition(":")
+        edited = deliveries.c.id.startswith(f"{id} ", autoescape=True)
+        async with self._database.write() as connection:
+            this = and_(deliveries.c.source == source, or_(deliveries.c.id == id, edited))
+            await _forget(connection, this, now)
 
     async def sent(self, origins: Collection[str]) -> Sent | None:
         """The person's message that one of these makes up, with the reply to it; None if it is not stored."""
@@ -175,6 +201,24 @@ class Deliveries:
         return list(dict.fromkeys(row.origin.split(":")[-2] for row in rows))[:most]
 
 
+async def note_origins(
+    database: Database,
+    connection: AsyncConnection,
+    message_id: str,
+    origins: Sequence[str],
+    *,
+    posted: bool = False,
+) -> None:
+    """In the caller's transaction, store the ids that a chat platform gave to a message, or to what Hachi
+    `posted` of it. Of one that was edited there, they were another one's."""
+    if origins:
+        row = {"message_id": message_id, "posted": int(posted)}
+        insert = database.insert(message_origins)
+        moved = {name: insert.excluded[name] for name in row}
+        moving = insert.on_conflict_do_update(index_elements=["origin"], set_=moved)
+        await connection.execute(moving, [{"origin": origin, **row} for origin in origins])
+
+
 async def tell_platforms(connection: AsyncConnection, ids: Iterable[str], now: datetime) -> None:
     """In the caller's transaction, have the posts of those of these messages that have any follow them: call
     it where messages are hidden or shown again, and before they are deleted."""
@@ -184,6 +228,21 @@ async def tell_platforms(connection: AsyncConnection, ids: Iterable[str], now: d
             await connection.scalars(select(message_origins.c.message_id).where(*posted).distinct())
         ):
             await _expect(connection, id, await _origins(connection, id, posted=True), now)
+
+
+async def forget_what_came(connection: AsyncConnection, user: str, now: datetime) -> None:
+    """In the caller's transaction, forget what a person wrote on chat platforms that waits for an answer, and
+    have the posts go that answered them and of which nothing is stored."""
+    await _forget(connection, deliveries.c.user_id == user, now)
+
+
+async def _forget(connection: AsyncConnection, which: ColumnElement[bool], now: datetime) -> None:
+    which = and_(which, deliveries.c.user_id.is_not(None))
+    for row in (await connection.execute(select(deliveries).where(which))).all():
+        if row.posts:
+            await _expect(connection, row.job, row.posts, now)
+    gone = {"user_id": None, "message": None, "posts": None}
+    await connection.execute(update(deliveries).where(which).values(gone))
 
 
 async def _expect(connection: AsyncConnection, id: str, posts: Sequence[str], now: datetime) -> None:

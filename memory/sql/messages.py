@@ -4,7 +4,7 @@ A hidden message is in no read, but for those that were replaced in the client's
 reads.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -268,19 +268,6 @@ class Transcript:
         if len(rows) != 1:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return to_message(rows[0])
-
-    async def note_origins(
-        self, connection: AsyncConnection, message_id: str, origins: Sequence[str]
-    ) -> None:
-        """In the caller's transaction, store the ids that a chat platform gave to the message. Of one that
-        was edited there, they were another one's."""
-        if origins:
-            rows = [{"origin": origin, "message_id": message_id} for origin in origins]
-            insert = self._database.insert(message_origins)
-            moved = {"message_id": insert.excluded.message_id}
-            await connection.execute(
-                insert.on_conflict_do_update(index_elements=["origin"], set_=moved), rows
-            )
 
     async def keep_items(self, connection: AsyncConnection, message_id: str, items: Any | None) -> None:
         """In the caller's transaction, store the calls of a client's tools that the message waits for, unless

@@ -117,13 +117,13 @@ class SlackServer:
         self.monotonic: Callable[[], float] = monotonic
         self.closed: set[str] = set()
         """Channels where the bot may not write."""
+        self.closed_by = "not_in_channel"
+        """The error that says so."""
         self.refused: dict[str, str] = {}
         """Method → error."""
         self.scopes = ""
         """Those that are granted to the bot."""
         self.admins: set[str] = set()
-        self.channels: dict[str, dict[str, Any]] = {}
-        """Channel → what else is told of it."""
         self.creators: dict[str, str] = {}
         """Channel → who created it."""
         self.changed = asyncio.Event()
@@ -426,7 +426,7 @@ class SlackServer:
     def _post(self, arguments: dict[str, Any]) -> Posted:
         _fits(arguments)
         if arguments["channel"] in self.closed:
-            raise Refused("not_in_channel")
+            raise Refused(self.closed_by)
         text, blocks = _text(arguments), arguments.get("blocks") or []
         if not text and not blocks and "thread_ts" not in arguments:
             raise Refused("no_text")
@@ -524,8 +524,7 @@ class SlackServer:
 
     def conversations_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         id = arguments["channel"]
-        about = {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}
-        return {"channel": about | self.channels.get(id, {})}
+        return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}}
 
     def conversations_replies(self, arguments: dict[str, Any]) -> dict[str, Any]:
         channel, thread, limit = arguments["channel"], arguments["ts"], int(arguments["limit"])

@@ -78,8 +78,11 @@ class Conversations:
             await self._accept(message)
 
     async def _accept(self, message: IncomingMessage) -> None:
-        now = self.pet.clock()
-        if job := await self._deliveries.accept(message.origin, message.user, now, message.version):
+        """Keep the message with a job to answer it, before the platform is told that it came. Of who wants
+        nothing kept there is the job alone."""
+        keeps = await self.pet.people.places.keeps(message.user, message.place)
+        event, now = message.event if keeps else None, self.pet.clock()
+        if job := await self._deliveries.accept(message.origin, message.user, now, message.version, event):
             self.add(replace(message, job=job))
 
     def add(self, message: IncomingMessage) -> bool:

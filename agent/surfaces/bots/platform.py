@@ -1,7 +1,7 @@
 """What a chat platform tells of its messages, what a turn needs of the platform, and who is answered."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -42,6 +42,8 @@ class IncomingMessage:
     """Set if it need not be read from the platform."""
     version: str = ""
     """When it was last edited, as the platform says it; empty if it never was."""
+    event: Mapping[str, Any] | None = None
+    """What the platform told of it, as JSON, by which `Platform.restore` reads it again."""
     late: bool = False
     """Whether it came so long ago that it is not answered any more: the talk may have gone on."""
     job: str = ""
@@ -70,6 +72,10 @@ class Content:
     replies_to: str = ""
     """The message that it replies to, as `name: text`. The model is shown it in this turn; it is not kept as
     the author's words."""
+
+
+class Unreadable(Exception):
+    """Raised by `Platform.fetch` for a message that the platform does not show the bot, or not any more."""
 
 
 class Line(NamedTuple):
@@ -135,16 +141,19 @@ class Platform(Protocol):
         """Show a typing indicator or a status until it is cancelled. May raise."""
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
-        """Return a person's message as it is now; None if it is gone or may not be read. May raise."""
+        """Return a person's message as it is now; None if it is gone. Raises Unreadable, and may raise."""
+
+    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
+        """Return a message from its `event`; None if it is nobody's. May raise."""
 
     def reply_to(self, message: IncomingMessage) -> Posts: ...
 
     def posts_at(self, origin: str) -> Posts:
         """Return the posts among which is one with this id, to edit and to remove them."""
 
-    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
+    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
         """Write to a person in the place, in the thread of the message with the origin `asked_in`. Returns
-        False if the platform does not let the bot write there."""
+        the post's id; empty if the platform does not let the bot write there."""
 
 
 def quoted(what: str, author: str, text: str) -> str:

@@ -13,7 +13,7 @@ from agent.background.reminders import Send
 from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, reminder_answer
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.platform import Posts
+from agent.surfaces.bots.platform import IncomingMessage, Posts, Unreadable
 from agent.surfaces.bots.replies import Gone, Reply
 from agent.surfaces.bots.turns import NotShown
 from memory.audience import PRIVATE, Place
@@ -46,18 +46,17 @@ def who_answers(settings: Settings) -> str:
     return f"the model {settings.chosen_model} answers"
 
 
-def reminder_sender(places: Places, within: Place, post: Callable[..., Awaitable[bool]]) -> Send:
+def reminder_sender(places: Places, within: Place, post: Callable[..., Awaitable[str]]) -> Send:
     """Return what sends reminders by `post`, a `Platform.write`. It tries where the task was asked for, then
     their direct messages. If those are closed, the place where they last spoke gets a message that they have
     a reminder. `within` contains the platform's places. Each is a new message, because edits notify
     nobody."""
 
-    async def send(reminder: Reminder, text: str) -> bool:
+    async def send(reminder: Reminder, text: str) -> bool | str:
         user, place, answer = reminder.task.user_id, reminder.place, reminder_answer(text, reminder.task.id)
-        if await post(user, place, answer, reminder.asked_in) or await post(user, PRIVATE, answer):
-            return True
-        last = await places.last_of(user, within)
-        return last is not None and await post(user, last, CLOSED)
+        sent = await post(user, place, answer, reminder.asked_in) or await post(user, PRIVATE, answer)
+        last = None if sent else await places.last_of(user, within)
+        return sent or bool(last and await post(user, last, CLOSED))
 
     return send
 
@@ -118,7 +117,7 @@ class PlatformJobs:
 
     async def _answer(self, job: Job) -> None:
         conversations, posts = self.conversations, tuple(job.payload["posts"])
-        message = await conversations.platform.fetch(str(job.about))
+        message = await self._asked(job)
         if message is None:
             await self._remove(posts)
             await self._deliveries.queue.done(job.id)
@@ -126,6 +125,15 @@ class PlatformJobs:
         now, sent = conversations.pet.clock(), await self._deliveries.sent([message.origin])
         late = not (sent and sent.reply) and is_late(job.created_at or now, now)
         conversations.add(replace(message, job=job.id, posts=posts, late=late))
+
+    async def _asked(self, job: Job) -> IncomingMessage | None:
+        """The message as it is now or, where the platform does not show it any more, as it came."""
+        platform, origin = self.conversations.platform, str(job.about)
+        try:
+            return await platform.fetch(origin)
+        except Unreadable:
+            event = await self._deliveries.accepted(job.id)
+            return await platform.restore(origin, event) if event else None
 
     async def _follow(self, job: Job) -> None:
         posts, standing = job.payload["posts"], await self._deliveries.standing(str(job.about))

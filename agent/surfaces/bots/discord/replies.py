@@ -4,7 +4,7 @@ that are edited while the reply is generated."""
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ from agent.surfaces.bots.discord.messages import (
     user_id,
     user_name,
 )
-from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line
+from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line, Unreadable
 from agent.surfaces.bots.replies import Gone
 from agent.surfaces.bots.splitting import close_code_block, utf16_length
 from memory.audience import Place
@@ -226,36 +226,41 @@ class DiscordPlatform:
         async with message.source.channel.typing():
             await asyncio.Event().wait()
 
-    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
+    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
         """In a place the message pings, as no other of the bot's does, and only its recipient. There a thread
         is a place."""
         id, channel = user_id(user), channel_id(place)
         if id is None or (channel is None and not place.private):
-            return False
+            return ""
         text, person = answer_text(answer), discord.Object(id)
         options: dict[str, Any] = {"suppress_embeds": True, "view": answer_view(answer, id) or MISSING}
         try:
             if channel is None:
-                await (await self.client.create_dm(person)).send(text, **options)
+                sent = await (await self.client.create_dm(person)).send(text, **options)
             else:
                 target: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
                 mentions = discord.AllowedMentions(everyone=False, roles=False, users=[person])
-                await target.send(f"<@{id}> {text}", allowed_mentions=mentions, **options)
+                sent = await target.send(f"<@{id}> {text}", allowed_mentions=mentions, **options)
         except (discord.Forbidden, discord.NotFound) as error:
             log.warning("cannot write to %s in %s: %s", user, place, error)
-            return False
-        return True
+            return ""
+        return origin_of(sent.channel.id, sent.id)
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
         channel, id = ids_of(origin)
         try:
-            where: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
-            message = as_message(where, await self.client.http.get_message(channel, id))
-        except (discord.NotFound, discord.Forbidden) as error:
-            log.info("message %s cannot be read: %s", id, error)
+            return await self.restore(origin, await self.client.http.get_message(channel, id))
+        except discord.NotFound:
             return None
+        except discord.Forbidden as error:
+            raise Unreadable from error
+
+    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
+        channel, _ = ids_of(origin)
+        where: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
         if (place := place_of(where)) is None:
             return None
+        message = as_message(where, event)
         if is_from_person(message):
             return incoming(message, place, self.client.user)
         return asked(message, place, self.client.user)

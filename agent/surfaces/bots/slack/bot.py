@@ -11,7 +11,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from agent.surfaces.bots.slack.messages import (
     deleted_message,
     parse_event,
     place_of,
+    sent_at,
     source_of,
     user_name,
 )
@@ -67,7 +68,8 @@ class SlackBot:
         )
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
-        self.reader = Reader(self.client, pet.conversations.transcript.label, pet.people.places.listening)
+        label, listening = pet.conversations.transcript.label, pet.people.places.listening
+        self.reader = Reader(self.client, label, listening, pet.clock)
         self.conversations = Conversations(pet, SlackPlatform(self.client, self.reader))
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
@@ -100,9 +102,8 @@ class SlackBot:
         now = self.pet.clock()
         private = await self.pet.conversations.deliveries.private_channels(source_of(team), MOST_DMS)
         async for event in missed_events(self.client, since, private):
-            sent_at = datetime.fromtimestamp(float(event["ts"]), UTC)
             try:
-                await self._come(event, team, late=is_late(sent_at, now))
+                await self._come(event, team, late=is_late(sent_at(event["ts"]), now))
             except Exception as error:
                 log.warning("message %s of %s is not caught up: %s", event["ts"], event["channel"], error)
 

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -17,6 +17,7 @@ from agent.surfaces.bots.platform import (
     IncomingMessage,
     Label,
     Line,
+    Unreadable,
     quoted,
     without_call,
 )
@@ -28,8 +29,12 @@ from memory.people.places import Listening
 log = logging.getLogger("hachi.slack")
 
 
-_MISSING = frozenset({"thread_not_found", "message_not_found", "channel_not_found"})
-"""Errors where a message is gone, or in no channel of the bot any more."""
+_MISSING = frozenset({"thread_not_found", "message_not_found"})
+"""Errors where a message is gone."""
+_HIDDEN = frozenset({"channel_not_found", "not_in_channel", "missing_scope"})
+"""Errors where the bot may not read."""
+KEEPS = timedelta(days=1)
+"""What is gone before, somebody deleted: the shortest time for which a workspace keeps messages is a day."""
 _SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes of messages that people write. Others are edits, deletions and notices."""
 
@@ -100,6 +105,10 @@ def as_edited(event: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**new, "type": "message", "channel": event["channel"]}
 
 
+def sent_at(ts: str) -> datetime:
+    return datetime.fromtimestamp(float(ts), UTC)
+
+
 def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) -> IncomingMessage | None:
     """Parse a `message` or `app_mention` event. Returns None for notices and messages of bots. The
     answer begins a thread, in which Slack streams, unless it is `flat`: in a channel where the bot answers
@@ -130,6 +139,7 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) ->
         in_thread=bool(thread),
         follows_bot=event.get("parent_user_id") == bot,
         version=str((event.get("edited") or {}).get("ts", "")),
+        event=event,
     )
 
 
@@ -147,15 +157,15 @@ def line_of(event: Mapping[str, Any], team: str, bot: str) -> Line:
 
 MAX_NAMES = 10_000
 """People in the cache. The oldest are dropped first."""
-NAME_SECONDS = 3_600.0
-"""After so long a person's name is asked for again, since it may have changed."""
+ASK_AGAIN = timedelta(hours=1)
+"""After so long a person's name and where the bot may write are asked for again: they may have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Person:
     name: str
     zone: str | None = None
-    asked_at: float = float("-inf")
+    asked_at: datetime | None = None
 
 
 @dataclass(eq=False)
@@ -165,12 +175,10 @@ class Reader:
     client: AsyncWebClient
     label: Label
     listening: Callable[[Place], Awaitable[Listening]]
+    clock: Callable[[], datetime]
     bot: str = ""
     """The bot's own user id."""
-    monotonic: Callable[[], float] = time.monotonic
     _people: dict[str, _Person] = field(default_factory=dict)
-    _writable: dict[str, float] = field(default_factory=dict)
-    """Channel → when Slack said last that the bot may write there."""
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         """In a thread of others that a conversation begins in, the message replies to the thread's first."""
@@ -194,21 +202,27 @@ class Reader:
         )
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
-        """Read a message again; None if it is gone or no person wrote it. Raises what Slack's API raises."""
-        _, team, channel, ts = origin.split(":")
+        """Read a message again; None if it is gone or no person wrote it. Raises Unreadable, and what Slack's
+        API raises."""
+        channel, ts = origin.split(":")[2:]
         try:
             found = await self.client.conversations_replies(
                 channel=channel, ts=ts, oldest=ts, latest=ts, inclusive=True, limit=1
             )
         except SlackApiError as error:
-            if error.response.get("error") in _MISSING:
-                return None
-            raise
-        line = next((line for line in found["messages"] if line["ts"] == ts), None)
-        if line is None:
+            code = error.response.get("error")
+            if code not in _MISSING | _HIDDEN:
+                raise
+            if code in _HIDDEN or self.clock() - sent_at(ts) > KEEPS:
+                raise Unreadable from error
             return None
+        line = next((line for line in found["messages"] if line["ts"] == ts), None)
+        return await self.restore(origin, {**line, "type": "message", "channel": channel}) if line else None
+
+    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
+        _, team, channel, _ = origin.split(":")
         flat = await self.listening(place_of(team, channel)) == "everything"
-        return parse_event({**line, "type": "message", "channel": channel}, team, self.bot, flat=flat)
+        return parse_event(event, team, self.bot, flat=flat)
 
     async def _names(self, people: Sequence[str], source: Source, place: Place) -> dict[str, str]:
         """Return what these people are called in the place."""
@@ -229,23 +243,6 @@ class Reader:
             log.warning("cannot read a thread of %s: %s", source.channel, error)
             return {}
         return next((line for line in thread["messages"] if line["ts"] != source.ts), {})
-
-    async def may_write(self, source: Source) -> bool:
-        """Return whether the bot may answer in the channel. Slack is asked again after an hour, or once it
-        said no. Where it does not tell, the bot tries."""
-        asked_at = self._writable.get(source.channel, float("-inf"))
-        if place_of(source.team, source.channel).private or self.monotonic() - asked_at <= NAME_SECONDS:
-            return True
-        try:
-            channel = (await self.client.conversations_info(channel=source.channel))["channel"]
-        except API_ERRORS as error:
-            log.warning("cannot find out whether the bot may write in %s: %s", source.channel, error)
-            return True
-        closed = channel.get("is_archived") or channel.get("is_read_only")
-        if closed or (channel.get("is_thread_only") and not source.reply_in):
-            return False
-        self._writable[source.channel] = self.monotonic()
-        return True
 
     async def thread_of(self, channel: str, ts: str) -> str | None:
         """Return the thread that a message is in or has begun; None if there is none any more."""
@@ -273,7 +270,7 @@ class Reader:
 
     async def _person(self, user: str) -> _Person:
         known = self._people.get(user, _Person(user))
-        if self.monotonic() - known.asked_at > NAME_SECONDS:
+        if known.asked_at is None or self.clock() - known.asked_at > ASK_AGAIN:
             try:
                 person = (await self.client.users_info(user=user)).get("user") or {}
             except API_ERRORS as error:
@@ -282,7 +279,7 @@ class Reader:
             profile = person.get("profile") or {}
             names = (profile.get("display_name"), profile.get("real_name"), person.get("name"))
             name = display_name(next((n for n in names if n and n.strip()), None), user)
-            known = _Person(name, person.get("tz"), self.monotonic())
+            known = _Person(name, person.get("tz"), self.clock())
             self._people.pop(user, None)
             self._people[user] = known
             while len(self._people) > MAX_NAMES:

@@ -6,9 +6,11 @@ reply is then a message that is edited.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_chat_stream import AsyncChatStream
@@ -18,7 +20,7 @@ from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line
 from agent.surfaces.bots.replies import Gone, Stopped
 from agent.surfaces.bots.slack.client import API_ERRORS
-from agent.surfaces.bots.slack.messages import Reader, Source, origin_of
+from agent.surfaces.bots.slack.messages import ASK_AGAIN, Reader, Source, origin_of
 from agent.surfaces.bots.slack.rendering import (
     answer_blocks,
     answer_text,
@@ -52,6 +54,8 @@ class SlackPlatform:
     reader: Reader
     edit_seconds: float = 2.0
     """Slack guarantees 50 edits a minute for all conversations of a workspace."""
+    closed: dict[str, datetime] = field(default_factory=dict)
+    """Channel → when Slack refused last that the bot writes there. No field of a channel tells."""
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         return await self.reader.read(message, begins=begins)
@@ -60,7 +64,8 @@ class SlackPlatform:
         return await self.reader.thread(message)
 
     async def may_write(self, message: IncomingMessage) -> bool:
-        return await self.reader.may_write(message.source)
+        refused_at = self.closed.get(message.source.channel)
+        return refused_at is None or self.reader.clock() - refused_at > ASK_AGAIN
 
     async def show_busy(self, message: IncomingMessage) -> None:
         try:
@@ -82,32 +87,40 @@ class SlackPlatform:
                 channel_id=channel, thread_ts=thread, status=STATUS if busy else ""
             )
 
-    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
+    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
         """In a channel the message mentions its recipient."""
         id, channel = user.rpartition(":")[2], "".join(place.path[2:3])
         said_in, ts = (*asked_in.split(":"), *[""] * 4)[2:4]
         if place.path and not channel:
-            return False
+            return ""
         try:
             channel = channel or (await self.client.conversations_open(users=id))["channel"]["id"]
             thread = await self.reader.thread_of(channel, ts) if said_in == channel else None
             to = "" if place.private else id
             text, blocks = answer_text(answer), answer_blocks(answer, to=to)
-            await self.client.chat_postMessage(channel=channel, text=text, blocks=blocks, thread_ts=thread)
+            sent = await self.client.chat_postMessage(
+                channel=channel, text=text, blocks=blocks, thread_ts=thread
+            )
         except SlackApiError as error:
             log.warning("cannot write to %s in %s: %s", user, place, error.response.get("error"))
-            return False
-        return True
+            return ""
+        return f"{user.rpartition(':')[0]}:{channel}:{sent['ts']}"
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
         return await self.reader.fetch(origin)
 
+    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
+        return await self.reader.restore(origin, event)
+
     def reply_to(self, message: IncomingMessage) -> "SlackPosts":
-        return SlackPosts(self.client, message.source)
+        def refused() -> None:
+            self.closed[message.source.channel] = self.reader.clock()
+
+        return SlackPosts(self.client, message.source, refused)
 
     def posts_at(self, origin: str) -> "SlackPosts":
         _, team, channel, ts = origin.split(":")
-        return SlackPosts(self.client, Source(team, channel, "", ts, ""), may_post=False)
+        return SlackPosts(self.client, Source(team, channel, "", ts, ""))
 
 
 @dataclass(slots=True)
@@ -124,8 +137,9 @@ class SlackPosts:
 
     client: AsyncWebClient
     source: Source
-    may_post: bool = True
-    """Whether a message that may not be edited any more is posted anew."""
+    """Of `posts_at`, nobody's: nothing is posted."""
+    refused: Callable[[], None] = lambda: None
+    """Called if the bot may not write there."""
     limit: int = LIMIT
 
     def origin(self, handle: _Posted) -> str:
@@ -160,6 +174,7 @@ class SlackPosts:
             )
         except SlackApiError as error:
             if error.response.get("error") in _NOT_HERE:
+                self.refused()
                 raise Gone from error
             raise
         return _Posted(str(posted["ts"]), text)
@@ -229,7 +244,7 @@ class SlackPosts:
             if code == _STREAMS:  # since a process that was killed began it
                 await self.client.chat_stopStream(channel=self.source.channel, ts=handle.ts)
                 await self._update(handle, text)
-            elif code in _CLOSED and self.may_post:
+            elif code in _CLOSED and self.source.user:
                 closed, handle.ts = handle.ts, (await self.post(text, final=True)).ts
                 await self.remove(_Posted(closed, ""))
             else:

@@ -493,6 +493,10 @@ def _keep_what_was_posted() -> None:
     comment = "1: Hachi posted it there, as the reply or, where none is stored, about the question"
     posted = sa.Column("posted", sa.Integer(), nullable=False, server_default="0", comment=comment)
     op.add_column("message_origins", posted)
+    for name in ("user_id", "message", "posts"):
+        op.add_column("deliveries", sa.Column(name, sa.Text() if name == "user_id" else sa.JSON()))
+    op.add_column("deliveries", sa.Column("job", sa.String(36)))
+    op.create_index("ix_deliveries_job", "deliveries", ["job"])
 
 
 def _note_who_wants_nothing_kept() -> None:

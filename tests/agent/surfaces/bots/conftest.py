@@ -1,7 +1,7 @@
 """A companion with a scripted model, and a small chat platform in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -9,10 +9,10 @@ from scripted_server import ScriptedServer
 
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.platform import Content, IncomingMessage, Line
+from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Unreadable
 from agent.surfaces.bots.replies import Gone
 from hachi import Companion
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -138,6 +138,8 @@ class FakePlatform:
         self.written: list[tuple[str, str]] = []
         self.there: dict[str, IncomingMessage] = {}
         """Origin → what people wrote that can still be read."""
+        self.unreadable: set[str] = set()
+        """The origins of what the bot may not read."""
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         content: Content = message.source
@@ -156,12 +158,17 @@ class FakePlatform:
         finally:
             self.busy.append(False)
 
-    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> bool:
+    async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
         self.written.append((user, answer.text))
-        return True
+        return "chat:post"
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
+        if origin in self.unreadable:
+            raise Unreadable
         return self.there.get(origin)
+
+    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
+        return IncomingMessage(event["user"], PRIVATE, source=Content("Ana", event["text"]), origin=origin)
 
     def posts_at(self, origin: str) -> FakePosts:
         return self.replies[int(origin.split(":")[1])]

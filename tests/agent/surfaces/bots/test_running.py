@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,14 +50,16 @@ async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they
     await pet.conversations.import_messages([message], user=ANA, place=LAST)
     sent: list[tuple[Any, ...]] = []
 
-    async def post(user: str, where: Place, answer: Answer, *asked_in: str) -> bool:
+    async def post(user: str, where: Place, answer: Answer, *asked_in: str) -> str:
         if where in open_:
             sent.append((where, answer.text, *asked_in))
-        return where in open_
+        return "chat:10" if where in open_ else ""
 
     task = (await pet.tasks.update("call Lucie", user=ANA, place=place)).task
     send = reminder_sender(pet.people.places, Place(("chat",)), post)
-    assert await send(Reminder(task, place, "c", "chat:9"), "call Lucie") is bool(delivered)
+    whole = any(text == "call Lucie" for _, text, *_ in delivered)
+    reached = await send(Reminder(task, place, "c", "chat:9"), "call Lucie")
+    assert reached == ("chat:10" if whole else bool(delivered)), "a hint has none of its text to bring back"
     assert sent == delivered
 
 
@@ -138,6 +141,47 @@ async def test_what_was_accepted_before_a_restart_is_answered_once_or_told_to_be
     await do(next_start)
     assert platform.said == ["Answer 1", IS_LATE]
     assert rows(WAITING) == []
+
+
+async def test_what_the_platform_does_not_show_any_more_is_answered_as_it_came_unless_it_was_deleted(
+    conversations_with: Any, platform: Any, server: ScriptedServer, pet: Companion, rows: Any
+) -> None:
+    killed, next_start = conversations_with(), PlatformJobs(conversations_with(), "chat")
+    await killed.stop(0)
+    await pet.people.keep(False, user="chat:2")
+    for number, user in ((1, ANA), (2, "chat:2"), (3, ANA)):
+        came = {"user": user, "text": f"question {number}"}
+        question = ana(came["text"], origin=f"chat:{number}", event=came)
+        await killed.receive(replace(question, user=user), "mentions")
+        platform.unreadable.add(question.origin)
+    assert "question 2" not in str(rows("SELECT message FROM deliveries")), "who wants nothing kept"
+    await killed.deleted("chat:3")
+    await killed.stop(0)
+    server.script(answer("Answer 1"))
+    await do(next_start)
+    assert platform.said == ["Answer 1"]
+    assert server.asked[0].conversation[-1] == ("user", "question 1")
+    assert "question" not in str(rows("SELECT * FROM deliveries"))
+    assert rows(WAITING) == []
+
+
+@pytest.mark.parametrize("erased", [True, False])
+async def test_a_reply_to_who_wants_nothing_kept_goes_with_the_question(
+    jobs: PlatformJobs, platform: Any, server: ScriptedServer, rows: Any, erased: bool
+) -> None:
+    pet = jobs.conversations.pet
+    await pet.people.keep(False, user=ANA)
+    server.script(answer("4711, you say."))
+    await jobs.conversations.receive(ana("my PIN is 4711", origin="chat:1"), "mentions")
+    await jobs.conversations.settle()
+    assert (platform.said, rows("SELECT * FROM messages")) == (["4711, you say."], [])
+    if erased:
+        await pet.people.erase(user=ANA)
+    else:
+        await jobs.conversations.deleted("chat:1")
+    await do(jobs)
+    assert platform.said == [""]
+    assert ANA not in str(rows("SELECT * FROM deliveries"))
 
 
 async def test_a_reply_that_was_cut_is_written_to_its_end_where_it_stands(

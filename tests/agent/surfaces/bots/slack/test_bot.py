@@ -267,18 +267,18 @@ async def test_a_message_that_cannot_be_stored_is_left_for_slack_to_send_again(
     assert [text for text, _ in texts(slack, DM)] == ["Hello!"]
 
 
-@pytest.mark.parametrize("told", [{"is_archived": True}, {"is_read_only": True}])
-async def test_a_channel_where_the_bot_may_not_write_is_noticed_before_the_model_runs(
-    bot, slack, server, told
+@pytest.mark.parametrize("error", ["restricted_action", "not_in_channel", "is_archived"])
+async def test_where_slack_lets_the_bot_not_write_the_model_is_not_asked_again_for_an_hour(
+    bot, slack, server, clock, error
 ) -> None:
-    slack.channels = {GENERAL: told}
-    for _ in range(2):
-        await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
-    assert (slack.in_channel(GENERAL), server.asked) == ([], [])
-    assert [message.text for message in slack.in_channel("DANA")] == [NOT_HERE.text]
-    slack.channels = {GENERAL: {"is_thread_only": True}}
-    server.script(answer("Hello."), answer("Hello again."))
-    for _ in range(2):
-        await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
-    assert [message.text for message in slack.in_channel(GENERAL)] == ["Hello.", "Hello again."]
-    assert len(slack.called("conversations.info")) == 3, "not again within an hour once it may write"
+    slack.closed, slack.closed_by = {GENERAL}, error
+    server.script(answer("Nobody reads this."), answer("Hello."))
+    for user in ("UANA", "UANA", "UBEN"):
+        await bot.hears(*slack.mentions(user, "hello?", channel=GENERAL))
+    assert (slack.in_channel(GENERAL), len(server.asked)) == ([], 1)
+    for private in ("DANA", "DBEN"):
+        assert [message.text for message in slack.in_channel(private)] == [NOT_HERE.text]
+    slack.closed = set()
+    clock.advance(minutes=61)
+    await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
+    assert [message.text for message in slack.in_channel(GENERAL)] == ["Hello."]

@@ -10,7 +10,7 @@ from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
 from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.slack import messages
 from agent.surfaces.bots.slack.client import attachment_of, build_client
-from agent.surfaces.bots.slack.messages import NAME_SECONDS, Reader, Source
+from agent.surfaces.bots.slack.messages import ASK_AGAIN, Reader, Source
 from hachi import Settings
 from memory.audience import Place
 from memory.people.places import Listening
@@ -33,19 +33,23 @@ async def read(client: Any, file: dict[str, Any]) -> str:
     return await read_attachments([attachment_of(client, file)])
 
 
-async def test_slack_is_asked_once_for_each_person_it_knows(client: Any, slack: SlackServer) -> None:
-    now = 0.0
-    reader = Reader(client, label, listening, monotonic=lambda: now)
+async def test_slack_is_asked_once_for_each_person_it_knows(
+    client: Any, slack: SlackServer, clock: Any
+) -> None:
+    reader = Reader(client, label, listening, clock)
     slack.names |= {"UA": "Ana:  the\nfirst", "UB": "", "UC": "דָּנָה"}
     for _ in range(2):
         names = [await reader.name(user) for user in ("UA", "UB", "UC", "UNEW")]
         assert names == ["Ana the first", "of Acme", "דָּנָה", "UNEW"]
     assert [call["user"] for call in slack.called("users.info")] == ["UA", "UB", "UC", "UNEW", "UNEW"]
-    slack.names["UA"], now = "Annie", NAME_SECONDS + 1
+    slack.names["UA"] = "Annie"
+    clock.now += ASK_AGAIN
+    assert await reader.name("UA") == "Ana the first"
+    clock.advance(seconds=1)
     assert await reader.name("UA") == "Annie"
 
 
-async def test_slack_is_asked_for_several_people_side_by_side(client, slack, monkeypatch) -> None:
+async def test_slack_is_asked_for_several_people_side_by_side(client, slack, monkeypatch, clock) -> None:
     both, ask = asyncio.Barrier(2), client.users_info
 
     async def users_info(**given: Any) -> Any:
@@ -56,13 +60,13 @@ async def test_slack_is_asked_for_several_people_side_by_side(client, slack, mon
     source = Source("T1", "C1", "UANA", "1.5", "UHACHI", "and <@UBEN>?")
     said = IncomingMessage("slack:T1:UANA", Place(("slack", "T1", "C1")), source=source)
     async with asyncio.timeout(10):
-        content = await Reader(client, label, listening).read(said, begins=False)
+        content = await Reader(client, label, listening, clock).read(said, begins=False)
     assert (content.author, content.text) == ("Ana", "and @Ben?")
 
 
-async def test_the_cache_of_names_is_limited(client, slack, monkeypatch) -> None:
+async def test_the_cache_of_names_is_limited(client, slack, monkeypatch, clock) -> None:
     monkeypatch.setattr(messages, "MAX_NAMES", 1)
-    reader = Reader(client, label, listening)
+    reader = Reader(client, label, listening, clock)
     for user in ("UANA", "UBEN", "UANA"):
         await reader.name(user)
     assert len(slack.called("users.info")) == 3
