@@ -379,7 +379,6 @@ deliveries = Table(
     Column("source", Text, primary_key=True, comment="discord, slack …"),
     Column("id", Text, primary_key=True, comment="what the platform calls the event"),
     Column("seen_at", Utc, nullable=False, index=True),
-    Column("job", _id, index=True, comment="what answers the message that it tells of"),
     Column("user_id", Text, comment="who wrote it, while one of the next two is there"),
     Column("message", JSON(none_as_null=True), comment="as the platform told it, until it is answered"),
     Column(
@@ -387,6 +386,7 @@ deliveries = Table(
         JSON(none_as_null=True),
         comment="the ids of the reply's posts, where nothing of it is stored",
     ),
+    Column("job", _id, index=True, comment="what answers the message that it tells of"),
 )
 
 places = Table(

@@ -175,6 +175,14 @@ async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
         },
         tables.forgettings: {"person": "anna", "at": now, "until": now, "why": "forgotten"},
         tables.figures: {"user_id": "anna", "name": "add", "value": 1},
+        tables.deliveries: {
+            "source": "chat",
+            "seen_at": now,
+            "user_id": "anna",
+            "message": {"text": "Anna was here"},
+            "posts": ["chat:1"],
+            "job": id,
+        },
     }
     async with stack.database.write() as connection:
         for table, row in more.items():
