@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import exists, func, select, union
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from memory.audience import Audience
 from memory.sql.engine import Database
@@ -27,6 +25,9 @@ from memory.sql.tables import (
     users,
 )
 
+NAMED, NAMELESS = "requests with a user", "requests without a user"
+"""Figures: how many requests of services for an answer named somebody, or nobody."""
+HOW_TO_NAME = "ENABLE_FORWARD_USER_INFO_HEADERS=true in Open WebUI, or `user` in the request"
 
 class Figures:
     """Counts what happens, for each person. Counting costs a turn nothing: the counts of this process are
@@ -50,7 +51,7 @@ class Figures:
         counted, self._counted = self._counted, Counter()
         if not counted:
             return
-        insert = (insert_sqlite if self._database.sqlite else insert_postgresql)(figures)
+        insert = self._database.insert(figures)
         added = insert.on_conflict_do_update(
             index_elements=["user_id", "name"], set_={"value": figures.c.value + insert.excluded.value}
         )

@@ -7,15 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from agent.surfaces.cli import knowledge, memories, people
-from agent.surfaces.cli.chat import command as chat_command
-from agent.surfaces.cli.operate import doctor, operator, servers, transfer
 from agent.surfaces.cli.session import Session
-from agent.surfaces.cli.traces import browse as trace_commands
 
 LONGEST_LINE = 200
 """Characters of a command's line in the help."""
@@ -24,10 +21,40 @@ INTERRUPTED = 130
 COLLECTED_AFTER = 50_000
 """New objects before garbage is looked for. Imports make many that stay; with Python's 700 a tenth of the
 start is spent on looking through them."""
+COMMANDS = {
+    "memories": "memories.group",
+    "people": "people.people",
+    "tasks": "people.tasks",
+    "context": "people.context",
+    "messages": "people.messages",
+    "knowledge": "knowledge.group",
+    "traces": "traces.browse.group",
+    "keys": "operate.operator.keys",
+    "jobs": "operate.operator.jobs",
+    "embedders": "operate.operator.embedders",
+    "import": "operate.transfer.import_memories",
+    "chat": "chat.command.chat",
+    "console": "operate.servers.console",
+    "serve": "operate.servers.serve",
+    "worker": "operate.servers.worker",
+    "mcp": "operate.servers.mcp",
+    "discord": "operate.servers.discord",
+    "slack": "operate.servers.slack",
+    "stats": "operate.operator.stats",
+    "purge": "operate.operator.purge",
+    "reindex": "operate.operator.reindex",
+    "migrate": "operate.operator.migrate",
+    "doctor": "operate.doctor.doctor",
+    "backup": "operate.transfer.backup",
+    "restore": "operate.transfer.restore",
+    "move": "operate.transfer.move",
+}
+"""Where each command, or group of commands, is in this package."""
 
 
-def build() -> typer.Typer:
-    """All commands."""
+def build(name: str = "") -> typer.Typer:
+    """Return the command `hachi` with the named command alone, which loads no other; with all of them if there
+    is none of this name."""
     app = typer.Typer(
         name="hachi",
         rich_markup_mode=None,
@@ -35,37 +62,13 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_options)
-    for name, group in {
-        "memories": memories.group,
-        "people": people.people,
-        "tasks": people.tasks,
-        "context": people.context,
-        "messages": people.messages,
-        "knowledge": knowledge.group,
-        "traces": trace_commands.group,
-        "keys": operator.keys,
-        "jobs": operator.jobs,
-        "embedders": operator.embedders,
-    }.items():
-        app.add_typer(group, name=name)
-    memories.group.command("export")(transfer.export_memories)
-    for place in (memories.group, app):
-        place.command("import")(transfer.import_memories)
-    memories.group.command("erase")(transfer.erase)
-    for command in (
-        *(
-            chat_command.chat,
-            servers.console,
-            servers.serve,
-            servers.worker,
-            servers.mcp,
-            servers.discord,
-            servers.slack,
-        ),
-        *(operator.stats, operator.purge, operator.reindex, operator.migrate, doctor.doctor),
-        *(transfer.backup, transfer.restore, transfer.move),
-    ):
-        app.command()(command)
+    for one in [name] if name in COMMANDS else COMMANDS:
+        module, _, attribute = COMMANDS[one].rpartition(".")
+        command = getattr(import_module(f"{__name__}.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=one)
+        else:
+            app.command(one)(command)
     return app
 
 
@@ -91,9 +94,9 @@ def _options(
 
 
 @functools.cache
-def _command() -> Any:
-    """Cached, because it takes 30 ms to build."""
-    return _uncut(typer.main.get_command(build()))
+def _command(name: str) -> Any:
+    """Cached, because all commands take 30 ms to build."""
+    return _uncut(typer.main.get_command(build(name)))
 
 
 def _uncut(group: Any) -> Any:
@@ -109,10 +112,12 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     gc.set_threshold(COLLECTED_AFTER)
     _make_streams_safe()
+    args = sys.argv[1:] if args is None else args
+    name = next((one for one in args if not one.startswith("-")), "")
     with Session() as session:
         session.callback(os.umask, os.umask(0o077))  # what is written is for this user alone
         try:
-            code: Any = _command().main(args, prog_name="hachi", standalone_mode=False, obj=session)
+            code: Any = _command(name).main(args, prog_name="hachi", standalone_mode=False, obj=session)
             sys.stdout.flush()
         except typer.TyperException as error:
             _report_usage(error)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.render.text import harmless, harmless_json
-from memory.facts.decision_log import Facts, without_facts
-from memory.facts.decision_log import log as DECIDED
 
 if TYPE_CHECKING:
     from agent.settings import Settings
+    from memory.facts.decision_log import Facts
+
+DECIDED = logging.getLogger("hachi.decisions")
+"""The logger of `memory.facts.decision_log`, which most commands need not load."""
 
 NAME, DECISIONS = "hachi.log", "decisions.jsonl"
 MAX_BYTES = 5_000_000
@@ -61,7 +63,7 @@ class _Formatter(logging.Formatter):
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
-    def __init__(self, redaction: Redaction, facts: Facts = "off") -> None:
+    def __init__(self, redaction: Redaction, facts: "Facts" = "off") -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
         self.converter = time.gmtime
         self._redaction = redaction
@@ -72,6 +74,8 @@ class _Formatter(logging.Formatter):
         if not message.startswith('{"event"'):
             return self._redaction.text(harmless(super().format(record)))
         if record.name == DECIDED.name:
+            from memory.facts.decision_log import without_facts
+
             message = without_facts(message, self._facts)
         message = harmless_json(message)
         return self._redaction.text(f'{{"time": "{self.formatTime(record)}", {message[1:]}')

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from agent.surfaces.cli.operate.transfer import erase, export_memories, import_memories
 from agent.surfaces.cli.options import (
     Most,
     PlaceName,
@@ -215,3 +216,6 @@ async def undo(pet: "Companion", id: ShortId, user: User) -> Output:
 
 
 group.command()(why)
+group.command("export")(export_memories)
+group.command("import")(import_memories)
+group.command()(erase)

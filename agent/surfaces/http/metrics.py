@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
 from agent.companion import Companion
-from agent.services.statistics import KnownPerson
+from agent.services.statistics import HOW_TO_NAME, NAMED, NAMELESS, KnownPerson
 
 log = logging.getLogger("hachi.http")
 
@@ -56,9 +56,6 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
     "work_given_up_count": ("Jobs that failed too often.", itemgetter("work given up")),
 }
 """Name → help text and value, computed from the figures and the totals of `StatisticsService`."""
-NAMED, NAMELESS = "requests with a user", "requests without a user"
-"""Figures: how many requests of services for an answer named somebody, or nobody."""
-HOW_TO_NAME = "ENABLE_FORWARD_USER_INFO_HEADERS=true in Open WebUI, or `user` in the request"
 SECONDS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 

@@ -136,7 +136,7 @@ async def _advice(pet: "Companion") -> list[Check]:
 
 async def _nameless(pet: "Companion") -> list[Check]:
     """Named only if services have asked for answers, and for nobody each time."""
-    from agent.surfaces.http.metrics import HOW_TO_NAME, NAMED, NAMELESS
+    from agent.services.statistics import HOW_TO_NAME, NAMED, NAMELESS
 
     counts = await pet.admin.statistics.figures.totals("")
     if not counts[NAMELESS] or counts[NAMED]:

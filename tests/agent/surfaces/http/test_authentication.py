@@ -9,7 +9,7 @@ import pytest
 
 from agent.surfaces.http.application import app
 from agent.surfaces.http.authentication import FAILED_PER_MINUTE
-from agent.surfaces.http.metrics import NAMED, NAMELESS
+from agent.services.statistics import NAMED, NAMELESS
 
 Serve = Callable[..., Awaitable[Any]]
 
