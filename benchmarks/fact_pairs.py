@@ -226,19 +226,18 @@ def _show(title: str, results: Sequence[Result], failures: bool) -> None:
             console.print(f"  → {result.outcome}: {result.reason}", markup=False)
 
 
-def _arguments() -> argparse.Namespace:
+def main() -> int:
+    """0 where the bar is met, else 1."""
     parser = argparse.ArgumentParser(description="What remembering does with pairs of facts.")
     parser.add_argument("pairs", type=Path, help="a file of pairs, one JSON object a line")
     parser.add_argument("--failures", action="store_true", help="list what was missed or harmful, and why")
     parser.add_argument("--json", action="store_true", help="print the totals and every result as one object")
-    return parser.parse_args()
-
-
-def main() -> int:
-    """0 where the bar is met, else 1."""
-    arguments = _arguments()
-    lines = arguments.pairs.read_text(encoding="utf-8").splitlines()
-    pairs = [json.loads(line) for line in lines if line.strip()]
+    arguments = parser.parse_args()
+    try:
+        lines = arguments.pairs.read_text(encoding="utf-8").splitlines()
+        pairs = [json.loads(line) for line in lines if line.strip()]
+    except (OSError, ValueError) as error:
+        parser.error(f"{arguments.pairs} cannot be read: {error}")
     alone, ruled = asyncio.run(decide(pairs)), asyncio.run(decide_with_rulings(pairs))
     totals = _totals(alone, 1.0) | {"ruled": _totals(ruled, ALLOWED_MISSES)}
     if arguments.json:

@@ -22,6 +22,22 @@ COLLECTED_AFTER = 50_000
 """New objects before garbage is looked for. Imports make many that stay; with Python's 700 a tenth of the
 start is spent on looking through them."""
 COMMANDS = {
+    "chat": "chat.command.chat",
+    "console": "operate.servers.console",
+    "serve": "operate.servers.serve",
+    "worker": "operate.servers.worker",
+    "mcp": "operate.servers.mcp",
+    "discord": "operate.servers.discord",
+    "slack": "operate.servers.slack",
+    "import": "operate.transfer.import_memories",
+    "stats": "operate.operator.stats",
+    "purge": "operate.operator.purge",
+    "reindex": "operate.operator.reindex",
+    "migrate": "operate.operator.migrate",
+    "doctor": "operate.doctor.doctor",
+    "backup": "operate.transfer.backup",
+    "restore": "operate.transfer.restore",
+    "move": "operate.transfer.move",
     "memories": "memories.group",
     "people": "people.people",
     "tasks": "people.tasks",
@@ -32,22 +48,6 @@ COMMANDS = {
     "keys": "operate.operator.keys",
     "jobs": "operate.operator.jobs",
     "embedders": "operate.operator.embedders",
-    "import": "operate.transfer.import_memories",
-    "chat": "chat.command.chat",
-    "console": "operate.servers.console",
-    "serve": "operate.servers.serve",
-    "worker": "operate.servers.worker",
-    "mcp": "operate.servers.mcp",
-    "discord": "operate.servers.discord",
-    "slack": "operate.servers.slack",
-    "stats": "operate.operator.stats",
-    "purge": "operate.operator.purge",
-    "reindex": "operate.operator.reindex",
-    "migrate": "operate.operator.migrate",
-    "doctor": "operate.doctor.doctor",
-    "backup": "operate.transfer.backup",
-    "restore": "operate.transfer.restore",
-    "move": "operate.transfer.move",
 }
 """Where each command, or group of commands, is in this package."""
 
@@ -78,7 +78,7 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print the log on stderr.")] = False,
 ) -> None:
-    """Hachi, a companion that remembers.
+    """Hachi, a companion that remembers. `hachi chat` talks with it.
 
     Settings are environment variables (HACHI_HOME, HACHI_MODEL, OPENAI_API_KEY ...). `hachi doctor
     --all` shows them, and what can be reached.

@@ -114,7 +114,7 @@ async def migrate(
     session: Session,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="PostgreSQL has been backed up.")] = False,
 ) -> None:
-    """Make each database's tables, or convert those of the second edition."""
+    """Make each database's tables, or bring those of an older version up to date."""
     settings = session.settings()
     from memory.sql.engine import Database
 
@@ -238,7 +238,7 @@ def _job_row(job: "ListedJob") -> list[str]:
     return [short(job.id), job.kind, job.user_id, job.state, *counts, due, job.last_error or ""]
 
 
-embedders = typer.Typer(help="Calibrate the embedder.", rich_markup_mode=None)
+embedders = typer.Typer(help="Measure what counts as similar for an embedder.", rich_markup_mode=None)
 
 GROUPS = {
     "same": "lines that say the same",
