@@ -29,6 +29,7 @@ NAMED, NAMELESS = "requests with a user", "requests without a user"
 """Figures: how many requests of services for an answer named somebody, or nobody."""
 HOW_TO_NAME = "ENABLE_FORWARD_USER_INFO_HEADERS=true in Open WebUI, or `user` in the request"
 
+
 class Figures:
     """Counts what happens, for each person. Counting costs a turn nothing: the counts of this process are
     added to the database when somebody reads them, by the schedule and at the end. A process that is killed

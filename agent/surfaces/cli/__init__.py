@@ -53,8 +53,8 @@ COMMANDS = {
 
 
 def build(name: str = "") -> typer.Typer:
-    """Return the command `hachi` with the named command alone, which loads no other; with all of them if there
-    is none of this name."""
+    """Return the command `hachi` with the named command alone, which loads no other. If there is none of this
+    name, it has all of them."""
     app = typer.Typer(
         name="hachi",
         rich_markup_mode=None,

@@ -7,9 +7,9 @@ from typing import Any
 import jwt
 import pytest
 
+from agent.services.statistics import NAMED, NAMELESS
 from agent.surfaces.http.application import app
 from agent.surfaces.http.authentication import FAILED_PER_MINUTE
-from agent.services.statistics import NAMED, NAMELESS
 
 Serve = Callable[..., Awaitable[Any]]
 
