@@ -6,7 +6,8 @@ Makes a store of made-up traces and asks it what `hachi traces` asks: the newest
 that fulfil a condition, one by the beginning of its id, the newest whole, how many there are. Each is asked
 several times, in this process; then the commands are run as a person runs them, each a process of its own,
 where most of the time goes to loading Python's modules, whatever the store holds.
-Bar: whatever is asked of the store takes at most 0.3 s. Exit 1 where it is missed.
+Bar: whatever is asked of the store takes at most 0.3 s, the statistics of all one second. Exit 1 where one is
+missed.
 """
 
 import argparse
@@ -28,12 +29,14 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.render.trace import overview_lines
 from agent.tracing.serialization import Serializer
+from agent.tracing.stats import stats_of
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
 from memory.process.spans import Recording, Span
 from memory.sql.engine import Database
 
 BAR = 0.3
+STATISTICS, STATISTICS_BAR = "the statistics of all", 1.0
 LOT = 1_000
 PEOPLE, PLACES = 200, 40
 WORDS = "tea boat shoulder Lyon cat doctor train sister nuts ski lamp river friday garden piano".split()
@@ -50,9 +53,10 @@ def main() -> int:
     else:
         for name, seconds in figures.items():
             print(f"{name:<44}{seconds * 1000:>9.1f} ms")
-    slow = [name for name, seconds in figures.items() if not name.startswith("hachi ") and seconds > BAR]
+    bars = {name: BAR for name in figures if not name.startswith("hachi ")} | {STATISTICS: STATISTICS_BAR}
+    slow = [name for name, bar in bars.items() if figures[name] > bar]
     for name in slow:
-        print(f"missed: {name} takes more than {BAR} s", file=sys.stderr)
+        print(f"missed: {name} takes more than {bars[name]} s", file=sys.stderr)
     return 1 if slow else 0
 
 
@@ -103,6 +107,7 @@ def questions(traces: Traces) -> dict[str, Callable[[], Awaitable[Any]]]:
         "show by the beginning of an id": lambda: show(id_of(7)[6:14]),
         "show by a whole id": lambda: show(id_of(7)),
         "how many": lambda: traces.count(TraceFilter()),
+        STATISTICS: lambda: stats_of(traces, TraceFilter(kinds=frozenset())),
     }
 
 

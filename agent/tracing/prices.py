@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
 
 from agent.errors import BadInput
 from agent.tracing.trace import Summary
 from agent.types import Usage
 
 MILLION = 1_000_000
-AS_OF = date(2026, 6, 30)
-"""Of when the table is, in US dollars, as the providers published them. They change: HACHI_PRICES wins."""
+AS_OF = "November 2026"
+"""Of when the table is: US dollars, compared one by one with those of the package genai-prices 0.2.3, without
+the higher prices of very long prompts. They change: HACHI_PRICES wins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,10 @@ class Price:
 
 
 COMMON = {
+    "gpt-5.5": Price(5, 30, 0.5),
     "gpt-5.4": Price(2.5, 15, 0.25),
+    "gpt-5.4-mini": Price(0.75, 4.5, 0.075),
+    "gpt-5.4-nano": Price(0.2, 1.25, 0.02),
     "gpt-5.2": Price(1.75, 14, 0.175),
     "gpt-5.1": Price(1.25, 10, 0.125),
     "gpt-5": Price(1.25, 10, 0.125),
@@ -42,8 +45,8 @@ COMMON = {
     "gpt-4o-mini": Price(0.15, 0.6, 0.075),
     "o3": Price(2, 8, 0.5),
     "o4-mini": Price(1.1, 4.4, 0.275),
-    "mistral-medium": Price(0.4, 2),
-    "mistral-small": Price(0.1, 0.3),
+    "mistral-medium": Price(1.5, 7.5, 0.15),
+    "mistral-small": Price(0.15, 0.6, 0.015),
 }
 
 

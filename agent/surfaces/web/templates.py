@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from agent.surfaces.web.visits import COOKIE, ZONE
-from agent.tracing.render.text import duration, harmless
+from agent.tracing.render.text import duration, harmless, money
 from agent.types.records_json import goes_with, taken_with
 from memory.audience import Place
 
@@ -53,6 +53,7 @@ def environment() -> Environment:
     )
     filters: dict[str, Callable[..., Any]] = {
         "duration": lambda seconds: duration(seconds) or "…",
+        "money": money,
         "place": lambda key: str(Place.of_key(key)),
         "cut": cut,
         "markdown": markdown,

@@ -12,6 +12,7 @@ from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer, Stored
+from agent.tracing.stats import stats_of
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
@@ -239,3 +240,11 @@ async def test_a_running_trace_that_was_emptied_ends_without_content(traces):
     await traces.write([showing(1, ROW)], NOW, stored={id_of(1)})
     [ended] = await traces.list(EVERY, NOW)
     assert (ended.status, ended.content, ended.said) == ("ok", "forgotten", "")
+
+
+async def test_statistics_are_added_up_in_one_statement(traces):
+    await traces.write([made(1), made(2), made(3, user="ben")], NOW)
+    found = await stats_of(traces, TraceFilter(kinds=frozenset()))
+    assert (found.total.turns, found.groups["people"]["ana"].turns) == (3, 2)
+    assert found.groups["days"].keys() == {f"{NOW:%Y-%m-%d}"}
+    assert (found.total.seconds, found.statuses) == ([1.0] * 3, {"ok": 3})

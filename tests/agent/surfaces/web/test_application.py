@@ -11,6 +11,7 @@ from written_traces import HOSTILE, a_turn, remembering
 from agent.surfaces.web.application import beside
 from agent.surfaces.web.listing import PAGE, live_rows, read_query
 from agent.surfaces.web.visits import Visitor
+from agent.types import Usage
 
 Ask = Callable[..., httpx.AsyncClient]
 
@@ -26,6 +27,14 @@ async def test_the_list_shows_the_newest_first_and_goes_on_below(write, ask):
     assert "question 0<" in page
     assert "question 1<" not in page
     assert 'id="older"' not in page
+
+
+async def test_the_list_and_the_head_show_trouble_and_cost(write, ask):
+    cost = {"model": "gpt-5-mini", "usage": Usage(input=1_000_000, output=0)}
+    turn = await write(a_turn("dear question"), **cost, retried=2)
+    for page in (await ask().get("/traces"), await ask().get(f"/traces/{turn.id}")):
+        assert "0.2500" in page.text
+        assert "retried" in page.text
 
 
 @pytest.mark.parametrize(

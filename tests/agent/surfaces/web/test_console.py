@@ -67,7 +67,7 @@ async def test_each_answer_leads_to_the_trace_of_its_own_turn(ana, pet):
     first, second = re.findall(r"/messages/[^/]+/why", (await ana.get("/")).text)
     for link, said in ((first, "I keep bees"), (second, "I keep wasps")):
         trace = await ana.get((await ana.get(link)).headers["location"])
-        assert re.search(f'<h1 id="title">{said}</h1>', trace.text)
+        assert re.search(f'<h1 id="title" dir="auto">{said}</h1>', trace.text)
 
 
 async def test_only_the_private_conversation_is_shown(ana, pet):
