@@ -29,7 +29,9 @@ class Draft:
     importance: float = DEFAULT_IMPORTANCE
     """0.0 to 1.0."""
     replaces: str | None = None
-    """The id of the memory that this one corrects."""
+    """The id of the memory that this one takes the place of."""
+    for_good: bool = False
+    """Whether a person corrects that memory: it does not hold again either where this one ends."""
 
 
 @dataclass(frozen=True, slots=True)

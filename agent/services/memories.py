@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from reprlib import repr as shown
 from typing import Any, get_args
@@ -58,6 +58,7 @@ from memory.people.profile_store import ProfileStore
 from memory.records import (
     DEFAULT_IMPORTANCE,
     Decision,
+    Draft,
     ForgetCandidate,
     ForgetKind,
     Forgotten,
@@ -102,6 +103,10 @@ class MemoryChanges(TypedDict, total=False):
     said_at: datetime | None
     everybody: bool
     author: str | None
+
+
+_STATED = ("place", "said_at", "everybody", "author")
+"""The fields of a change that say how it was stated; the others are the draft's."""
 
 
 class NewMemory(MemoryChanges, total=False):
@@ -233,6 +238,17 @@ class MemoryService:
         draft = draft_of(
             content=content, subjects=subjects, ttl=ttl, type=type, importance=importance, replaces=replaces
         )
+        return await self._note(draft, user, place, said_at, everybody, author)
+
+    async def _note(
+        self,
+        draft: Draft,
+        user: str,
+        place: Where,
+        said_at: datetime | None = None,
+        everybody: bool = False,
+        author: str | None = None,
+    ) -> Decision:
         if said_at is not None:
             said_at = checked("said_at", moment_of, said_at)
         id = user_named(user)
@@ -294,7 +310,10 @@ class MemoryService:
         }
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
-        return await self.remember(content, user=user, replaces=old.id, **{**kept, **changes})
+        fields: dict[str, Any] = {**kept, **changes}
+        stated = {name: fields.pop(name) for name in _STATED if name in fields}
+        draft = draft_of(content=content, replaces=old.id, **fields)
+        return await self._note(replace(draft, for_good=True), user, **stated)
 
     async def forget(
         self,

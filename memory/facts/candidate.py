@@ -8,7 +8,7 @@ from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_ke
 from memory.facts.compare import Verdict, content_key
 from memory.process.spans import new_id
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
-from memory.sql.memories import tellers
+from memory.sql.memories import CORRECTED, FOR_A_TIME, tellers
 from memory.text.ttl import read_ttl
 
 
@@ -118,6 +118,13 @@ class CandidateFact:
         proposed = (self.key, draft.importance, draft.type, set(draft.subjects))
         known = (content_key(memory.content), memory.importance, memory.type, set(memory.subjects))
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
+
+    @property
+    def correction(self) -> Verdict:
+        """On the memory that it corrects, which holds again where the candidate ends, unless a person has
+        corrected it."""
+        ends = self.expires_at is not None and not self.draft.for_good
+        return Verdict("contradiction", FOR_A_TIME if ends else CORRECTED)
 
     def memory(self, owners: frozenset[str]) -> Memory:
         """A new memory that belongs to these owners."""

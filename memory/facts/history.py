@@ -16,7 +16,7 @@ from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
 from memory.sql.memories import UNDONE, tellers
 from memory.sql.memory_rows import begins, is_active, unexpired
-from memory.sql.owner_links import bring_back, by_what_holds, end, gave_way
+from memory.sql.owner_links import by_what_holds, end, gave_way, hold_again
 from memory.sql.tables import hidden, memories, memory_owners, memory_updates
 
 
@@ -145,7 +145,11 @@ async def _undo(
     losing = {row.owner for row in rows}
     for old_id, back in replaced.items():  # taken back: nothing brings it back
         await end(connection, [id], back, old_id, UNDONE, None)
-    await bring_back(connection, ended & memory_owners.c.owner.in_(losing))
+    query = select(memory_owners.c.memory_id, memory_owners.c.owner).where(
+        ended, memory_owners.c.owner.in_(losing)
+    )
+    rows = (await connection.execute(query.order_by(memory_owners.c.superseded_at.desc()))).all()
+    await hold_again(connection, [(row.memory_id, row.owner) for row in rows])
     step = {"user_id": user, "old_id": id, "reason": UNDONE, "created_at": now}
     undone = {old_id: step | {"id": new_id(), "new_id": old_id} for old_id in replaced}
     for old_id, back in replaced.items():

@@ -20,7 +20,7 @@ from memory.records import Memory
 from memory.sql.changes import Position
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.memories import CORRECTED, MemoryStore, tellers
+from memory.sql.memories import MemoryStore, tellers
 from memory.text.names import Aliases
 
 log = logging.getLogger("hachi.memory")
@@ -219,7 +219,7 @@ def weighed(
 
 def _verdict(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict:
     if candidate.corrects(old):
-        return Verdict("contradiction", CORRECTED)
+        return candidate.correction
     if same_words(aliases.canonical(old.content), aliases.canonical(candidate.draft.content)):
         return SAME
     if not candidate.sees(old):

@@ -67,8 +67,15 @@ async def shown_again(
     """Show those of these rows whose entries were deleted and that nothing else hides."""
     back = {kind: ids - await still_hidden(connection, kind, ids) for kind, ids in rows.items()}
     links = [_link(id) for id in sorted(back.get("link", ()))]
+    links = [link for link in links if await _is_there(connection, *link)]  # it may have expired meanwhile
+    replaced = {(id, owner): by for id, by, owner in (one.split(" ", 2) for one in back.get("replaced", ()))}
+    replaced = {link: by for link, by in replaced.items() if (by, link[1]) in links}
     for id, owner in links:
-        await _hold_again(connection, id, owner)
+        if by := replaced.get((id, owner)):
+            here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
+            await connection.execute(update(memory_owners).where(here).values(superseded_by=by))
+        else:
+            await _hold_again(connection, id, owner)
     await _replace_again(connection, back.get("replaced", set()), {owner for _, owner in links})
     await index_again(connection, {id for id, _ in links})
     await tell_messages(connection, {*back.get("message", ()), *back.get("told", ())}, now)
@@ -140,6 +147,11 @@ async def _revive(connection: AsyncConnection, forgetting: str, reach: Reach, no
                 waiting.append((row.memory_id, owner))
 
 
+async def _is_there(connection: AsyncConnection, id: str, owner: str) -> bool:
+    here = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
+    return await connection.scalar(select(memory_owners.c.memory_id).where(*here)) is not None
+
+
 async def _hides(connection: AsyncConnection, id: str, owner: str) -> bool:
     """Whether a hidden link would hold."""
     here = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
@@ -164,10 +176,7 @@ async def _replace_again(connection: AsyncConnection, own: Collection[str], owne
                 await _pass_on(connection, entry, link_id(by, owner))
             continue
         here = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-        newer = select(memory_owners.c.memory_id).where(
-            memory_owners.c.memory_id == by, memory_owners.c.owner == owner
-        )
-        if await connection.scalar(newer) is not None:
+        if await _is_there(connection, by, owner):
             await connection.execute(update(memory_owners).where(*here).values(superseded_by=by))
             await index_again(connection, [id])
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, Place, user_key
@@ -23,9 +23,9 @@ from memory.sql.deliveries import tell_platforms
 from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
 from memory.sql.memories import CORRECTED
-from memory.sql.memory_rows import fetch, index_again, unexpired
+from memory.sql.memory_rows import fetch, index_again
 from memory.sql.message_rows import index_neighbours_again, kept, talk_of
-from memory.sql.owner_links import bring_back, by_what_holds, gave_way, with_replaced
+from memory.sql.owner_links import hold_again, with_replaced
 from memory.sql.rests_on import record_each, statements_of
 from memory.sql.tables import (
     context_entries,
@@ -110,9 +110,9 @@ class Purge:
         return gone
 
     async def expire(self) -> list[Memory]:
-        """Delete all expired memories of all owners, and return them. If an expired memory had replaced an
-        older one, that holds again unless it has expired too. Calls of clients' tools that wait for longer
-        than `CALLS_WAIT` go too. Messages and replies stay."""
+        """Delete all expired memories of all owners, and return them. What one of them had replaced holds
+        again, or gives way to what that one gave way to; what it had corrected on purpose goes with it. Calls
+        of clients' tools that wait for longer than `CALLS_WAIT` go too. Messages and replies stay."""
         old = messages.c.client_items.is_not(None) & (messages.c.sent_at < self.clock() - CALLS_WAIT)
         async with self.database.write() as connection:
             await connection.execute(update(messages).where(old).values(client_items=None))
@@ -128,10 +128,9 @@ class Purge:
         async with self.database.write(lock=_owners(due)) as connection:
             batch = await _expired(connection, now)
             ids = [memory.id for memory in batch]
-            await _revive(connection, ids, now)
             ended = max((memory.expires_at or now for memory in batch), default=now)
             await withhold(connection, now, memory_ids=ids, written_before=ended)
-            await delete_links(connection, await with_older(connection, ids))
+            await delete_links(connection, await _given_way(connection, ids, _FOR_GOOD))
         return batch
 
     async def delete_for_all(self, given: Sequence[Memory]) -> None:
@@ -139,7 +138,7 @@ class Purge:
         async with self.database.write(lock=_owners(given)) as connection:
             ids = [memory.id for memory in given]
             await withhold(connection, self.clock(), memory_ids=ids)
-            await delete_links(connection, await with_older(connection, ids))
+            await delete_links(connection, await _given_way(connection, ids, true()))
 
     async def delete_for(self, memory: Memory, user: str) -> bool:
         """Delete a memory that the person stated for them and its places, with what it had replaced; not for
@@ -193,31 +192,29 @@ async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
     return await fetch(connection, memories.c.id.in_(ids)) if ids else []
 
 
-async def _revive(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
-    """Let what these expired memories had replaced hold again: when a temporary address ends, the old one is
-    valid. Not what has expired itself or was corrected on purpose."""
-    lasts = select(memories.c.id).where(unexpired(now), memories.c.id.not_in(ids))
-    again = gave_way(ids) & by_what_holds() & memory_owners.c.memory_id.in_(lasts)
-    await bring_back(connection, again & memory_owners.c.reason.is_distinct_from(CORRECTED))
-
-
-async def with_older(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
-    """All links of these memories, and those that gave way to one of them, directly or not."""
+async def _given_way(
+    connection: AsyncConnection, ids: Collection[str], where: ColumnElement[bool]
+) -> set[Link]:
+    """All links of these memories, and those that gave way to one of them, directly or not, and meet the
+    condition."""
     link = memory_owners.c
     chain = select(link.memory_id, link.owner).where(link.memory_id.in_(ids)).cte(recursive=True)
-    older = select(link.memory_id, link.owner).join(
-        chain, (link.superseded_by == chain.c.memory_id) & (link.owner == chain.c.owner)
-    )
+    to_it = and_(link.superseded_by == chain.c.memory_id, link.owner == chain.c.owner)
+    older = select(link.memory_id, link.owner).join(chain, and_(to_it, where))
     rows = await connection.execute(select(chain.union(older)))
     return {(row.memory_id, row.owner) for row in rows}
+
+
+_FOR_GOOD = or_(memory_owners.c.superseded_at.is_(None), memory_owners.c.reason == CORRECTED)
+"""True for links that do not hold again: they never held, were taken back, or were corrected on purpose."""
 
 
 async def delete_links(
     connection: AsyncConnection, links: Collection[Link], person: str | None = None
 ) -> set[str]:
-    """Delete these links, and the memories that have no other. What gave way to one of them has given way to
-    what that one gave way to. A memory that the `person` stated first and others keep is theirs. Returns the
-    ids of the deleted memories."""
+    """Delete these links, and the memories that have no other. What gave way to one of them gives way to what
+    that one gave way to; where that one held, it holds again, unless not `_FOR_GOOD`. A memory that the
+    `person` stated first and others keep is theirs. Returns the ids of the deleted memories."""
     ids = {id for id, _ in links}
     rows: list[Any] = []
     for part in parts(ids):
@@ -225,15 +222,13 @@ async def delete_links(
             or_(memory_owners.c.memory_id.in_(part), memory_owners.c.superseded_by.in_(part))
         )
         rows += (await connection.execute(query)).all()
-    by = {(row.memory_id, row.owner): row.superseded_by for row in rows}
-    for row in rows:
-        older = (row.memory_id, row.owner)
-        if older not in links and (row.superseded_by, row.owner) in links:
-            await _bridge(connection, older, by, links)
+    stays = [row for row in rows if (row.memory_id, row.owner) not in links]
+    again = await _give_way_further(connection, stays, rows, links)
     for id in sorted(ids):
         owners = [owner for one, owner in links if one == id]
         here = (memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
         await connection.execute(delete(memory_owners).where(*here))
+    await hold_again(connection, again)
     left: set[str] = set()
     for part in parts(ids):
         linked = select(memory_owners.c.memory_id).where(memory_owners.c.memory_id.in_(part))
@@ -252,19 +247,25 @@ async def delete_links(
     return gone
 
 
-async def _bridge(
-    connection: AsyncConnection, older: Link, by: dict[Link, str | None], links: Collection[Link]
-) -> None:
-    """Let a link that stays give way to the next one that does; to nothing that is left, where there is
-    none."""
-    owner, newer = older[1], by[older]
-    seen = set[str]()
-    while newer is not None and (newer, owner) in links and newer not in seen:
-        seen.add(newer)
-        newer = by.get((newer, owner))
-    if newer is not None and newer not in seen:
-        here = (memory_owners.c.memory_id == older[0], memory_owners.c.owner == owner)
-        await connection.execute(update(memory_owners).where(*here).values(superseded_by=newer))
+async def _give_way_further(
+    connection: AsyncConnection, stays: Collection[Any], rows: Collection[Any], links: Collection[Link]
+) -> list[Link]:
+    """Let links that stay give way to what the deleted one, to which they did, gave way to. Returns those
+    that gave way to one which held, and may hold again, the last one first."""
+    by = {(row.memory_id, row.owner): row.superseded_by for row in rows}
+    again: list[Any] = []
+    for row in stays:
+        newer, seen = row.superseded_by, set[str]()
+        while newer is not None and (newer, row.owner) in links and newer not in seen:
+            seen.add(newer)
+            newer = by.get((newer, row.owner))
+        if newer is None or newer in seen:  # hidden, it is superseded by itself
+            again += [row] if row.superseded_at is not None and row.reason != CORRECTED else []
+        else:
+            here = (memory_owners.c.memory_id == row.memory_id, memory_owners.c.owner == row.owner)
+            await connection.execute(update(memory_owners).where(*here).values(superseded_by=newer))
+    again.sort(key=lambda row: row.superseded_at, reverse=True)
+    return [(row.memory_id, row.owner) for row in again]
 
 
 async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> None:

@@ -62,6 +62,9 @@ from memory.text.tags import tags
 
 CORRECTED = "corrected on purpose"
 """The reason of a step in which a person or the model named the memory to correct."""
+FOR_A_TIME = "replaced for a time"
+"""The reason where the fact that a program or the model named gave way to one that ends; it then holds
+again."""
 MADE_PRIVATE = "made private"
 """The reason of a step from a memory to itself that hid it from its places."""
 UNDONE = "undone"

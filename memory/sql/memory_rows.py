@@ -41,16 +41,6 @@ def unexpired(now: Any) -> ColumnElement[bool]:
     return or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
 
 
-def told_again() -> ColumnElement[bool]:
-    """True for a link whose owner has an active memory with the same words."""
-    other = memory_owners.alias("other")
-    return exists().where(
-        other.c.owner == memory_owners.c.owner,
-        other.c.content_key == memory_owners.c.content_key,
-        other.c.superseded_by.is_(None),
-    )
-
-
 def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
     """True where the column holds this id, or begins with it if it is a prefix of eight or more characters:
     comparing a prefix reads every row."""

@@ -7,13 +7,12 @@ that is superseded by its own memory is hidden (`memory.sql.hidden`).
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, exists, func, insert, literal, select, tuple_, update
+from sqlalchemy import ColumnElement, and_, exists, insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.sql.hidden import link_id, link_is_hidden, show
-from memory.sql.memory_rows import index_again, told_again
+from memory.sql.hidden import link_id, show, still_hidden
+from memory.sql.memory_rows import index_again
 from memory.sql.tables import memory_aliases, memory_owners
 
 HOLDS = {"superseded_by": None, "superseded_at": None, "reason": None}
@@ -69,19 +68,21 @@ def by_what_holds() -> ColumnElement[bool]:
     return exists().where(*same, newer.c.superseded_by.is_(None))
 
 
-async def bring_back(connection: AsyncConnection, ended: ColumnElement[bool]) -> list[Row[Any]]:
-    """Let the facts of these links hold again, unless their owner has one with the same words. Returns the
-    links, each with its memory_id and owner."""
-    same_words = (memory_owners.c.owner, memory_owners.c.content_key)
-    newest = func.row_number().over(partition_by=same_words, order_by=memory_owners.c.superseded_at.desc())
-    found = select(memory_owners.c.memory_id, memory_owners.c.owner, newest.label("rank"))
-    ranked = found.where(ended, ~told_again(), ~link_is_hidden()).subquery()
-    back = select(ranked.c.memory_id, ranked.c.owner).where(ranked.c.rank == 1)
-    key = (memory_owners.c.memory_id, memory_owners.c.owner)
-    again = update(memory_owners).where(tuple_(*key).in_(back)).values(HOLDS).returning(*key)
-    links = list((await connection.execute(again)).all())
-    await index_again(connection, {row.memory_id for row in links})
-    return links
+async def hold_again(connection: AsyncConnection, links: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Let these links, each a memory and its owner, hold again one after the other. A hidden one does so once
+    it is shown; one whose words the owner was told again gives way to that. Returns those that hold."""
+    back = set[tuple[str, str]]()
+    for id, owner in links:
+        here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
+        key = select(memory_owners.c.content_key).where(here).scalar_subquery()
+        holds = (memory_owners.c.owner == owner, memory_owners.c.superseded_by.is_(None))
+        told = select(memory_owners.c.memory_id).where(memory_owners.c.content_key == key, *holds)
+        hidden = await still_hidden(connection, "link", [link_id(id, owner)])
+        by = id if hidden else await connection.scalar(told)
+        await connection.execute(update(memory_owners).where(here).values(HOLDS | {"superseded_by": by}))
+        back |= set() if by else {(id, owner)}
+    await index_again(connection, {id for id, _ in back})
+    return back
 
 
 async def with_replaced(connection: AsyncConnection, ids: Iterable[str]) -> set[str]:

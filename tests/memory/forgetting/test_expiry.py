@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -142,10 +143,75 @@ async def test_what_was_replaced_twice_in_the_same_words_holds_again_once(stack:
 @pytest.mark.parametrize("right", ["Mickael is ill", "Mickael has a guest"])
 async def test_what_was_corrected_on_purpose_does_not_come_back(stack: Stack, right: str) -> None:
     first = await stack.remember("Mickael is ill", "mickael")
-    await stack.remember(right, "mickael", ttl="7d", replaces=first.id)
+    await stack.remember(right, "mickael", ttl="7d", replaces=first.id, for_good=True)
     stack.clock.move(days=7)
     await stack.purge.expire()
     assert await stack.known("mickael") == set()
+
+
+NICE = "Mickael is in Nice"
+
+
+@pytest.mark.parametrize("place", [None, "acme"])
+@pytest.mark.parametrize(
+    ("said", "after"),
+    [
+        ([(LYON, "7d")], [(7, PARIS)]),
+        ([(LYON, "7d"), (NICE, "3d")], [(3, LYON), (7, PARIS)]),
+        ([(LYON, "3d"), (NICE, "7d")], [(3, NICE), (7, PARIS)]),
+        ([(LYON, "3d"), (NICE, "7d")], [(7, PARIS)]),
+        ([(LYON, "3d"), (NICE, None)], [(3, NICE)]),
+        ([(PARIS, "3d")], [(3, PARIS)]),
+    ],
+)
+async def test_what_a_model_replaced_for_a_time_holds_again_at_its_end(
+    stack: Stack, place: str | None, said: list[tuple[str, str | None]], after: list[tuple[int, str]]
+) -> None:
+    last, begun = await stack.remember(PARIS, "mickael", place), stack.clock.now
+    for text, ttl in said:
+        last = await stack.remember(text, "mickael", place, ttl=ttl, replaces=last.id)
+    for days, known in after:
+        stack.clock.now = begun + timedelta(days=days, seconds=1)
+        await stack.purge.expire()
+        assert await stack.known("mickael") == await stack.known("mickael", place) == {known}
+    [memory] = await stack.memories("mickael", place)
+    assert await indexed(stack, memory.id) == {memory.id}
+
+
+async def test_an_undone_replacement_is_not_brought_back_by_an_expiry(stack: Stack) -> None:
+    paris = await stack.remember(PARIS, "mickael")
+    lyon = await stack.remember(LYON, "mickael", ttl="7d", replaces=paris.id)
+    await stack.remember(NICE, "mickael", replaces=lyon.id)
+    await stack.history.undo(str(lyon.id), MICKAEL, "mickael", stack.clock.now)
+    assert await stack.known("mickael") == {LYON}
+    stack.clock.move(days=7)
+    await stack.purge.expire()
+    assert await stack.known("mickael") == {PARIS}
+
+
+async def test_a_purge_that_dies_has_changed_nothing(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    paris = await stack.remember(PARIS, "mickael")
+    await stack.remember(LYON, "mickael", ttl="7d", replaces=paris.id)
+    stack.clock.move(days=7)
+    with monkeypatch.context() as patched:
+        patched.setattr("memory.forgetting.purge.changed", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            await stack.purge.expire()
+    assert (await stack.store.totals(stack.clock.now))["superseded"] == 1
+    await stack.purge.expire()
+    assert await stack.known("mickael") == {PARIS}
+
+
+async def test_what_is_forgotten_while_its_replacement_expires_comes_back_with_the_undo(stack: Stack) -> None:
+    paris = await stack.remember(PARIS, "mickael")
+    lyon = await stack.remember(LYON, "mickael", ttl="7d", replaces=paris.id)
+    stack.clock.move(days=7, minutes=-5)
+    receipt, _ = await stack.forgetting.forget("memory", str(lyon.id), "mickael")
+    stack.clock.move(minutes=6)
+    await stack.purge.expire()
+    assert await stack.known("mickael") == set()
+    await stack.forgetting.undo(str(receipt.undo_id), "mickael")
+    assert await stack.known("mickael") == {PARIS}
 
 
 # Deleting one memory.

@@ -230,6 +230,11 @@ _worlds = count()
     forgettings=[(False, 0), (True, 0)],
     order=None,
 )
+@example(
+    story=[("say", "anna", None, 4), *(("replace", "anna", None, at) for at in (5, 8, 5))],
+    forgettings=[(False, 0)],
+    order=None,
+)
 async def test_undos_in_any_order_give_back_exactly_what_was_readable(
     stack: Stack, story: list[Any], forgettings: list[tuple[bool, int]], order: Any
 ) -> None:
