@@ -12,27 +12,35 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, overload
 
 from typing_extensions import TypedDict, Unpack
 
 from agent.background.scheduler import Schedule
-from agent.errors import BadInput, ModelUnavailable
-from agent.services.arguments import user_named
-from agent.services.memories import Narrowed, NewMemory
-from agent.services.turn_options import TurnLimits, limits_of, turn_request, value_of, with_form
+from agent.errors import ModelUnavailable
+from agent.services.answer_types import value_of, with_form
 from agent.settings import Settings
 from agent.turn.additions import additions, tools_named
 from agent.turn.context.persona import read_persona
 from agent.turn.streaming import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
-from agent.types.arguments import Content, Page, Query
-from agent.types.checks import limit_of
+from agent.types.arguments import (
+    Argument,
+    Limit,
+    Seconds,
+    User,
+    each,
+    listed,
+    moment_of,
+    of_the_sdk,
+    place_of,
+    refuse,
+)
+from agent.types.checks import checks_arguments
 from agent.wiring.components import Clock, Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from agent.wiring.services import build_services
 from memory.errors import MemoryFault
-from memory.records import Decision, Hit
 
 if TYPE_CHECKING:
     from agents import InputGuardrail, OutputGuardrail, RunHooks
@@ -44,29 +52,41 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def _clock(name: str, value: object) -> Clock:
+    if not callable(value):
+        raise refuse(name, value, "no function")
+    moment_of(name, value())
+    return value
+
+
+_MODEL = Argument(of_the_sdk("Model"))
+_GUARDRAILS = Argument(each(of_the_sdk("InputGuardrail", "OutputGuardrail")))
+
+
 class OpenOptions(TypedDict, total=False):
     """The arguments of `Companion.open` and `start` beside the settings."""
 
-    clock: Clock
+    clock: Annotated[Clock, Argument(_clock)]
     """Returns an aware time; unset: the machine's."""
-    model: "Model | None"
+    model: Annotated["Model", _MODEL] | None
     """Answers instead of the one that the settings name; then a model consolidates conversations only where
     `upkeep_model` names one, which may be the same."""
-    upkeep_model: "Model | None"
+    upkeep_model: Annotated["Model", _MODEL] | None
     upkeep: bool
     """False: no periodic job runs, for what looks at something and ends."""
     surface: str
     """Where people meet the companion, for traces."""
-    tools: "Sequence[OwnTool]"
+    tools: Annotated["Sequence[OwnTool]", Argument(listed)]
     """What the model may do beside ours: typed functions, the Agents SDK's function tools and MCP servers."""
     only_tools: Sequence[str] | None
     """The names of Hachi's own tools that are offered; unset: all."""
-    guardrails: "Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]"
+    guardrails: Annotated["Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]", _GUARDRAILS]
     """Of the Agents SDK. One that trips ends the turn with GuardrailTripped."""
-    hooks: "RunHooks[Any] | None"
+    hooks: Annotated["RunHooks[Any]", Argument(of_the_sdk("RunHooks"))] | None
     """Of the Agents SDK; they are called in each turn."""
 
 
+@checks_arguments
 class Companion:
     """Made by `Companion.open`, or by `start` and ended by `close`. It belongs to the event loop in which it
     was opened: elsewhere, and once it is closed, it raises NotOpen."""
@@ -75,6 +95,8 @@ class Companion:
         self.components = components
         services = build_services(components)
         self.memories = services.memories
+        self.remember = self.memories.remember
+        self.search_memories = self.memories.search
         self.tasks = services.tasks
         self.documents = services.documents
         self.people = services.people
@@ -104,8 +126,6 @@ class Companion:
         """Open the database; the index and the model's library are opened when they are first needed. What is
         unset in `settings` comes from the environment. Raises SettingsError, BadInput or MemoryFault."""
         settings = settings or Settings.load()
-        if unknown := options.keys() - OpenOptions.__annotations__.keys():
-            raise BadInput(f"{min(unknown)}: a companion is not opened with that")
         read_persona(settings.persona)  # report a bad one now and not at the first message
         added = additions(
             [*tools_named(settings.tools), *options.get("tools", ())],
@@ -142,6 +162,8 @@ class Companion:
 
     async def close(self) -> None:
         """Finish what is under way and close the databases. A second call does nothing."""
+        if not self.components.database.closed:
+            self.components.database.check_usable()
         closing, self._closing = self._closing, AsyncExitStack()
         await closing.aclose()
         self.components.database.closed = True
@@ -162,76 +184,83 @@ class Companion:
 
     @overload
     async def respond(
-        self, text: str, *, user: str | None, answer: type[T], **options: Unpack[TurnOptions]
+        self, text: str, *, user: User | None, answer: type[T], **options: Unpack[TurnOptions]
     ) -> Reply[T]: ...
     @overload
     async def respond(
-        self, text: str, *, user: str | None, answer: None = None, **options: Unpack[TurnOptions]
+        self, text: str, *, user: User | None, answer: None = None, **options: Unpack[TurnOptions]
     ) -> Reply: ...
     async def respond(
         self,
         text: str,
         *,
-        user: str | None,
+        user: User | None,
         answer: type[Any] | None = None,
         **options: Unpack[TurnOptions],
     ) -> Reply[Any]:
         """One turn. The reply is durable when it returns. `TurnOptions` tells of the other arguments. With
         an `answer`, a pydantic model or a dataclass, the model answers with one: the reply's `value`."""
         if answer is None:
-            return await self._take_turn(*self._asked(text, user, options))
-        asked = with_form(answer, options.get("client"))
-        reply = await self._take_turn(*self._asked(text, user, {**options, "client": asked}))
+            return await self._take_turn(text, user, options)
+        options["client"] = with_form(answer, options.get("client"))
+        reply = await self._take_turn(text, user, options)
         return replace(reply, value=value_of(answer, reply))
 
-    def stream(self, text: str, *, user: str | None, **options: Unpack[TurnOptions]) -> ReplyStream:
+    def stream(self, text: str, *, user: User | None, **options: Unpack[TurnOptions]) -> ReplyStream:
         """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
-        request, limits = self._asked(text, user, options)
-        return ReplyStream(lambda on_event: self._take_turn(request, limits, on_event))
-
-    def _asked(self, text: str, user: str | None, options: TurnOptions) -> tuple[TurnRequest, TurnLimits]:
-        return turn_request(text, user, now=self.clock(), **options), limits_of(options)
+        return ReplyStream(lambda on_event: self._take_turn(text, user, options, on_event))
 
     async def _take_turn(
-        self, request: TurnRequest, limits: TurnLimits, on_event: OnEvent | None = None
+        self, text: str, user: str | None, options: TurnOptions, on_event: OnEvent | None = None
     ) -> Reply:
         deps = (await self.runtime()).turn
         from agent.turn.turn import take_turn
 
+        request = TurnRequest(
+            text,
+            user,
+            self.clock(),
+            place_of(options.get("place")),
+            options.get("conversation"),
+            options.get("author"),
+            options.get("instructions", ""),
+            tuple(options.get("earlier", ())),
+            tuple(options.get("origins", ())),
+            options.get("client"),
+        )
         await self.people.erasure.finished(request.user)
         if request.user and not await self.people.places.keeps(request.user, request.place):
             request = replace(request, user=None, author=request.speaker, unkept=True)
-        if limits.max_turns or limits.model:
-            changed: dict[str, Any] = {"max_turns": limits.max_turns or deps.settings.max_turns}
-            if isinstance(limits.model, str):
-                changed["model"] = limits.model
+        asked, most = options.get("model"), options.get("max_turns")
+        if asked or most:
+            changed: dict[str, Any] = {"max_turns": most or deps.settings.max_turns}
+            if isinstance(asked, str):
+                changed["model"] = asked
             settings = deps.settings.model_copy(update=changed)
-            model = await self.components.models.named(limits.model, settings) if limits.model else deps.model
+            model = await self.components.models.named(asked, settings) if asked else deps.model
             deps = replace(deps, settings=settings, model=model)
+        seconds, settle = options.get("timeout"), options.get("settle", False)
         try:
-            async with asyncio.timeout(limits.timeout) as limit:
-                return await take_turn(deps, request, on_event, settle=limits.settle, ending=limits.ending)
+            async with asyncio.timeout(seconds) as limit:
+                return await take_turn(deps, request, on_event, settle=settle, ending=options.get("ending"))
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise ModelUnavailable(
-                f"no reply within {limits.timeout:g} s, the timeout of the call"
-            ) from error
+            raise ModelUnavailable(f"no reply within {seconds:g} s, the timeout of the call") from error
 
-    async def preview_learn(self, *, user: str) -> "ToLearn":
+    async def preview_learn(self, *, user: User) -> "ToLearn":
         """What `learn` would read, and about what it costs. Raises BadInput where no model consolidates."""
-        return await (await self._learning()).preview(user_named(user))
+        return await (await self._learning()).preview(user)
 
     async def learn(
-        self, *, user: str, calls: int, progress: Callable[[int], None] | None = None
+        self, *, user: User, calls: Limit, progress: Callable[[int], None] | None = None
     ) -> "Learned":
         """Let the model consolidate the user's private conversations that were imported: one after the other,
         the oldest first, with so many model `calls` at most, which do not count against the upkeep budget.
         Calls `progress` with how many messages were read. What was learned stays; another call goes on.
         Raises BadInput and ModelError."""
-        most = limit_of(calls, name="calls")
-        return await (await self._learning()).run(user_named(user), most, progress)
+        return await (await self._learning()).run(user, calls, progress)
 
     async def _learning(self) -> "Learning":
         consolidation = (await self.runtime()).worker.consolidation
@@ -240,15 +269,7 @@ class Companion:
         parts = self.components
         return Learning(parts.database, consolidation, parts.recorder, parts.clock)
 
-    async def remember(self, content: Content, *, user: str, **given: Unpack[NewMemory]) -> Decision:
-        """Remember one fact: `pet.memories.remember`."""
-        return await self.memories.remember(content, user=user, **given)
-
-    async def search_memories(self, query: Query, *, user: str, **narrowed: Unpack[Narrowed]) -> Page[Hit]:
-        """Search facts and past messages: `pet.memories.search`."""
-        return await self.memories.search(query, user=user, **narrowed)
-
-    async def settle(self, within: float | None = None, *, hurry: bool = True) -> bool:
+    async def settle(self, within: Seconds | None = None, *, hurry: bool = True) -> bool:
         """Wait until the background work that is due has been done, and with `hurry` what waits for
         conversations to go quiet, at most `within` seconds; then it goes on in the background. Returns
         whether it is done."""

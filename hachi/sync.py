@@ -160,6 +160,7 @@ class Companion(_Group[companion.Companion]):
     def __init__(self, inner: companion.Companion, run: Run) -> None:
         super().__init__(inner, run)
         self.memories = _Memories(inner.memories, run)
+        self.remember, self.search_memories = self.memories.remember, self.memories.search
         self.tasks = _Tasks(inner.tasks, run)
         self.documents = _Documents(inner.documents, run)
         self.people = _People(inner.people, run)
@@ -192,8 +193,6 @@ class Companion(_Group[companion.Companion]):
             self.run(self.inner.close())
             self.run.stop()
 
-    remember = _waits(companion.Companion.remember)
-    search_memories = _waits(companion.Companion.search_memories)
     settle = _waits(companion.Companion.settle)
 
     @overload
@@ -219,14 +218,10 @@ class SyncStream:
         self._stream, self._run = stream, run
 
     def __iter__(self) -> Iterator[str]:
-        async def begin() -> Any:
-            return aiter(self._stream)
-
         async def advance() -> str | None:
-            piece: str | None = await anext(pieces, None)
-            return piece
+            return await anext(pieces, None)
 
-        pieces = self._run(begin())
+        pieces = aiter(self._stream)
         try:
             while (piece := self._run(advance())) is not None:
                 yield piece

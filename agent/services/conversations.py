@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from sqlalchemy import func, select, union
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, checked, place_of, readable_name, user_named
+from agent.services.arguments import audience_of
 from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
@@ -25,10 +25,19 @@ from agent.services.transfer.imports import (
     restore_all,
     speaks_for,
 )
-from agent.services.turn_options import turn_request
 from agent.types import TurnRequest
-from agent.types.arguments import Limit, Where
-from agent.types.checks import checks_arguments, limit_of, moment_of
+from agent.types.arguments import (
+    MOST_LISTED,
+    Limit,
+    Name,
+    User,
+    Where,
+    moment_of,
+    place_of,
+    readable_name,
+    user_named,
+)
+from agent.types.checks import checks_arguments
 from memory.audience import Audience, Place, owners_of
 from memory.documents.library import DocumentLibrary
 from memory.errors import NotFound
@@ -88,24 +97,24 @@ class ConversationService:
     clock: Callable[[], datetime]
 
     async def messages(
-        self, *, user: str, place: Where = None, limit: Limit = 20, before: str | None = None
+        self, *, user: User, place: Where = None, limit: Limit = 20, before: str | None = None
     ) -> list[Message]:
         """Messages that may be read there, newest first; with `before`, those older than the message with
         this id."""
-        return await self.transcript.page(audience_of(user, place), limit_of(limit), before)
+        return await self.transcript.page(audience_of(user, place), limit, before)
 
-    async def message(self, id: str, *, user: str) -> Message:
+    async def message(self, id: str, *, user: User) -> Message:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
-        return await self.transcript.own(id, user_named(user))
+        return await self.transcript.own(id, user)
 
-    async def forget(self, id: str, *, user: str) -> Forgotten:
+    async def forget(self, id: str, *, user: User) -> Forgotten:
         """Forget one of the user's messages with the reply to it, and the memories that rest on it alone.
         Raises NotFound for anybody else's."""
-        return await self.forgetting.forget("message", id, user_named(user))
+        return await self.forgetting.forget("message", id, user)
 
-    async def preview_forget(self, id: str, *, user: str) -> ForgetCandidate:
+    async def preview_forget(self, id: str, *, user: User) -> ForgetCandidate:
         """What `forget` would take with this message. Nothing is forgotten by this."""
-        return await self.forgetting.preview("message", id, user_named(user))
+        return await self.forgetting.preview("message", id, user)
 
     async def forget_sent(self, origin: str) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
@@ -134,11 +143,11 @@ class ConversationService:
                 await record(connection, reply.id, [new.id], "answered")
             await read_again(connection, old.conversation_id, owner_of(sent.user, sent.place), now)
 
-    async def export(self, *, user: str) -> dict[str, Any]:
+    async def export(self, *, user: User) -> dict[str, Any]:
         """Everything that `pet.people.erase` deletes, as plain JSON values; `import_` reads it."""
         return await export_person(self.database, self.store, self.documents, self.clock(), user)
 
-    async def export_place(self, place: Place | str, *, user: str) -> dict[str, Any]:
+    async def export_place(self, place: Place | str, *, user: User) -> dict[str, Any]:
         """The memories and messages of a place, each with whose it is, so that `import_` restores them. What
         is known around the place or inside it is not part of it."""
         return await export_place(self.database, self.store, self.clock(), place, user)
@@ -147,7 +156,7 @@ class ConversationService:
         self,
         parsed: ParsedImport,
         *,
-        user: str,
+        user: User,
         place: Where = None,
         progress: Progress | None = None,
         for_others: bool = False,
@@ -168,21 +177,20 @@ class ConversationService:
         await self.sync.try_to_catch_up()
         return Imported(messages, new)
 
-    def others_in(self, parsed: ParsedImport, *, user: str, place: Where = None) -> list[str]:
+    def others_in(self, parsed: ParsedImport, *, user: User, place: Where = None) -> list[str]:
         """Who else would own what the import holds, or would have said it."""
-        return speaks_for(parsed, user_named(user), place_of(place))
+        return speaks_for(parsed, user, place_of(place))
 
-    async def written_since(self, moment: datetime, *, user: str) -> int:
+    async def written_since(self, moment: datetime, *, user: User) -> int:
         """Return how many messages of the user came since then, in private and in places."""
-        return await self.transcript.written_since(user_named(user), moment_of(moment))
+        return await self.transcript.written_since(user, moment)
 
-    async def exists(self, conversation: str, *, user: str, place: Where = None) -> bool:
+    async def exists(self, conversation: str, *, user: User, place: Where = None) -> bool:
         """Return whether the conversation has a message that the user may read there."""
         return bool(await self.transcript.last(conversation, audience_of(user, place), 1))
 
-    async def session_of(self, session: str, user: str) -> str | None:
+    async def session_of(self, session: str, user: User) -> str | None:
         """Return the id of the user's conversation with this id, or of which this is the client's name."""
-        user = user_named(user)
         names = {session, str(conversation_id(user, session))}
         theirs = conversations.c.id.in_(names) & (conversations.c.user_id == user)
         async with self.database.read() as connection:
@@ -190,11 +198,10 @@ class ConversationService:
             return id
 
     async def learned_in(
-        self, conversation: str, *, user: str, limit: Limit | None = None, id: str | None = None
+        self, conversation: str, *, user: User, limit: Limit = MOST_LISTED, id: str | None = None
     ) -> list[Memory]:
         """Return the memories that were stated in a conversation of the user or given to it, as they are
         worded now, newest first; with `id`, that one alone if it is among them."""
-        user = user_named(user)
         said_here = (messages.c.conversation_id == conversation) & (messages.c.user_id == user) & kept()
         stated = (messages.c.id == rests_on.c.source_id) & (rests_on.c.how == "stated") & said_here
         said = select(rests_on.c.derived_id.label("memory_id")).join(messages, stated)
@@ -234,15 +241,15 @@ class ConversationService:
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
-        user: str,
+        user: User,
         place: Where = None,
-        conversation: str | None = None,
+        conversation: Name | None = None,
         progress: Progress | None = None,
     ) -> int:
         """Store the messages in order, index them, and return how many are new. In a place a message may
         name its own `user` and `conversation`. All are parsed before the first is written, so a bad message
         stores nothing. What was imported before, or forgotten since, is left as it is."""
-        target = turn_request("", user, place, conversation, None, now=self.clock())
+        target = TurnRequest("", user, self.clock(), place_of(place), conversation)
         read = [_message(given, at, target) for at, given in enumerate(messages)]
         for speaker in {target.user, *(speaker for _, speaker in read)}:
             await self.erasure.finished(speaker)
@@ -291,8 +298,6 @@ class ConversationService:
 
 def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[Message, str]:
     """Return the message, and the user who wrote it or got the reply."""
-    if not isinstance(given, Mapping):
-        raise BadInput(f"message {at + 1} is no mapping with author, text and sent_at")
     try:
         author, text, sent_at = str(given["author"]), str(given["text"]), given["sent_at"]
     except KeyError as error:
@@ -306,7 +311,7 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
         role="assistant" if given.get("role") == "assistant" else "user",
         author=storable(author),
         text=storable(text),
-        sent_at=checked(f"message {at + 1}: sent_at", moment_of, sent_at),
+        sent_at=moment_of(f"message {at + 1}: sent_at", sent_at),
     )
     return message, str(incoming.user)
 
@@ -318,9 +323,9 @@ def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnReq
         chat = None if incoming.conversation else conversation_id(incoming.user, given.get("chat"))
         return replace(incoming, conversation=chat or incoming.conversation)
     try:
-        user = user_named(given.get("user", incoming.user))
+        user = user_named("user", given.get("user", incoming.user))
         named = incoming.conversation or given.get("conversation")
-        conversation = None if named is None else readable_name(str(named), "conversation")
+        conversation = None if named is None else readable_name("conversation", str(named))
     except BadInput as error:
         raise BadInput(f"message {at + 1}: {error}") from error
     return replace(incoming, user=user, conversation=conversation)

@@ -1,21 +1,16 @@
 """The documents that the companion searches: everybody's, a place's or one person's."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as shown
 
 from agent.errors import BadInput
-from agent.services.arguments import (
-    name_of_file,
-    owner_of_documents,
-    paths_of,
-    place_of,
-    query_of,
-    user_named,
-)
+from agent.services.arguments import owner_of_documents
 from agent.services.erasure import ErasureService
-from agent.types.arguments import Limit, Query, Where
-from agent.types.checks import checks_arguments, limit_of
+from agent.types.arguments import Limit, Query, User, Where, place_of
+from agent.types.checks import checks_arguments
 from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult
@@ -34,30 +29,28 @@ class DocumentService:
         self,
         paths: Sequence[str | Path] | str | Path,
         *,
-        user: str | None = None,
+        user: User | None = None,
         place: Where = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestResult:
         """Add or update the files at these paths, and all files in these folders, as the documents of one
         owner: the user, the place, or with neither everybody. `progress` is called before each file and
         at the end. Raises NotFound for a missing path."""
-        return await self.library.add(paths_of(paths), owner_of_documents(user, place), progress)
+        return await self.library.add(_paths(paths), owner_of_documents(user, place), progress)
 
     async def add(
         self,
         name: str,
         content: str | bytes,
         *,
-        user: str | None = None,
+        user: User | None = None,
         place: Where = None,
     ) -> AddedDocument:
         """Add one document, or replace the owner's document of this name. Raises BadInput if it cannot be
         read, or if its name cannot be a name."""
         owner = owner_of_documents(user, place)
-        if not isinstance(content, str | bytes):
-            raise BadInput(f"content: {type(content).__name__} is neither text nor bytes")
         if user is not None:
-            await self.erasure.finished(user_named(user))
+            await self.erasure.finished(user)
         data = storable(content).encode() if isinstance(content, str) else content
         try:
             named = document_name(name)
@@ -69,27 +62,43 @@ class DocumentService:
             raise BadInput(f"{named}: {error}") from error
 
     async def remove(
-        self, what: str | Path, *, user: str | None = None, place: Where = None
+        self, what: str | Path, *, user: User | None = None, place: Where = None
     ) -> list[Document]:
         """Delete documents of one owner (the user, the place, or with neither everybody), with their text and
         their entries in the index. `what` is a path, a folder, an id or at least 8 characters of an id.
         Returns the deleted documents. Raises NotFound if none matches, or several ids do."""
-        return await self.library.remove(name_of_file(what), owner_of_documents(user, place))
+        return await self.library.remove(_file_name(what), owner_of_documents(user, place))
 
     async def search(
-        self, query: Query, *, user: str | None = None, place: Where = None, limit: Limit = 5
+        self, query: Query, *, user: User | None = None, place: Where = None, limit: Limit = 5
     ) -> list[Chunk]:
         """The passages that answer the query and that the user may read there, best first; without user and
         place those of everybody's documents."""
-        return await self.library.search(query_of(query), _readers(user, place), limit_of(limit))
+        return await self.library.search(query, _readers(user, place), limit)
 
-    async def list(self, *, user: str | None = None, place: Where = None) -> list[Document]:
+    async def list(self, *, user: User | None = None, place: Where = None) -> list[Document]:
         """The documents that the user may read there, by path; without user and place everybody's."""
         return await self.library.documents(_readers(user, place))
+
+
+def _file_name(value: str | Path) -> str:
+    """The name as text; bytes of it that are no text stand in it as surrogates."""
+    try:
+        os.fsencode(value)
+        return os.fspath(value)
+    except (UnicodeEncodeError, TypeError):
+        raise BadInput(f"{shown(value)} is no name of a file, and no id of a document") from None
+
+
+def _paths(paths: Sequence[str | Path] | str | Path) -> list[Path]:
+    named = [paths] if isinstance(paths, str | Path) else paths
+    if not named or not all(_file_name(path).strip() for path in named):
+        raise BadInput("name the files and folders to read; one of them is empty, or there is none")
+    return [Path(os.path.expanduser(path)) for path in named]
 
 
 def _readers(user: str | None, place: Where) -> Audience:
     where = place_of(place)
     if user is None and where.private:
         return Audience(frozenset({GLOBAL}))
-    return Audience.of("" if user is None else user_named(user), where)
+    return Audience.of("" if user is None else user, where)

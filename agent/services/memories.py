@@ -3,33 +3,19 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from reprlib import repr as shown
-from typing import Any, get_args
+from typing import Any
 from uuid import UUID
 
 from typing_extensions import TypedDict, Unpack
 
 from agent.errors import BadInput
-from agent.services.arguments import (
-    audience_of,
-    bound_of,
-    checked,
-    draft_of,
-    mapping_of,
-    one_of,
-    place_of,
-    query_of,
-    readable_name,
-    require_kept,
-    subjects_of,
-    user_named,
-)
+from agent.services.arguments import audience_of, bound_of, draft_of, require_kept
 from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.types.arguments import (
-    MOST_FOUND,
     MOST_LISTED,
     Content,
     FewLimit,
@@ -37,14 +23,18 @@ from agent.types.arguments import (
     Limit,
     MemoryId,
     Moment,
+    Name,
     Page,
     Query,
     Subjects,
     Ttl,
     Type,
+    User,
     Where,
+    moment_of,
+    place_of,
 )
-from agent.types.checks import checks_arguments, limit_of, moment_of, switch
+from agent.types.checks import checks_arguments
 from memory.audience import PRIVATE, Place, user_key
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many
@@ -80,19 +70,6 @@ BATCH = 500
 """Memories that are read at once for a list."""
 
 
-class Narrowed(TypedDict, total=False):
-    """What narrows a search; the arguments of `search` beside the query and the user."""
-
-    place: Where
-    limit: Limit
-    subjects: Subjects
-    since: Moment
-    until: Moment
-    author: str
-    kind: HitKind | None
-    cursor: str | None
-
-
 class MemoryChanges(TypedDict, total=False):
     """What may differ in a correction; the arguments of `remember`."""
 
@@ -102,18 +79,11 @@ class MemoryChanges(TypedDict, total=False):
     importance: Importance
     said_at: datetime | None
     everybody: bool
-    author: str | None
+    author: Name | None
 
 
-_STATED = ("place", "said_at", "everybody", "author")
+_STATED = ("said_at", "everybody", "author")
 """The fields of a change that say how it was stated; the others are the draft's."""
-
-
-class NewMemory(MemoryChanges, total=False):
-    """The arguments of `remember` beside the content and the user."""
-
-    place: Where
-    replaces: MemoryId | None
 
 
 @checks_arguments
@@ -140,7 +110,7 @@ class MemoryService:
         self,
         query: Query,
         *,
-        user: str,
+        user: User,
         place: Where = None,
         limit: Limit = 10,
         subjects: Subjects = (),
@@ -154,30 +124,26 @@ class MemoryService:
         of these tags, `since` and `until` when it was said, `author` what a person of this name said
         or, with "hachi", its replies, which no other search brings. `cursor` is the `next` of the page
         before."""
-        tags, audience = checked("subjects", subjects_of, subjects), audience_of(user, place)
-        if kind is not None:
-            checked("kind", lambda given: one_of(given, get_args(HitKind)), kind)
-        most, start = limit_of(limit), _position(cursor)
-        zone = await self._zone(user, place) if since or until else UTC
+        start, zone = _position(cursor), await self._zone(user, place) if since or until else UTC
         found = await self.recall.look(
-            query_of(query),
-            audience,
-            limit=start + most + 1,
-            subjects=tags,
+            query,
+            audience_of(user, place),
+            limit=start + limit + 1,
+            subjects=subjects,
             kinds=frozenset({kind}) if kind else KINDS,
-            since=bound_of("since", since, zone),
-            until=bound_of("until", until, zone, end=True),
+            since=bound_of(since, zone),
+            until=bound_of(until, zone, end=True),
             author=author,
             zone=zone,
         )
-        more = len(found.hits) > start + most
-        return Page(found.hits[start : start + most], str(start + most) if more else None)
+        more = len(found.hits) > start + limit
+        return Page(found.hits[start : start + limit], str(start + limit) if more else None)
 
     async def excerpts(
         self,
         query: Query = "",
         *,
-        user: str,
+        user: User,
         place: Where = None,
         limit: FewLimit = 10,
         subjects: Subjects = (),
@@ -188,40 +154,28 @@ class MemoryService:
     ) -> dict[str, Any]:
         """The same as a model is shown it by its tool `search_memories`: with excerpts of conversations, and
         times by the person's clock. `since` and `until` are days."""
-        tags = checked("subjects", subjects_of, subjects)
-        if kind is not None:
-            checked("kind", lambda given: one_of(given, get_args(HitKind)), kind)
-        reader = await self._reader(user, place)
+        reader, narrowed = await self._reader(user, place), {"since": since, "until": until, "author": author}
         try:
-            return await find(
-                reader,
-                query_of(query),
-                limit_of(limit, MOST_FOUND),
-                subjects=tags,
-                since=since,
-                until=until,
-                author=author,
-                kind=kind,
-            )
+            return await find(reader, query, limit, subjects=subjects, kind=kind, **narrowed)
         except TryAgain as error:
             raise BadInput(str(error)) from error
 
-    async def newest(self, *, user: str, place: Where = None, limit: FewLimit = 10) -> dict[str, Any]:
+    async def newest(self, *, user: User, place: Where = None, limit: FewLimit = 10) -> dict[str, Any]:
         """The newest facts, as a model is shown them by its tool `get_recent_memories`."""
-        return await newest(await self._reader(user, place), limit_of(limit, MOST_FOUND))
+        return await newest(await self._reader(user, place), limit)
 
-    async def _reader(self, user: str, place: Where) -> Reader:
+    async def _reader(self, user: User, place: Where) -> Reader:
         zone = await self._zone(user, place)
         return Reader(self.recall, audience_of(user, place), zone, message_ids=True)
 
-    async def _zone(self, user: str, place: Where) -> tzinfo:
-        return (await self.profiles.view(user_named(user), place_of(place), self.clock())).zone
+    async def _zone(self, user: User, place: Where) -> tzinfo:
+        return (await self.profiles.view(user, place_of(place), self.clock())).zone
 
     async def remember(
         self,
         content: Content,
         *,
-        user: str,
+        user: User,
         subjects: Subjects = (),
         ttl: Ttl = None,
         type: Type = "fact",
@@ -230,58 +184,52 @@ class MemoryService:
         place: Where = None,
         said_at: datetime | None = None,
         everybody: bool = False,
-        author: str | None = None,
+        author: Name | None = None,
     ) -> Decision:
         """Remember one fact; `said_at` for what was said in the past. With `everybody` everybody may read it,
         whoever told it and wherever. `author` is what others call the user, as in `respond`. Durable when it
         returns. Raises BadInput for a value that cannot be used."""
-        draft = draft_of(
-            content=content, subjects=subjects, ttl=ttl, type=type, importance=importance, replaces=replaces
-        )
-        return await self._note(draft, user, place, said_at, everybody, author)
+        draft = Draft(content, (*subjects,), ttl, type, importance, replaces)
+        return await self._note(draft, user, place_of(place), said_at, everybody, author)
 
     async def _note(
         self,
         draft: Draft,
         user: str,
-        place: Where,
+        where: Place,
         said_at: datetime | None = None,
         everybody: bool = False,
         author: str | None = None,
     ) -> Decision:
-        if said_at is not None:
-            said_at = checked("said_at", moment_of, said_at)
-        id = user_named(user)
-        await self.erasure.finished(id)
-        await require_kept(self.places, id, place_of(place))
+        await self.erasure.finished(user)
+        await require_kept(self.places, user, where)
         if author is not None:
-            await self.transcript.note_name(id, readable_name(author, "author"), place_of(place))
+            await self.transcript.note_name(user, author, where)
         origin = Provenance(
-            id,
+            user,
             said_at or self.clock(),
-            place_of(place),
+            where,
             source="note",
             now=said_at is None,
-            everybody=checked("everybody", switch, everybody),
+            everybody=everybody,
         )
         [decision] = await self.writer.remember([draft], origin)
         return decision
 
     async def remember_many(
-        self, facts: Iterable[Mapping[str, Any]], *, user: str, place: Where = None
+        self, facts: Iterable[Mapping[str, Any]], *, user: User, place: Where = None
     ) -> list[Decision]:
         """Remember many facts at once, each a mapping with `content` and, as for `remember`, `subjects`,
         `ttl`, `type` and `importance`: the same decisions, some thousand a second without a model. Durable
         when it returns. Raises BadInput for a value that cannot be used, before anything is stored."""
-        drafts = [draft_of(**mapping_of("facts", fact)) for fact in facts]
-        id = user_named(user)
-        await self.erasure.finished(id)
-        origin = Provenance(id, self.clock(), place_of(place), source="note", now=True)
+        drafts = [draft_of(fact) for fact in facts]
+        await self.erasure.finished(user)
+        origin = Provenance(user, self.clock(), place_of(place), source="note", now=True)
         decisions = await remember_many(self.writer, [(draft, origin) for draft in drafts])
         await self.sync.try_to_catch_up()
         return decisions
 
-    async def get(self, id: MemoryId, *, user: str, place: Where = None) -> Memory:
+    async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
         """One memory, by its id or the first eight characters of it. Raises NotFound."""
         return await self.store.get(id, audience_of(user, place), self.clock())
 
@@ -290,36 +238,33 @@ class MemoryService:
         id: MemoryId,
         content: Content,
         *,
-        user: str,
+        user: User,
         place: Where = None,
         **changes: Unpack[MemoryChanges],
     ) -> Decision:
         """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are those
         arguments of `remember` that differ from the old memory's. In a place only what the user alone told
         there can be corrected; NotFound otherwise."""
-        for name in changes.keys() - MemoryChanges.__annotations__.keys():
-            raise BadInput(f"{name}: a memory has no such field")
         old = await self.get(id, user=user, place=place)
         left = old.expires_at and old.expires_at - self.clock()
-        kept: dict[str, Any] = {
+        if changes.get("ttl", "") is None:
+            changes["ttl"] = "never"
+        fields: dict[str, Any] = {
             "subjects": old.subjects,
             "ttl": describe(left) if left else None,
             "type": old.type,
             "importance": old.importance,
-            "place": _told_in(old, user_named(user), place_of(place)),
+            **changes,
         }
-        if changes.get("ttl", "") is None:
-            changes["ttl"] = "never"
-        fields: dict[str, Any] = {**kept, **changes}
         stated = {name: fields.pop(name) for name in _STATED if name in fields}
-        draft = draft_of(content=content, replaces=old.id, **fields)
-        return await self._note(replace(draft, for_good=True), user, **stated)
+        draft = Draft(content, replaces=old.id, for_good=True, **fields)
+        return await self._note(draft, user, _told_in(old, user, place_of(place)), **stated)
 
     async def forget(
         self,
         id: MemoryId,
         *,
-        user: str,
+        user: User,
         place: Where = None,
         kind: ForgetKind = "memory",
         asked_in: str = "",
@@ -331,76 +276,71 @@ class MemoryService:
         `undo_until`. Others who said the same keep theirs, and so does the place where they said it. In a
         place only what may be read there; NotFound for what the user did not tell."""
         id = await self._readable(id, kind, user, place)
-        return await self.forgetting.forget(kind, id, user_named(user), place_of(place), asked_in)
+        return await self.forgetting.forget(kind, id, user, place_of(place), asked_in)
 
     async def preview_forget(
-        self, id: MemoryId, *, user: str, place: Where = None, kind: ForgetKind = "memory"
+        self, id: MemoryId, *, user: User, place: Where = None, kind: ForgetKind = "memory"
     ) -> ForgetCandidate:
         """What `forget` would take with it: the messages, whole, and how many replies. Nothing is forgotten
         by this."""
         id = await self._readable(id, kind, user, place)
-        return await self.forgetting.preview(kind, id, user_named(user), place_of(place))
+        return await self.forgetting.preview(kind, id, user, place_of(place))
 
-    async def _readable(self, id: str, kind: ForgetKind, user: str, place: Where) -> str:
+    async def _readable(self, id: str, kind: ForgetKind, user: User, place: Where) -> str:
         """The id, of a memory whole. Raises NotFound for a memory that may not be read in the place."""
-        if checked("kind", lambda given: one_of(given, get_args(ForgetKind)), kind) != "memory":
-            return id
-        return (await self.get(id, user=user, place=place)).id
+        return id if kind != "memory" else (await self.get(id, user=user, place=place)).id
 
     async def find_to_forget(
-        self, words: str, *, user: str, place: Where = None
+        self, words: str, *, user: User, place: Where = None
     ) -> tuple[ForgetCandidate, ...]:
         """What the user told that a search for these words finds, for `forget_confirmed`. Nothing is
         forgotten by this."""
-        named = user_named(user)
-        return await self.forgetting.requests.matching([words], named, audience_of(named, place))
+        return await self.forgetting.requests.matching([words], user, audience_of(user, place))
 
     async def forget_confirmed(
-        self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None
+        self, candidates: Sequence[ForgetCandidate], *, user: User, place: Where = None
     ) -> list[Forgotten]:
         """Forget what the person confirmed of `Reply.forget`, with the messages that asked for it. Returns a
         receipt for each, without those that were forgotten with another one."""
         receipts: list[Forgotten] = []
         for candidate in candidates:
-            if not isinstance(candidate, ForgetCandidate):
-                raise BadInput("candidates: hand over what `Reply.forget` or `find_to_forget` named")
             with suppress(NotFound):  # forgotten with another candidate
                 at: dict[str, Any] = {"user": user, "place": place, "kind": candidate.kind}
                 receipts.append(await self.forget(candidate.id, asked_in=candidate.asked_in, **at))
         return await self.forgetting.offered(receipts)
 
-    async def undo_forget(self, id: MemoryId, *, user: str) -> Forgotten:
+    async def undo_forget(self, id: MemoryId, *, user: User) -> Forgotten:
         """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters.
         Returns what came back. Raises NotFound once it is gone for good."""
-        return await self.forgetting.undo(id, user_named(user))
+        return await self.forgetting.undo(id, user)
 
-    async def make_private(self, id: MemoryId, *, user: str, place: Where = None) -> Memory:
+    async def make_private(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
         """What the user told in a place becomes theirs alone: the memory, the messages that told it and the
         replies to those leave all that is read there. Raises NotFound where the memory is in no place, and
         where somebody else told it too."""
         memory = await self.get(id, user=user, place=place)
-        await self.forgetting.make_private(memory, user_named(user))
+        await self.forgetting.make_private(memory, user)
         return memory
 
-    async def history(self, id: MemoryId, *, user: str, place: Where = None) -> list[MemoryUpdate]:
+    async def history(self, id: MemoryId, *, user: User, place: Where = None) -> list[MemoryUpdate]:
         """What replaced what, when and why, along this memory's chain, oldest first. In a place, what
         happened for that place."""
         return await self.past.of(id, audience_of(user, place))
 
-    async def undo(self, id: MemoryId, *, user: str, place: Where = None) -> MemoryUpdate:
+    async def undo(self, id: MemoryId, *, user: User, place: Where = None) -> MemoryUpdate:
         """Undo the last replacement this memory took part in: what was replaced holds again. In private for
         the user alone; in a place for the place and for them, unless somebody else also told what would give
         way. Raises NotFound where there is nothing to undo, or it is not theirs."""
-        update = await self.past.undo(id, audience_of(user, place), user_named(user), self.clock())
+        update = await self.past.undo(id, audience_of(user, place), user, self.clock())
         self.sync.wake()
         return update
 
     async def list(
         self,
         *,
-        user: str,
+        user: User,
         place: Where = None,
-        limit: Limit | None = None,
+        limit: Limit = MOST_LISTED,
         subjects: Subjects = (),
         since: Moment = None,
         until: Moment = None,
@@ -411,21 +351,18 @@ class MemoryService:
         """What is remembered, newest first: all, or those with one of these `subjects`, of this time, told by
         this `author` (a name or an id), of this `kind` (fact, preference, insight). `cursor` is the `next` of
         the page before; what is remembered meanwhile moves no page."""
-        most = MOST_LISTED**2 if limit is None else limit_of(limit)
-        tags, audience = {*checked("subjects", subjects_of, subjects)}, audience_of(user, place)
-        if kind is not None:
-            checked("kind", lambda given: one_of(given, get_args(MemoryType)), kind)
+        tags, audience = {*subjects}, audience_of(user, place)
         zone, after = await self._zone(user, place) if since or until else UTC, _key(cursor)
-        times = {"since": bound_of("since", since, zone), "until": bound_of("until", until, zone, end=True)}
+        times = {"since": bound_of(since, zone), "until": bound_of(until, zone, end=True)}
         found: Page[Memory] = Page()
         while rows := await self.store.newest(
-            audience, self.clock(), min(BATCH, most - len(found) + 1), after=after, **times
+            audience, self.clock(), min(BATCH, limit - len(found) + 1), after=after, **times
         ):
             names = await self.transcript.names({row.user_id for row in rows}, audience) if author else {}
             for row in rows:
                 told = not author or fold(author) in (fold(row.user_id), fold(names.get(row.user_id, "")))
                 if told and kind in (None, row.type) and not (tags and tags.isdisjoint(row.subjects)):
-                    if len(found) == most:
+                    if len(found) == limit:
                         found.next = f"{found[-1].created_at.isoformat()}~{found[-1].id}"
                         return found
                     found.append(row)
@@ -446,12 +383,12 @@ def _key(cursor: str | None) -> tuple[datetime, str] | None:
         return None
     at, _, id = cursor.partition("~")
     try:
-        return moment_of(at), str(UUID(id))
+        return moment_of("cursor", at), str(UUID(id))
     except (BadInput, ValueError):
         raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page") from None
 
 
-def _told_in(memory: Memory, user: str, asked_in: Place) -> Place:
+def _told_in(memory: Memory, user: User, asked_in: Place) -> Place:
     """Return the place in which a correction of the memory counts as said: where the user told it, if that
     place is still known and nobody else told it. A correction asked for in a place counts there or not at
     all."""

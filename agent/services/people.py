@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, place_of, readable_name, require_kept, user_named
+from agent.services.arguments import audience_of, require_kept
 from agent.services.erasure import ErasureService
 from agent.services.memories import MemoryService
 from agent.types import TurnRequest
-from agent.types.arguments import Where
+from agent.types.arguments import Name, User, Where, place_of
 from agent.types.checks import checks_arguments
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import NotFound
@@ -45,89 +45,88 @@ class PeopleService:
     remembers: bool
     """Whether anything is remembered: the setting `memory`."""
 
-    async def context(self, *, user: str, place: Where = None) -> UserContext:
+    async def context(self, *, user: User, place: Where = None) -> UserContext:
         """What they told of themselves, their most important facts, and their open tasks."""
-        named, where = user_named(user), place_of(place)
-        facts = await core_facts(self.store, named, Audience.of(named, where), self.clock())
-        tasks = await self.tasks.list(named, where)
-        known = await self.contexts.view(named, where, self.clock())
+        where = place_of(place)
+        facts = await core_facts(self.store, user, Audience.of(user, where), self.clock())
+        tasks = await self.tasks.list(user, where)
+        known = await self.contexts.view(user, where, self.clock())
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
 
     async def set_context(
-        self, field: str, value: str | bool | None, *, user: str, place: Where = None
+        self, field: str, value: str | bool | None, *, user: User, place: Where = None
     ) -> UserContext:
         """Set a field of the profile or the preferences, or add to a list; an empty value removes it. The
         field `mode` says what the conversation is for: companion, study or work."""
-        named, where = user_named(user), place_of(place)
-        await self.erasure.finished(named)
-        await require_kept(self.places, named, where)
+        where = place_of(place)
+        await self.erasure.finished(user)
+        await require_kept(self.places, user, where)
         text = "" if value is None else str(value)
         if field.strip().lower() == "mode":
-            await self._set_mode(text.strip().lower(), named, where)
+            await self._set_mode(text.strip().lower(), user, where)
         else:
             try:
                 entry = entry_for(field, text, self.clock())
             except ValueError as error:
                 raise BadInput(str(error)) from error
-            await self.contexts.merge(named, where, [entry], self.clock())
-        return await self.context(user=named, place=where)
+            await self.contexts.merge(user, where, [entry], self.clock())
+        return await self.context(user=user, place=where)
 
-    async def zone(self, *, user: str) -> tzinfo | None:
+    async def zone(self, *, user: User) -> tzinfo | None:
         """Return the person's time zone; None while it is unknown."""
-        known = await self.contexts.view(user_named(user), PRIVATE, self.clock())
+        known = await self.contexts.view(user, PRIVATE, self.clock())
         return known.zone if known.profile.timezone else None
 
-    async def unkept(self, *, user: str) -> list[Place]:
+    async def unkept(self, *, user: User) -> list[Place]:
         """Where the person wants nothing of theirs kept: places, or `PRIVATE`, which stands for anywhere."""
-        return await self.places.unkept(user_named(user))
+        return await self.places.unkept(user)
 
-    async def keep(self, wanted: bool, *, user: str, place: Where = None) -> None:
+    async def keep(self, wanted: bool, *, user: User, place: Where = None) -> None:
         """Say whether what the person says in the place may be kept from now on; without a place, anywhere.
         They are answered all the same. What was kept before stays until they forget it."""
-        await self.places.keep(user_named(user), place_of(place), self.clock(), wanted=wanted)
+        await self.places.keep(user, place_of(place), self.clock(), wanted=wanted)
 
-    async def note_zone(self, zone: str, *, user: str) -> None:
+    async def note_zone(self, zone: str, *, user: User) -> None:
         """Take the time zone that a chat platform or a browser tells of a person, as long as none is known.
         One that cannot be read is left out."""
         if zone and self.remembers and await self.zone(user=user) is None:
             with suppress(BadInput):
                 await self.set_context("timezone", zone, user=user)
 
-    async def named(self, text: str, *, user: str, place: Where = None) -> list[str]:
+    async def named(self, text: str, *, user: User, place: Where = None) -> list[str]:
         """The people whom the text names, of those who wrote where the user reads."""
         return sorted(named(text, await self.transcript.authors(audience_of(user, place))))
 
-    async def alias(self, person: str, other: str, *, user: str, place: Where = None) -> Decision:
+    async def alias(self, person: Name, other: Name, *, user: User, place: Where = None) -> Decision:
         """Remember that a person has another name; a search for either finds what is known of both."""
-        names = readable_name(person, "person"), readable_name(other, "other name")
-        content = also_called(*names)
+        content = also_called(person, other)
         if linked(content) is None:
             raise BadInput("give two names that differ, each of at most four words")
-        return await self.memories.remember(content, subjects=names, user=user, place=place)
+        return await self.memories.remember(content, subjects=(person, other), user=user, place=place)
 
-    async def aliases(self, *, user: str, place: Where = None) -> list[tuple[Memory, str, str]]:
+    async def aliases(self, *, user: User, place: Where = None) -> list[tuple[Memory, str, str]]:
         """The memories that give a person another name, newest first, with the two names."""
         known = await self.memories.list(user=user, place=place)
         return [(memory, *pair) for memory in known if (pair := linked(memory.content))]
 
-    async def forget_alias(self, person: str, other: str, *, user: str, place: Where = None) -> Forgotten:
+    async def forget_alias(self, person: Name, other: Name, *, user: User, place: Where = None) -> Forgotten:
         """Forget that a person has another name. Raises NotFound if it is not remembered."""
-        wanted = {fold(person.strip()), fold(other.strip())}
+        wanted = {fold(person), fold(other)}
         for memory, *pair in await self.aliases(user=user, place=place):
             if {*map(fold, pair)} == wanted:
                 return await self.memories.forget(memory.id, user=user, place=place)
         raise NotFound(f"{person!r} is not known as {other!r} here; `hachi people aliases` shows who is")
 
-    async def preview_erase(self, *, user: str) -> Mapping[str, int]:
+    async def preview_erase(self, *, user: User) -> Mapping[str, int]:
         """What `erase` would delete from the database now, by kind."""
         return await self.erasure.preview(user=user)
 
-    async def erase(self, *, user: str) -> Erased:
+    async def erase(self, *, user: User) -> Erased:
         """Erase a person: everything of theirs, everywhere, for good, and look whether it is gone. Returns
         the receipt. What they say meanwhile is taken up afterwards, as from somebody new."""
         return await self.erasure.erase(user=user)
 
-    async def _set_mode(self, mode: str, user: str, place: Place) -> None:
+    async def _set_mode(self, mode: str, user: User, place: Place) -> None:
         if mode and mode not in MODES:
             raise BadInput(f"there is no mode {mode!r}; use {', '.join(MODES)}, or nothing to unset it")
         conversation = TurnRequest("", user, self.clock(), place).conversation_id

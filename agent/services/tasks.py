@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.errors import BadInput
-from agent.services.arguments import due_of, place_of, require_kept, status_of, user_named
-from agent.types.arguments import DueTime, Status, Where
+from agent.services.arguments import due_of, require_kept
+from agent.types.arguments import DueTime, Status, User, Where, place_of
 from agent.types.checks import checks_arguments
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
@@ -26,7 +26,7 @@ class TaskService:
         self,
         description: str = "",
         *,
-        user: str,
+        user: User,
         place: Where = None,
         id: str | None = None,
         status: Status = None,
@@ -40,16 +40,16 @@ class TaskService:
         otherwise a new one is made, unless it is to be finished. `due` is an aware time, or text: ISO 8601 or
         plain English, by the person's clock where it names no zone; "never" removes it. Raises BadInput,
         NotFound, and Unclear where several can be meant; then nothing is changed."""
-        named, where = user_named(user), place_of(place)
+        where = place_of(place)
         if id is None and not description.strip():
             raise BadInput("description: say what is to be done, or give the id of a task")
-        await require_kept(self.places, named, where)
+        await require_kept(self.places, user, where)
         now = self.clock()
-        zone = (await self.profiles.view(named, where, now)).zone if isinstance(due, str) else None
+        zone = (await self.profiles.view(user, where, now)).zone if isinstance(due, str) else None
         return await self.tasks.update(
-            named,
+            user,
             description,
-            status_of(status),
+            status,
             now=now,
             id=id,
             due=due_of(due, zone, now),
@@ -57,10 +57,10 @@ class TaskService:
             alike=alike,
         )
 
-    async def forget(self, id: str, *, user: str, place: Where = None) -> None:
+    async def forget(self, id: str, *, user: User, place: Where = None) -> None:
         """Delete a task, finished or not, by its id or the first characters of it. Raises NotFound."""
-        await self.tasks.delete(user_named(user), id, place=place_of(place))
+        await self.tasks.delete(user, id, place=place_of(place))
 
-    async def list(self, *, user: str, place: Where = None, done: bool = False) -> list[Task]:
+    async def list(self, *, user: User, place: Where = None, done: bool = False) -> list[Task]:
         """The open tasks, newest first; with `done` the finished ones too."""
-        return await self.tasks.list(user_named(user), place_of(place), done=done)
+        return await self.tasks.list(user, place_of(place), done=done)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_type_hints, overload
 
+from pydantic import PydanticUserError
+
 from agent.errors import BadInput, HachiError, SettingsError
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
@@ -134,7 +136,12 @@ def tool(
 
     run.__name__, run.__doc__ = called, said
     vars(run)["__signature__"] = signature
-    return tool_of(run, timeout)
+    try:
+        return tool_of(run, timeout)
+    except PydanticUserError as error:
+        raise BadInput(
+            f"tools: {called} cannot be called by a model: {error.message.splitlines()[0]}"
+        ) from error
 
 
 def _signature(function: Callable[..., Any], name: str) -> tuple[bool, inspect.Signature]:

@@ -31,22 +31,25 @@ class ReplyStream:
     ) -> None:
         await self.aclose()
 
-    def __aiter__(self) -> AsyncIterator[str]:
-        return self._texts(self.events())
-
-    def events(self) -> AsyncIterator[StreamEvent]:
-        """Text, tools and what is remembered, in order; the last one is TurnDone."""
-        if self._turn is not None:
-            raise BadInput("a stream is read once; ask for another")
-        self._turn = asyncio.create_task(self._take_turn(self._events.put_nowait))
-        self._turn.add_done_callback(self._ended)
-        return self._read(self._turn)
-
-    async def _texts(self, events: AsyncIterator[StreamEvent]) -> AsyncIterator[str]:
+    async def __aiter__(self) -> AsyncIterator[str]:
         try:
-            async for event in events:
+            async for event in self.events():
                 if isinstance(event, TextWritten):
                     yield event.text
+        finally:
+            await self.aclose()
+
+    async def events(self) -> AsyncIterator[StreamEvent]:
+        """Text, tools and what is remembered, in order; the last one is TurnDone. The turn begins with the
+        first that is asked for."""
+        if self._turn is not None:
+            raise BadInput("a stream is read once; ask for another")
+        self._turn = turn = asyncio.create_task(self._take_turn(self._events.put_nowait))
+        turn.add_done_callback(self._ended)
+        try:
+            while (event := await self._events.get()) is not None:
+                yield event
+            yield TurnDone(await turn)
         finally:
             await self.aclose()
 
@@ -54,14 +57,6 @@ class ReplyStream:
         if not turn.cancelled():
             turn.exception()  # retrieved, so that asyncio does not log the error when the reader left early
         self._events.put_nowait(None)
-
-    async def _read(self, turn: "asyncio.Task[Reply]") -> AsyncIterator[StreamEvent]:
-        try:
-            while (event := await self._events.get()) is not None:
-                yield event
-            yield TurnDone(await turn)
-        finally:
-            await self.aclose()
 
     @property
     def reply(self) -> Reply:

@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 from typing_extensions import TypedDict, TypeVar
 
+from agent.types.arguments import Argument, Name, Seconds, Turns, Where, model_or_name
 from agent.types.client import Called, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory, Role
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from agents.models.interface import Model
 
 T = TypeVar("T", default=None)
-
-MAX_MESSAGE = 100_000
-"""Characters of one message; far more than any chat platform allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +130,11 @@ to its answer; empty for nothing."""
 class TurnOptions(TypedDict, total=False):
     """The arguments of `Companion.respond` and `stream` beside the text and the user."""
 
-    place: Place | str | None
+    place: Where
     """Where; None is in private."""
-    conversation: str | None
+    conversation: Name | None
     """Unset, a user has one private conversation and each place has one."""
-    author: str | None
+    author: Name | None
     """The name to show for the user; default: the id."""
     instructions: str
     """What the calling program wishes of the answer; the model sees it as a wish."""
@@ -148,11 +146,11 @@ class TurnOptions(TypedDict, total=False):
     """What a client of a chat API sends beside the message; its history then is the conversation."""
     settle: bool
     """Wait until the answer's memories are stored, so that the reply tells of them."""
-    model: "str | Model | None"
+    model: Annotated["str | Model", Argument(model_or_name)] | None
     """Answers this turn: the name of another model at the same server, or a model of the Agents SDK."""
-    timeout: float | None
+    timeout: Seconds | None
     """Seconds for the whole turn; then it raises ModelUnavailable."""
-    max_turns: int | None
+    max_turns: Turns | None
     """Model calls in this turn, in place of the setting."""
     ending: Ending | None
     """Says what is added to the answer, as a link where nothing can be pressed."""

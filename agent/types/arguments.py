@@ -1,87 +1,291 @@
-"""The types of the API's arguments. Surfaces that use pydantic (REST, MCP) have their JSON schemas from here;
-`agent/services/arguments.py` checks the values."""
+"""The types of the API's arguments: how each is read, for every surface, and its JSON schema for those that
+use pydantic (REST, MCP). `agent.types.checks` reads the arguments of a method by its annotations.
+
+A bad value raises BadInput, which names the argument and says what to pass instead.
+"""
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Any, TypeVar, get_args
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from reprlib import repr as shown
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic_core import core_schema
 
-from agent.types import MAX_MESSAGE
+from agent.errors import BadInput
 from memory.audience import Place
 from memory.facts.decide import MAX_CONTENT
 from memory.records import MemoryType, TaskStatus
+from memory.text import storable
+from memory.text.ttl import read_ttl
 
 T = TypeVar("T")
 
-Where = Place | str | None
-"""A place, its written form, or None for a private conversation."""
 MOST_LISTED = 10_000
 """The highest `limit` of a list."""
 MOST_FOUND = 100
 """The highest `limit` of what a model is to read."""
-MAX_QUERY = MAX_MESSAGE
-"""Characters of a search."""
+MOST_TURNS = 50
+"""Model calls in a turn, as for the setting."""
+MAX_MESSAGE = 100_000
+"""Characters of a message or a search; far more than any chat platform allows."""
 MOST_SUBJECTS, MAX_SUBJECT = 50, 100
 """Subjects of a fact, and characters of one."""
+FIRST_YEAR, LAST_YEAR = 1000, 9000
+"""Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
+
+Read = Callable[[str, Any], Any]
+"""Given the name of an argument and what was passed, returns its value. Raises BadInput."""
 
 
 @dataclass(frozen=True, eq=False)
-class Schema:
-    """The JSON schema of an argument, for surfaces that use pydantic. It lets any value pass, for the API to
-    check; `read` makes of a text what it means."""
+class Argument:
+    """Metadata of a type: how a value is read, and the JSON schema for surfaces that use pydantic. There any
+    value passes, for the API to read; `written` makes of a text what it means."""
 
-    schema: Mapping[str, Any]
-    read: Callable[[Any], Any] = lambda value: value
+    read: Read
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    written: Callable[[Any], Any] = lambda value: value
 
     def __get_pydantic_core_schema__(self, *_: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
+        return core_schema.no_info_plain_validator_function(self.written)
 
     def __get_pydantic_json_schema__(self, *_: Any) -> dict[str, Any]:
         return dict(self.schema)
 
 
-def _whole(value: Any) -> Any:
+def refuse(name: str, value: object, what: str) -> BadInput:
+    told = f"{value:g}" if type(value) is float else shown(value)
+    return BadInput(f"{name}: {told} is {what}")
+
+
+def any_text(name: str, value: object) -> str:
+    """A text; what no database keeps of it is replaced."""
+    if not isinstance(value, str):
+        raise refuse(name, value, "no text")
+    return storable(value)
+
+
+def readable_name(name: str, value: object) -> str:
+    """The name in the normal form for storage and comparison."""
+    if not isinstance(value, str):
+        raise refuse(name, value, "no text")
+    if value.strip() and storable(value) == value:
+        return value.strip()
+    raise BadInput(f"the {name} needs a name: some readable text that tells them from others")
+
+
+def user_named(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise BadInput("say who the user is: a name, as text; what is somebody's alone is nobody else's")
+    return readable_name(name, value)
+
+
+def place_of(place: object, name: str = "place") -> Place:
+    if not isinstance(place, Place | str | None):
+        raise refuse(name, place, "no name of a place, such as acme/general")
+    found = place if isinstance(place, Place) else Place.parse(place)
+    for part in found.path:
+        readable_name(name, part)
+    return found
+
+
+def moment_of(name: str, value: object) -> datetime:
+    """An aware time in UTC, from one or from ISO 8601."""
+    example = "such as 2026-01-10T09:30:00+00:00"
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        moment = None
+    if not isinstance(moment, datetime):
+        raise refuse(name, value, f"no ISO 8601 time, {example}")
+    if moment.tzinfo is None:
+        raise BadInput(f"{name}: {str(value)!r} needs a time zone, {example}")
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise BadInput(f"{name}: {str(value)!r} is not between the years {FIRST_YEAR} and {LAST_YEAR}")
+    return moment.astimezone(UTC)
+
+
+def whole(most: int) -> Read:
+    def read(name: str, value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise refuse(name, value, f"no whole number from 1 to {most}")
+        return value
+
+    return read
+
+
+def one_of(*allowed: str) -> Read:
+    def read(name: str, value: object) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise refuse(name, value, f"not one of {', '.join(map(repr, allowed))}")
+        return value
+
+    return read
+
+
+def listed(name: str, value: object) -> list[Any]:
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        raise refuse(name, value, "no list")
+    return [*value]
+
+
+def _number(name: str, value: object, most: float) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and isinstance(value, int | float) and 0 <= value <= most else None
+
+
+def _importance(name: str, value: object) -> float:
+    if (number := _number(name, value, 1)) is None:
+        raise refuse(name, value, "no number from 0 to 1")
+    return number
+
+
+def _seconds(name: str, value: object) -> float:
+    if not (number := _number(name, value, float("inf"))):
+        raise refuse(name, value, "no number of seconds above 0")
+    return number
+
+
+def _content(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise refuse(name, value, "no text; write the fact as a sentence")
+    if not value.strip():
+        raise BadInput(f"{name}: it is empty; write the fact as a sentence")
+    if len(value) > MAX_CONTENT:
+        raise BadInput(f"{name}: longer than {MAX_CONTENT} characters; say it as single facts")
+    return value
+
+
+def _subjects(name: str, value: object) -> tuple[str, ...]:
+    is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    found = tuple(value) if is_list and isinstance(value, Iterable) else ()
+    if not is_list or not all(isinstance(subject, str) for subject in found):
+        raise refuse(name, value, "no list of texts, such as ['sport']")
+    if len(found) > MOST_SUBJECTS or any(len(subject) > MAX_SUBJECT for subject in found):
+        raise BadInput(
+            f"{name}: more than {MOST_SUBJECTS} texts, or one of more than {MAX_SUBJECT} characters"
+        )
+    return found
+
+
+def _ttl(name: str, value: object) -> Any:
+    if not read_ttl(value).understood:
+        raise refuse(name, value, "no length of time such as 1h, 7d, 2w or never")
+    return value
+
+
+def _query(name: str, value: object) -> str:
+    if len(text := any_text(name, value)) > MAX_MESSAGE:
+        raise BadInput(f"{name}: longer than {MAX_MESSAGE} characters; ask in fewer words")
+    return text
+
+
+def _moment(name: str, value: object) -> Any:
+    """A time; a date alone stays one, until the person's zone is known: `agent.services.arguments`."""
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d", value, re.ASCII):
+        moment_of(name, f"{value}T00:00+00:00")
+        return value
+    return moment_of(name, value)
+
+
+def of_the_sdk(*classes: str) -> Read:
+    """An object of the Agents SDK, which takes seconds to import: there is none where nobody did."""
+
+    def read(name: str, value: object) -> object:
+        sdk = sys.modules.get("agents")
+        known = [getattr(sdk, one) for one in classes] if sdk else []
+        if not isinstance(value, tuple(get_origin(one) or one for one in known)):
+            raise refuse(name, value, f"no {' or '.join(classes)} of the Agents SDK")
+        return value
+
+    return read
+
+
+def model_or_name(name: str, value: object) -> object:
+    return readable_name(name, value) if isinstance(value, str) else of_the_sdk("Model")(name, value)
+
+
+def each(read: Read) -> Read:
+    return lambda name, value: [read(name, one) for one in listed(name, value)]
+
+
+def _text(read: Read, description: str, **schema: Any) -> Argument:
+    return Argument(read, {"type": "string", "description": description, **schema})
+
+
+def _limit(most: int) -> Argument:
+    schema = {"type": "integer", "minimum": 1, "maximum": most, "description": "how many at most"}
+    return Argument(whole(most), schema, _digits)
+
+
+def _choice(literal: Any) -> Argument:
+    return Argument(one_of(*get_args(literal)), {"type": "string", "enum": [*get_args(literal)]})
+
+
+def _digits(value: Any) -> Any:
     return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value) else value
 
 
-def _text(description: str, **schema: Any) -> Schema:
-    return Schema({"type": "string", "description": description, **schema})
-
-
+User = Annotated[str, Argument(user_named)]
+Name = Annotated[str, Argument(readable_name)]
+"""Of a person or of something, for people."""
+Where = Annotated[Place | str, Argument(lambda name, value: place_of(value, name))] | None
+"""A place, its written form, or None for a private conversation."""
 Content = Annotated[
     str,
-    _text("one fact: a sentence that names the person", minLength=1, maxLength=MAX_CONTENT, pattern=r"\S"),
+    _text(
+        _content,
+        "one fact: a sentence that names the person",
+        minLength=1,
+        maxLength=MAX_CONTENT,
+        pattern=r"\S",
+    ),
 ]
 Subjects = Annotated[
     Sequence[str],
-    Schema(
+    Argument(
+        _subjects,
         {
             "type": "array",
             "items": {"type": "string", "maxLength": MAX_SUBJECT},
             "maxItems": MOST_SUBJECTS,
             "description": "lower-case tags, people's names too",
-        }
+        },
     ),
 ]
-Ttl = Annotated[str, _text('how long it holds: "1h", "7d", "2w" …; null for good', maxLength=100)] | None
-Type = Annotated[MemoryType, Schema({"type": "string", "enum": [*get_args(MemoryType)]})]
-Importance = Annotated[float, Schema({"type": "number", "minimum": 0, "maximum": 1})]
-MemoryId = Annotated[str, _text("its id, or the first eight characters", pattern="^[0-9a-f-]{8,36}$")]
-
-
-def _limit(most: int) -> Schema:
-    schema = {"type": "integer", "minimum": 1, "maximum": most, "description": "how many at most"}
-    return Schema(schema, _whole)
-
-
+Ttl = (
+    Annotated[str, _text(_ttl, 'how long it holds: "1h", "7d", "2w" …; null for good', maxLength=100)] | None
+)
+Type = Annotated[MemoryType, _choice(MemoryType)]
+Importance = Annotated[float, Argument(_importance, {"type": "number", "minimum": 0, "maximum": 1})]
+Seconds = Annotated[float, Argument(_seconds)]
+MemoryId = Annotated[
+    str, _text(any_text, "its id, or the first eight characters", pattern="^[0-9a-f-]{8,36}$")
+]
 Limit = Annotated[int, _limit(MOST_LISTED)]
 FewLimit = Annotated[int, _limit(MOST_FOUND)]
-Query = Annotated[str, _text("what to look for, in words; empty for the newest", maxLength=MAX_QUERY)]
-Moment = datetime | str | None
+Turns = Annotated[int, Argument(whole(MOST_TURNS))]
+Query = Annotated[
+    str, _text(_query, "what to look for, in words; empty for the newest", maxLength=MAX_MESSAGE)
+]
+Moment = Annotated[datetime | str, Argument(_moment)] | None
 """A time with a zone, as such or in ISO 8601; a date alone is that day by the person's clock."""
+Status = Annotated[TaskStatus, _choice(TaskStatus)] | None
+DueTime = (
+    Annotated[
+        str | datetime,
+        _text(
+            lambda name, value: value if isinstance(value, str) else moment_of(name, value),
+            "ISO 8601; without an offset by the person's clock, a date alone is 09:00; null leaves it as it "
+            'is, "never" removes it',
+            maxLength=60,
+        ),
+    ]
+    | None
+)
 
 
 class Page(list[T]):
@@ -93,17 +297,3 @@ class Page(list[T]):
     def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:
         super().__init__(items)
         self.next = next
-
-
-Status = Annotated[TaskStatus, Schema({"type": "string", "enum": [*get_args(TaskStatus)]})] | None
-DueTime = (
-    Annotated[
-        str | datetime,
-        _text(
-            "ISO 8601; without an offset by the person's clock, a date alone is 09:00; null leaves it as it "
-            'is, "never" removes it',
-            maxLength=60,
-        ),
-    ]
-    | None
-)

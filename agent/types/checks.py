@@ -1,122 +1,155 @@
-"""Checks the arguments of the API's methods against their annotations, before they run."""
+"""Reads the arguments of the API's methods by their annotations, before they run."""
 
 import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from reprlib import repr as shown
-from typing import Any, TypeVar, Union, get_args, get_origin
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
+
+from typing_extensions import Unpack
 
 from agent.errors import BadInput
-from agent.types.arguments import MOST_LISTED, Limit, MemoryId, Subjects
-from memory.text import storable
+from agent.types.arguments import Argument, Read, any_text, each, moment_of, one_of, refuse
 
 T = TypeVar("T")
-
-FIRST_YEAR, LAST_YEAR = 1000, 9000
-"""Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def checks_arguments(service: type[T]) -> type[T]:
-    """Have the async methods of a service raise BadInput for what their annotations do not allow: no text, no
-    list, a limit below 1, a time without a zone, another record. An argument with a type of its own in
-    `agent.types.arguments`, and the user, is left to the reading of that."""
+    """Have the public methods of a class raise BadInput for what their annotations do not allow, and for
+    arguments that do not exist or are missing; they get what their arguments' types read of the rest."""
     for name, method in list(vars(service).items()):
-        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
-            setattr(service, name, _checking(method))
+        if name.startswith("_"):
+            continue
+        if inspect.isfunction(method):
+            setattr(service, name, reads_arguments(method))
+        elif isinstance(method, classmethod) and inspect.iscoroutinefunction(method.__func__):
+            setattr(service, name, classmethod(reads_arguments(method.__func__)))
     return service
 
 
-def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
+def read_fields(shape: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a TypedDict, each as it is read. Raises BadInput."""
+    readers = _fields(shape)
+    for name in given.keys() - readers.keys():
+        raise BadInput(f"{name}: there is no such argument; there are {', '.join(readers)}")
+    return {name: readers[name](name, value) for name, value in given.items()}
+
+
+def reads_arguments(method: F) -> F:
+    """The same for one function."""
     signature = inspect.signature(method)
-    checks = [
-        (name, check, type(None) in get_args(parameter.annotation))
-        for name, parameter in signature.parameters.items()
-        if name != "user" and (check := _check_of(parameter.annotation))
-    ]
+    readers = {name: read_of(one.annotation) for name, one in signature.parameters.items()}
+
+    def read(args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise BadInput(f"{method.__name__}: {error}") from None
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = readers[name](name, value)
+        return bound
+
+    if not inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            bound = read(args, kwargs)
+            return method(*bound.args, **bound.kwargs)
+
+        return cast(F, call)
 
     @functools.wraps(method)
-    async def checked_call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
-        for name, check, optional in checks:
-            if name in given and not (optional and given[name] is None):
-                check(name, given[name])
-        return await method(*args, **kwargs)
+    async def awaited_call(*args: Any, **kwargs: Any) -> Any:
+        bound = read(args, kwargs)
+        return await method(*bound.args, **bound.kwargs)
 
-    return checked_call
+    return cast(F, awaited_call)
 
 
-def _check_of(annotation: Any) -> Callable[[str, Any], None] | None:
-    union = get_origin(annotation) in (Union, types.UnionType)
-    kinds = {part for part in (get_args(annotation) if union else [annotation]) if part is not type(None)}
-    if kinds <= {str, MemoryId}:
-        return require_text
-    if kinds == {Limit}:
-        return lambda name, value: _named(name, lambda: limit_of(value))
-    if kinds == {datetime}:
-        return lambda name, value: _named(name, lambda: moment_of(value))
-    if kinds == {bool}:
-        return lambda name, value: _named(name, lambda: switch(value))
-    origins = {get_origin(kind) for kind in kinds}
-    if Subjects not in kinds and origins <= {Sequence, Iterable}:
-        return require_list
-    if origins == {Callable}:
-        return lambda name, value: _require(callable(value), name, value, "no function")
-    [kind, *others] = kinds
-    if others or not isinstance(kind, type) or kind.__module__.split(".")[0] not in ("agent", "memory"):
-        return None
-    return lambda name, value: _require(isinstance(value, kind), name, value, f"no {kind.__name__}")
+@functools.cache
+def _fields(shape: type) -> dict[str, Read]:
+    return {name: read_of(one) for name, one in shape.__annotations__.items()}
 
 
-def _require(fits: bool, name: str, value: object, what: str) -> None:
-    if not fits:
-        raise BadInput(f"{name}: {shown(value)} is {what}")
+def read_of(annotation: Any) -> Read:
+    """How a value of this type is read. What it does not know, as a type variable, it lets pass."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return next((one.read for one in parts if isinstance(one, Argument)), read_of(parts[0]))
+    if origin is Unpack:
+        return lambda name, value: read_fields(parts[0], value)
+    if origin in (Union, types.UnionType):
+        return _union(parts)
+    if origin is Literal:
+        return one_of(*parts)
+    if origin is tuple:
+        return _tuple([read_of(part) for part in parts])
+    if origin in (Sequence, Iterable, list):
+        return each(read_of(parts[0]))
+    if origin is Mapping:
+        return _mapping
+    if origin is Callable:
+        return _instance(Callable, "no function")
+    if origin is type:
+        return _instance(type, "no type")
+    if known := _KNOWN.get(annotation):
+        return known
+    if isinstance(annotation, type):
+        return _instance(annotation, f"no {annotation.__name__}")
+    return _any
 
 
-def _named(name: str, read: Callable[[], object]) -> None:
-    try:
-        read()
-    except BadInput as error:
-        raise BadInput(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
-
-
-def require_text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise BadInput(f"{name}: {shown(value)} is no text")
-    if storable(value) != value and "\x00" not in value:
-        raise BadInput(f"{name}: {shown(value)} holds half a character, which is no text")
-
-
-def require_list(name: str, value: object) -> None:
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise BadInput(f"{name}: {shown(value)} is no list")
-
-
-def moment_of(value: object) -> datetime:
-    """Return an aware time in UTC, from one or from ISO 8601. Raises BadInput."""
-    example = "such as 2026-01-10T09:30:00+00:00"
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        moment = None
-    if not isinstance(moment, datetime):
-        raise BadInput(f"{shown(value)} is no ISO 8601 time, {example}")
-    if moment.tzinfo is None:
-        raise BadInput(f"{str(value)!r} needs a time zone, {example}")
-    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise BadInput(f"{str(value)!r} is not between the years {FIRST_YEAR} and {LAST_YEAR}")
-    return moment.astimezone(UTC)
-
-
-def limit_of(value: object, most: int = MOST_LISTED, name: str = "limit") -> int:
-    """Raises BadInput that names the argument."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise BadInput(f"{name}: {shown(value)} is no whole number from 1 to {most}")
+def _any(name: str, value: Any) -> Any:
     return value
 
 
-def switch(value: object) -> bool:
+def _union(parts: Sequence[Any]) -> Read:
+    kinds = [part for part in parts if part is not type(None)]
+    read = read_of(kinds[0])
+    if len(kinds) > 1:
+        classes = tuple(get_origin(kind) or kind for kind in kinds)
+        read = _instance(classes, f"no {' or '.join(one.__name__ for one in classes)}")
+    if len(kinds) == len(parts):
+        return read
+    return lambda name, value: None if value is None else read(name, value)
+
+
+def _instance(kind: Any, what: str) -> Read:
+    def read(name: str, value: object) -> object:
+        if not isinstance(value, kind):
+            raise refuse(name, value, what)
+        return value
+
+    return read
+
+
+def _tuple(items: Sequence[Read]) -> Read:
+    def read(name: str, value: object) -> tuple[Any, ...]:
+        if not isinstance(value, tuple) or len(value) != len(items):
+            raise refuse(name, value, f"no tuple of {len(items)}")
+        return tuple(item(name, one) for item, one in zip(items, value, strict=True))
+
+    return read
+
+
+def _mapping(name: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise refuse(name, value, "no mapping of names to values")
+    return value
+
+
+def _switch(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise BadInput(f"{shown(value)} is neither True nor False")
+        raise refuse(name, value, "neither True nor False")
     return value
+
+
+_KNOWN: dict[Any, Read] = {
+    str: any_text,
+    bool: _switch,
+    datetime: moment_of,
+    Any: _any,
+    inspect.Parameter.empty: _any,
+}

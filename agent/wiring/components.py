@@ -170,7 +170,7 @@ def _components(
     similar = SimilarFacts(database, store, sync.searching.search, embedder, judge, models.consolidates)
     people = database if traces_database else None
     prices = Prices(read_prices(settings.prices))
-    traces = Traces(traces_database or database, people, prices)
+    traces = Traces(traces_database or database, people, prices, clock)
     recorder = open_recorder(settings, traces, clock, surface, breakers, added.tools)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(

@@ -249,12 +249,13 @@ class Transcript:
 
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
         """The messages this audience may read, newest first. With `before`, those older than the message with
-        this id."""
+        this id. Raises NotFound for one that may not be read."""
         query = select(*MESSAGE).where(readable(audience), kept())
         if before is not None:
-            query = query.where(
-                messages.c.seq < select(messages.c.seq).where(messages.c.id == before).scalar_subquery()
-            )
+            seen = select(messages.c.seq).where(messages.c.id == before, readable(audience))
+            if not (found := await self._database.rows(seen)):
+                raise NotFound(f"there is no message {before!r} here to go on from")
+            query = query.where(messages.c.seq < found[0].seq)
         rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit))
         return [to_message(row) for row in rows]
 

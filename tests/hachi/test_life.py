@@ -28,7 +28,7 @@ CALLS: list[Callable[[Companion], Any]] = [
     lambda pet: pet.people.context(user="ana"),
     lambda pet: pet.conversations.messages(user="ana"),
     lambda pet: pet.admin.purge(),
-    lambda pet: pet.traces.get("trace_0123456789", pet.clock()),
+    lambda pet: pet.traces.get("trace_0123456789"),
 ]
 
 
@@ -51,7 +51,7 @@ async def test_a_companion_may_be_started_and_closed_without_a_block(settings: O
 async def test_another_event_loop_is_refused_at_once(hachi_companion: Opened) -> None:
     async with hachi_companion() as pet:
         await pet.respond("hello", user="ana")
-        for call in CALLS:
+        for call in [*CALLS, lambda pet: pet.close()]:
 
             async def elsewhere(call: Callable[[Companion], Any] = call) -> Any:
                 return await call(pet)
@@ -65,9 +65,9 @@ async def test_another_event_loop_is_refused_at_once(hachi_companion: Opened) ->
     assert back.message == "I see."
 
 
-async def test_what_a_companion_is_not_opened_with_is_refused(settings: OwnSettings) -> None:
-    with pytest.raises(BadInput, match="clocks: a companion is not opened with that"):
-        await Companion.start(settings, clocks=None)  # type: ignore[call-arg]
+def test_a_stream_may_be_asked_for_where_no_loop_runs(settings: OwnSettings) -> None:
+    with hachi.sync.Companion.open(settings, upkeep=False) as pet:
+        assert aiter(pet.inner.stream("hello", user="ana").events())
 
 
 # Without asyncio.

@@ -200,9 +200,19 @@ def unknown(town: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F821
     return ""
 
 
+class Basket:
+    pass
+
+
+def of_a_class(basket: Basket) -> str:
+    """Take what no JSON is."""
+    return ""
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
+        ([of_a_class], "of_a_class cannot be called by a model: Unable to generate"),
         ([untyped], "untyped must say what town is"),
         ([silent], "silent says nothing"),
         ([many], "many must say what towns is"),
@@ -375,7 +385,7 @@ async def test_another_model_of_the_same_server_is_asked_by_its_name(
         ({"timeout": True}, "timeout: True is no number"),
         ({"max_turns": 0}, "max_turns: 0 is no whole number from 1 to 50"),
         ({"max_turns": 2.5}, "max_turns: 2.5 is no whole number"),
-        ({"model": 7}, "model: 7 is neither a name nor a model"),
+        ({"model": 7}, "model: 7 is no Model of the Agents SDK"),
         ({"settle": "yes"}, "settle: 'yes' is neither True nor False"),
         ({"answer": int}, "answer: <class 'int'> cannot be asked for"),
         ({"client": "x"}, "client: 'x' is no ClientTurn"),

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Mapping
 from weakref import WeakValueDictionary
 
-from agent.services.arguments import user_named
 from memory.forgetting.person import Erasure
 from memory.records import Erased
 
@@ -20,15 +19,14 @@ class ErasureService:
 
     async def preview(self, *, user: str) -> Mapping[str, int]:
         """Return how many rows `erase` would delete from the database now, by kind."""
-        return await self._erasure.preview(user_named(user))
+        return await self._erasure.preview(user)
 
     async def erase(self, *, user: str) -> Erased:
         """Erase the person. Returns the receipt: what was deleted and what is left. Messages that the person
         sends during the erasure are answered afterwards, as from a new person."""
-        named = user_named(user)
-        lock = self._locks.setdefault(named, asyncio.Lock())
+        lock = self._locks.setdefault(user, asyncio.Lock())
         async with lock:
-            return await self._erasure.erase(named)
+            return await self._erasure.erase(user)
 
     async def resume(self) -> list[Erased]:
         """Go on with erasures that were interrupted. One whose person has spoken since waits until somebody

@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Table, select
 
-from agent.services.arguments import audience_of, place_of, user_named
+from agent.services.arguments import audience_of
 from agent.types import TurnRequest
+from agent.types.arguments import place_of
 from agent.types.records_json import memory_json
 from memory.audience import Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
@@ -36,7 +37,6 @@ async def export_person(
     `import` reads `memories` and `messages` (of the private conversation). `conversations` holds the
     conversations in places: what the person said there and the answers to it.
     """
-    user = user_named(user)
     own_audience = Audience(frozenset({user_key(user)}))
     owned = await store.newest(own_audience, now)
     own = TurnRequest("", user, now).conversation_id

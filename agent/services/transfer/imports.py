@@ -13,10 +13,11 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
-from agent.services.arguments import checked, draft_of, one_of, place_of, user_named
+from agent.services.arguments import draft_of
 from agent.services.transfer.export import FORMAT, VERSION
 from agent.services.transfer.formats import facts_in, messages_in
-from agent.types.checks import moment_of
+from agent.types.arguments import User, moment_of, one_of, place_of, user_named
+from agent.types.checks import reads_arguments
 from memory.audience import PRIVATE, Place
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
@@ -75,7 +76,7 @@ def checked_import(parsed: ParsedImport, user: str, place: Place, for_others: bo
         place = parsed.place
     elif not place.private:
         _require_speakers(parsed.messages, user)
-    others = speaks_for(parsed, user_named(user), place)
+    others = speaks_for(parsed, user, place)
     if others and not for_others:
         raise BadInput(f"it speaks for {', '.join(others)}, and not for {user} alone; nothing was imported")
     return place
@@ -123,10 +124,10 @@ def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
             )
 
 
-def parse_import(given: Any, *, user: str) -> ParsedImport:
+@reads_arguments
+def parse_import(given: Any, *, user: User) -> ParsedImport:
     """Parse an export of ours, what `formats` reads, or a list of messages. The memories of a person's export
     become this user's; those of a place's stay those of who told them. Raises BadInput."""
-    user = user_named(user)
     if facts := facts_in(given):
         return ParsedImport([], _read_memories(facts, PRIVATE, user)[0])
     if others := messages_in(given, user):
@@ -182,25 +183,27 @@ def _messages(entries: list[Any]) -> list[Any]:
 
 
 def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
-    created_at = checked("created_at", moment_of, entry["created_at"])
+    created_at = moment_of("created_at", entry["created_at"])
     lasts = None
     if entry.get("expires_at"):
-        lasts = min(checked("expires_at", moment_of, entry["expires_at"]) - created_at, LONGEST)
+        lasts = min(moment_of("expires_at", entry["expires_at"]) - created_at, LONGEST)
         if lasts <= timedelta():
             raise BadInput("expires_at: it is not after created_at")
     draft = draft_of(
-        content=entry["content"],
-        subjects=entry.get("subjects", []),
-        # In a form that `memory.text.ttl` reads back to the microsecond.
-        ttl=f"PT{lasts.total_seconds():.6f}S" if lasts else "never",
-        type=entry.get("type", "fact"),
-        importance=entry.get("importance", DEFAULT_IMPORTANCE),
+        {
+            "content": entry["content"],
+            "subjects": entry.get("subjects", []),
+            # In a form that `memory.text.ttl` reads back to the microsecond.
+            "ttl": f"PT{lasts.total_seconds():.6f}S" if lasts else "never",
+            "type": entry.get("type", "fact"),
+            "importance": entry.get("importance", DEFAULT_IMPORTANCE),
+        }
     )
     origin = Provenance(
         user=user,
         said_at=created_at,
         place=Place.parse(entry.get("place")),
-        source=one_of(entry.get("source", "note"), get_args(Source)),
+        source=one_of(*get_args(Source))("source", entry.get("source", "note")),
         message_id=entry.get("message_id"),
     )
     return draft, origin
@@ -208,7 +211,7 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
 
 def _memory_of(place: Place, entry: Any) -> tuple[Memory, Sequence[str]]:
     """Return a memory of a place as it was, and the ids of the messages that stated it."""
-    draft, origin = _memory(entry, entry["user"] and user_named(entry["user"]))
+    draft, origin = _memory(entry, entry["user"] and user_named("user", entry["user"]))
     owners = frozenset(owner for owner in entry["owners"] if owner.startswith("user:")) | {place.key}
     memory = CandidateFact(draft, replace(origin, place=place), None, origin.said_at).memory(owners)
     return replace(memory, id=str(UUID(entry["id"]))), [str(UUID(id)) for id in entry["sources"]]

@@ -61,7 +61,7 @@ async def list_memories(
     pet: "Companion",
     user: User,
     place: PlaceName = "dm",
-    limit: Annotated[int | None, typer.Option(help="How many to show at most.")] = None,
+    limit: Annotated[int, typer.Option(help="How many to show at most.")] = 10_000,
 ) -> Output:
     """List what is remembered, newest first."""
     found = await pet.memories.list(user=user, place=place, limit=limit)

@@ -4,10 +4,11 @@ import asyncio
 import json
 import re
 import zlib
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -32,6 +33,7 @@ from memory.sql.tables import hidden as hidden_rows
 from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, traces, users
 
 LAST = "last"
+TURNS = TraceFilter()
 _MADE_BY = "made_by_"
 """Prefix of the ids of the bodies that hold `made_by`."""
 
@@ -48,10 +50,18 @@ USUAL = 200
 @checks_arguments
 class Traces:
     def __init__(
-        self, database: Database, people: Database | None = None, prices: Prices | None = None
+        self,
+        database: Database,
+        people: Database | None = None,
+        prices: Prices | None = None,
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         """`people` is the database of people, messages and what is hidden, if it is another one."""
-        self.database, self.prices = database, prices or Prices({})
+        self.database, self.prices, self._clock = (
+            database,
+            prices or Prices({}),
+            clock or partial(datetime.now, UTC),
+        )
         self._people = people or database
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
@@ -191,9 +201,15 @@ class Traces:
         return statement
 
     async def list(
-        self, wanted: TraceFilter, now: datetime, limit: Limit = 20, *, before: str | None = None
+        self,
+        wanted: TraceFilter = TURNS,
+        now: datetime | None = None,
+        limit: Limit = 20,
+        *,
+        before: str | None = None,
     ) -> "list[Summary]":
         """Return traces newest first; with `before`, those older than the trace with this id."""
+        now = now or self._clock()
         found: list[Summary] = []
         while True:
             rows, last = await self._page(wanted, limit, before)
@@ -252,7 +268,7 @@ class Traces:
         query = select(func.count()).select_from(traces).where(*conditions(wanted))
         return int((await self.database.rows(query))[0][0])
 
-    async def find(self, id: str, now: datetime) -> Summary:
+    async def find(self, id: str, now: datetime | None = None) -> Summary:
         """Return the trace with this id or beginning of an id; `last` is the newest turn. Raises NotFound,
         and BadInput if several ids match."""
         given = id.strip().lower().removeprefix("trace_")
@@ -268,9 +284,9 @@ class Traces:
             raise NotFound("there is no trace yet" if given == LAST else f"there is no trace {id!r}")
         if len(rows) > 1 and given != LAST and len(given) < 32:
             raise BadInput(f"several traces begin with {id!r}; give more of the id")
-        return (await self._summaries(rows[:1], now))[0]
+        return (await self._summaries(rows[:1], now or self._clock()))[0]
 
-    async def get(self, id: str, now: datetime) -> Trace:
+    async def get(self, id: str, now: datetime | None = None) -> Trace:
         """Return the whole trace. Raises NotFound and BadInput as `find` does."""
         summary = await self.find(id, now)
         if summary.content != "kept":
@@ -282,15 +298,16 @@ class Traces:
             raise NotFound(f"the trace {summary.short} has just been deleted")
         return await self._read(summary, body)
 
-    async def get_with_jobs(self, id: str, now: datetime) -> TraceWithJobs:
+    async def get_with_jobs(self, id: str, now: datetime | None = None) -> TraceWithJobs:
+        """Return it with the background work that followed."""
         trace = await self.get(id, now)
         return TraceWithJobs(trace, await self.after(trace.id, now))
 
-    async def after(self, turn_id: str, now: datetime) -> Sequence[Trace]:
+    async def after(self, turn_id: str, now: datetime | None = None) -> Sequence[Trace]:
         """Return the background jobs that followed a turn, in order."""
         query = _WITH_BODIES.where(traces.c.turn_id == turn_id).order_by(traces.c.seq)
         rows = await self.database.rows(query)
-        pairs = zip(await self._summaries(rows, now), rows, strict=True)
+        pairs = zip(await self._summaries(rows, now or self._clock()), rows, strict=True)
         return [await self._read(one, row.body) for one, row in pairs if one.content == "kept"]
 
     async def _read(self, summary: Summary, body: bytes) -> Trace:

@@ -18,7 +18,8 @@ from agent.settings import Settings
 from agent.turn.client.json_schema import fault_in
 from agent.turn.output.memories import drafts_in
 from agent.turn.output.parse import Answer
-from agent.types import MAX_MESSAGE, TurnRequest
+from agent.types import TurnRequest
+from agent.types.arguments import MAX_MESSAGE
 from agent.types.client import AnswerForm, Called, ClientTurn, Item, Returned, Said, Sampling
 from memory.records import Draft
 from memory.text import storable

@@ -164,13 +164,6 @@ async def test_a_bad_entry_names_its_number_and_nothing_is_half_taken_over(
     assert rows("SELECT * FROM messages") == []
 
 
-async def test_an_entry_that_is_no_mapping_is_refused_by_its_number(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-
-    with pytest.raises(BadInput, match="message 2"):
-        await pet.conversations.import_messages([line(0), "hello"], user="ana")  # type: ignore[list-item]
-
-
 async def test_text_that_cannot_be_written_down_is_mended(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
 

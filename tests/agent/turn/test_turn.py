@@ -14,7 +14,8 @@ from agent.errors import BadInput, ModelError, ModelUnavailable
 from agent.turn.context.build import build_context
 from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import receive
-from agent.types import MAX_MESSAGE, TurnRequest
+from agent.types import TurnRequest
+from agent.types.arguments import MAX_MESSAGE
 from hachi import Companion, Place
 from memory.errors import StoreUnavailable
 from prompts import read

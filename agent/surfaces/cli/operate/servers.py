@@ -162,9 +162,9 @@ async def _mcp_on_stdio(session: Session, user: str, place: str) -> None:
     """Run without background jobs: many of these may run beside a server, and none may hold the embedded
     index before it searches."""
     session.settings()
-    from agent.services.arguments import place_of
     from agent.surfaces.mcp.stdio import serve_stdio
     from agent.surfaces.mcp.tools import Identity
+    from agent.types.arguments import place_of
 
     identity = Identity(user, place_of(place), operator=True)
     async with session.companion() as pet:

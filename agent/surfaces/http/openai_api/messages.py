@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.errors import BadInput
 from agent.surfaces.http import limits
 from agent.surfaces.http.limits import MOST_PARTS, MOST_TOOLS, CallId, Id, Text
-from agent.types import MAX_MESSAGE
+from agent.types.arguments import MAX_MESSAGE
 from agent.types.client import Called, Item, Returned, Said
 
 AN_IMAGE = "[an image]"
