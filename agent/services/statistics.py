@@ -13,7 +13,8 @@ from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import is_active, unexpired
-from memory.sql.message_rows import kept, names_of
+from memory.sql.message_rows import kept
+from memory.sql.messages import Transcript
 from memory.sql.tables import (
     erasures,
     figures,
@@ -147,7 +148,7 @@ class StatisticsService:
 
     async def names(self, people: Collection[str]) -> dict[str, str]:
         """Return what these people are called, as they signed last."""
-        return await names_of(self.database, people)
+        return await Transcript(self.database).names(people)
 
     async def totals(self) -> dict[str, int]:
         """Return the count of each kind of row, in display order."""

@@ -10,10 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, owners_of
 from memory.records import Message
 from memory.sql.changes import changed
-from memory.sql.engine import Database
 from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN, is_hidden
-from memory.sql.tables import messages, users
-from memory.text.names import labels
+from memory.sql.tables import messages
 
 REACH = 2
 """How many messages on either side are indexed with a message, as its window."""
@@ -84,7 +82,7 @@ BY_AUDIENCE = or_(
 )
 BY_IDS = select(*MESSAGE).where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), BY_AUDIENCE)
 LAST = (
-    select(*MESSAGE)
+    select(messages)
     .where(messages.c.conversation_id == bindparam("conversation"), kept(), BY_AUDIENCE)
     .order_by(messages.c.seq.desc())
     .limit(bindparam("most"))
@@ -202,13 +200,6 @@ def name_in(user: ColumnElement[str], places: Any = None) -> Any:
     here = [said.c.user_id == user, said.c.role == "user"]
     here += [] if places is None else [said.c.place.in_(places)]
     return select(said.c.author).where(*here).order_by(said.c.seq.desc()).limit(1).scalar_subquery()
-
-
-async def names_of(database: Database, people: Collection[str]) -> dict[str, str]:
-    """What these people are called, beside each other, for who looks after the installation: as they signed
-    last, wherever that was. Who wrote nothing has no entry."""
-    query = select(users.c.id, name_in(users.c.id)).where(users.c.id.in_(people)).order_by(users.c.id)
-    return labels((id, name) for id, name in await database.rows(query) if name)
 
 
 def heard_by(owner: str) -> ColumnElement[bool]:

@@ -4,7 +4,7 @@ A hidden message is in no read, but for those that were replaced in the client's
 reads.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -60,7 +60,7 @@ from memory.sql.tables import (
     speakers,
     users,
 )
-from memory.text.names import labels, spelled
+from memory.text.names import spelled
 
 HACHI = "hachi"
 """Signs the replies."""
@@ -174,7 +174,7 @@ class Transcript:
         if bearer is None:
             return name
         self._bearers[known] = bearer
-        return labels([(bearer, name), (me, name)])[me]
+        return _told_apart(name, me, bearer)
 
     async def _bearer(self, name: str, outermost: Place) -> str | None:
         """Who was the first to write under this name there; Hachi's own name is its own."""
@@ -188,11 +188,15 @@ class Transcript:
             bears = or_(messages.c.author.in_(forms), messages.c.user_id == name)
             return await connection.scalar(first.where(bears).order_by(messages.c.seq).limit(1))
 
-    async def names(self, people: Collection[str], audience: Audience) -> dict[str, str]:
+    async def names(self, people: Collection[str], audience: Audience | None = None) -> dict[str, str]:
         """What these people are called where the audience reads: as they signed there last. Whoever wrote
-        nothing there is called as was noted there, or by their id; by no name that they bear elsewhere."""
+        nothing there is called as was noted there, or by their id; by no name that they bear elsewhere.
+        Without an audience, what they are called by who looks after the installation: as they signed last
+        anywhere; who wrote nothing has no entry."""
         if not people:
             return {}
+        if audience is None:
+            return await self._names_anywhere(people)
         places = people_and_places(audience)[1]
         around = Place.of_key(min(places, key=len)) if places else PRIVATE
         async with self._database.read() as connection:
@@ -202,10 +206,26 @@ class Transcript:
             here = select(speakers.c.author).where(speakers.c.owner.in_(places))
             own = select(speakers).where(speakers.c.owner.in_(keys), speakers.c.author.in_(here))
             own = own.order_by(speakers.c.author.desc())
-            noted = {keys[row.owner]: row.author for row in await connection.execute(own)}
-        for id, name in noted.items():
-            signed[id] = await self.label(name, id, around)
-        return labels((id, signed.get(id, id)) for id in sorted(people))
+            noted = await connection.execute(own) if keys else ()
+            signed |= {keys[row.owner]: row.author for row in noted}
+        return {id: await self.label(signed.get(id, id), id, around) for id in people}
+
+    async def _names_anywhere(self, people: Collection[str]) -> dict[str, str]:
+        last = select(users.c.id, name_in(users.c.id)).where(users.c.id.in_(people))
+        borne = select(speakers.c.author, users.c.id).join(users, speakers.c.owner == "user:" + users.c.id)
+        first: dict[str, str] = {}
+        for name, id in await self._database.rows(borne.order_by(users.c.created_at, users.c.id)):
+            first.setdefault(spelled(name), id)
+        signed = [(id, name) for id, name in await self._database.rows(last) if name]
+        return {id: _told_apart(name, id, first.get(spelled(name), id)) for id, name in signed}
+
+    async def _named_as_now(self, rows: Sequence[Any], audience: Audience) -> list[Message]:
+        """These messages; those of places with what their authors are called there now."""
+        names = await self.names({row.user_id for row in rows if _is_signed(row)}, audience)
+        return [
+            replace(to_message(row), author=names[row.user_id]) if _is_signed(row) else to_message(row)
+            for row in rows
+        ]
 
     async def note_name(self, user: str, name: str, place: Place) -> None:
         """Store what a person is called in a place who may not have written anything there."""
@@ -221,7 +241,7 @@ class Transcript:
         people, places = people_and_places(audience)
         given = {"conversation": conversation, "people": people, "places": places, "most": limit}
         rows = await self._database.rows(LAST, given)
-        return [to_message(row) for row in reversed(rows)]
+        return (await self._named_as_now(rows, audience))[::-1]
 
     async def branches(self, conversation: str, user: str, limit: int) -> list[Message]:
         """The newest messages of a private conversation of the user, also replaced ones, oldest first."""
@@ -250,14 +270,14 @@ class Transcript:
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
         """The messages this audience may read, newest first. With `before`, those older than the message with
         this id. Raises NotFound for one that may not be read."""
-        query = select(*MESSAGE).where(readable(audience), kept())
+        query = select(messages).where(readable(audience), kept())
         if before is not None:
             seen = select(messages.c.seq).where(messages.c.id == before, readable(audience))
             if not (found := await self._database.rows(seen)):
                 raise NotFound(f"there is no message {before!r} here to go on from")
             query = query.where(messages.c.seq < found[0].seq)
         rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit))
-        return [to_message(row) for row in rows]
+        return await self._named_as_now(rows, audience)
 
     async def own(self, id: str, user: str) -> Message:
         """The person's message with this id, or with this prefix of eight or more characters. Raises
@@ -346,12 +366,12 @@ class Transcript:
         exclude: Collection[str] = (),
     ) -> list[Message]:
         """People's messages, without replies, newest first; sent at `since` or later, and before `until`."""
-        query = select(*MESSAGE).where(readable(audience), messages.c.role == "user", kept())
+        query = select(messages).where(readable(audience), messages.c.role == "user", kept())
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
         query = query.where(messages.c.id.not_in(exclude)) if exclude else query
         rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit))
-        return [to_message(row) for row in rows]
+        return await self._named_as_now(rows, audience)
 
     async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, Message]:
         if not ids:
@@ -367,8 +387,9 @@ class Transcript:
         if ids:
             people, places = people_and_places(audience)
             given = {"hits": list(ids), "people": people, "places": places}
-            for row in await self._database.rows(AROUND, given):
-                found.setdefault(row.hit, []).append(to_line(row))
+            rows = await self._database.rows(AROUND, given)
+            for row, message in zip(rows, await self._named_as_now(rows, audience), strict=True):
+                found.setdefault(row.hit, []).append(replace(to_line(row), message=message))
         return found
 
     async def written_by(self, user: str, ids: Collection[str]) -> set[str]:
@@ -418,6 +439,17 @@ class Transcript:
         for row in await self._database.rows(TALKS, {"ids": list(ids)}):
             found.setdefault((row.conversation_id, row.heard), []).append(to_line(row))
         return list(found.values())
+
+
+def _told_apart(name: str, user: str, bearer: str) -> str:
+    """What a person of this name is called: by it alone if they are who bore it first. Only letters and
+    digits tell names apart, and a colon ends one in the prompt."""
+    return name if user == bearer else f"{name} ({' '.join(user.split(':'))})"
+
+
+def _is_signed(row: Any) -> bool:
+    """Whether somebody wrote it where others read."""
+    return bool(row.place) and row.role == "user"
 
 
 def _inside(outermost: str, column: ColumnElement[str]) -> ColumnElement[bool]:

@@ -26,19 +26,6 @@ def fold(text: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
-def labels(people: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """What each of these people, given as (user, name), is called beside the others. The first of a name
-    keeps it; a further person of that name has their id behind it. Only letters and digits tell names
-    apart."""
-    bearers: dict[str, str] = {}
-    given = dict(people)
-    for user, name in given.items():
-        bearers.setdefault(spelled(name), user)
-    return {
-        user: name if bearers[spelled(name)] == user else f"{name} ({user})" for user, name in given.items()
-    }
-
-
 def spelled(name: str) -> str:
     """The letters and digits of a name, without case and accents."""
     return "".join(filter(str.isalnum, fold(name))) or name

@@ -13,7 +13,6 @@ from discord_server import (
     GENERAL,
     GUILD,
     MANAGES,
-    NAMES,
     RANDOM,
     ROLE,
     TEMPLATES,
@@ -95,17 +94,6 @@ async def test_the_message_that_one_replies_to_is_shown_to_the_model_and_not_kep
     assert "## What the message replies to\n" in server.asked[0].system
     assert "\n> Ben: @Ana and I like *tea*\n" in server.asked[0].system
     assert server.asked[0].conversation[-1] == ("user", "Ana: what do you think?")
-
-
-async def test_two_people_of_one_name_are_told_apart_also_where_they_are_mentioned(
-    bot, platform, server, monkeypatch
-) -> None:
-    server.script(answer("Hello Ana."), answer("Hello Ana."), answer("The other Ana."))
-    monkeypatch.setitem(NAMES, BEN, "Ana")
-    for text, by in (("hello", ANA), ("hello", BEN), (f"who is <@{BEN}>?", ANA)):
-        await bot.hears(f"{AT} {text}", by=by, channel=GENERAL)
-    said = [text for role, text in server.asked[-1].conversation if role == "user"]
-    assert said == ["Ana: hello", f"Ana (discord {BEN}): hello", f"Ana: who is @Ana (discord:{BEN})?"]
 
 
 async def test_a_thread_goes_on_without_mentions_until_people_talk_to_each_other(

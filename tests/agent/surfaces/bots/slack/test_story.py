@@ -1,5 +1,6 @@
 """A morning of two people and the bot on Slack: what they say, edit and forget, and what stands there."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from scripted_server import Hang, ScriptedServer, answer
@@ -7,9 +8,11 @@ from slack_server import BOT, SlackServer
 
 from agent.surfaces.bots.conversations import IS_LATE
 from agent.surfaces.bots.running import FORGOTTEN
+from memory.audience import Place
 
 DM, GENERAL = "D1", "C1"
 ANA = "slack:T1:UANA"
+Called = Callable[[set[str], Place], Awaitable[dict[str, set[str]]]]
 WAITING = "SELECT * FROM work WHERE kind IN ('answer', 'posts')"
 
 
@@ -73,6 +76,26 @@ async def test_a_question_that_is_deleted_while_it_is_answered_leaves_nothing_an
     await bot.hears(slack.event(gone))
     assert shown(slack, DM) == []
     assert rows(WAITING) == []
+
+
+async def test_two_people_of_one_name_are_told_apart_everywhere_and_a_new_name_is_a_new_label(
+    bot: Any, slack: SlackServer, server: ScriptedServer, called: Called, clock: Any
+) -> None:
+    slack.names["UBEN"] = "Ana"
+    server.script(answer("Noted.", {"content": "Rex is a dog"}), *map(answer, ("Hello.", "Ben.", "Hi.")))
+    for text, user in (("Rex is a dog", "UANA"), ("hello", "UBEN"), ("who is <@UBEN>?", "UANA")):
+        await bot.hears(*slack.mentions(user, text, channel=GENERAL, thread_ts="1.5"))
+    ben, other = "slack:T1:UBEN", "Ana (slack T1 UBEN)"
+    said = [text for role, text in server.asked[-1].conversation if role == "user"]
+    assert said == ["Ana: Rex is a dog", f"{other}: hello", f"Ana: who is @{other}?"]
+    here = Place(("slack", "T1", GENERAL))
+    assert await called({ANA, ben}, here) == {ANA: {"Ana"}, ben: {other}}
+    slack.names["UANA"] = "Zoe"
+    clock.advance(minutes=61)
+    await bot.hears(*slack.mentions("UANA", "it is me", channel=GENERAL, thread_ts="1.5"))
+    said = [text for role, text in server.asked[-1].conversation if role == "user"]
+    assert said[::3] == ["Zoe: Rex is a dog", "Zoe: it is me"]
+    assert await called({ANA, ben}, here) == {ANA: {"Zoe"}, ben: {other}}
 
 
 async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(
