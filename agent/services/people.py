@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from agent.errors import BadInput
 from agent.services.arguments import audience_of, require_kept
@@ -28,6 +28,8 @@ from memory.sql.summaries import ConversationSummaries, owner_of
 from memory.text.names import fold, named
 
 MODES = ("companion", "study", "work")
+NOT_TOLD = datetime(1970, 1, 1, tzinfo=UTC)
+"""The time of what no person told: whatever one tells counts more."""
 
 
 @checks_arguments
@@ -87,11 +89,14 @@ class PeopleService:
         await self.places.keep(user, place_of(place), self.clock(), wanted=wanted)
 
     async def note_zone(self, zone: str, *, user: User) -> None:
-        """Take the time zone that a chat platform or a browser tells of a person, as long as none is known.
-        One that cannot be read is left out."""
-        if zone and self.remembers and await self.zone(user=user) is None:
-            with suppress(BadInput):
-                await self.set_context("timezone", zone, user=user)
+        """Take the time zone that a chat platform or a browser tells of a person, unless they told one
+        themselves. One that cannot be read is left out."""
+        if not (zone and self.remembers and await self.places.keeps(user, PRIVATE)):
+            return
+        with suppress(ValueError):
+            entry = entry_for("timezone", zone, NOT_TOLD)
+            await self.erasure.finished(user)
+            await self.contexts.merge(user, PRIVATE, [entry])
 
     async def named(self, text: str, *, user: User, place: Where = None) -> list[str]:
         """The people whom the text names, of those who wrote where the user reads."""

@@ -51,12 +51,17 @@ async def read_link(pet: Companion, token: str) -> tuple[str, str] | None:
     return (user, str(claims["page"])) if claims else None
 
 
+def forget_path(found: Sequence[ForgetCandidate]) -> str:
+    """Return the page on which a person confirms what of this is to be forgotten."""
+    fields = [(one.kind, one.id) for one in found] + [("asked", found[0].asked_in)]
+    return f"/forget?{urlencode(fields)}"
+
+
 async def forget_page(pet: Companion, user: str, base: str, found: Sequence[ForgetCandidate]) -> str:
     """Return in words what was found that a person may mean, with a link to where they confirm it."""
     if not found:
         return NOTHING
-    fields = [(one.kind, one.id) for one in found] + [("asked", found[0].asked_in)]
-    link = await link_to(pet, user, base, f"/forget?{urlencode(fields)}")
+    link = await link_to(pet, user, base, forget_path(found))
     told = ((line(one.content, LONGEST), goes_with(one)) for one in found)
     lines = [f"- {text} ({also})" if also else f"- {text}" for text, also in told]
     asks = f"[Choose what to forget]({link}) within ten minutes. Nothing is forgotten before you confirm it."

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from agent.companion import Companion
 from agent.models.providers import base_url_of
 from agent.settings import Settings
+from agent.surfaces.links import MEMORIES, link_to
 from agent.tracing.render.trace import overview, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
@@ -33,7 +35,14 @@ NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
 TASK = "Task"
 """The label of a task below a reply; what was remembered has none there."""
 
-Words = tuple[str | datetime, ...]
+
+class Link(str):
+    """An address, shown as a link."""
+
+    __slots__ = ()
+
+
+Words = tuple[str | Link | datetime, ...]
 """Pieces of a text, to be joined without blanks; a platform shows the times by the reader's clock."""
 
 
@@ -90,6 +99,14 @@ class Answer:
     """Whether it takes the place of the answer whose button was pressed."""
     public: bool = False
     """Whether everybody in the place sees it."""
+
+
+async def own_page(pet: Companion, user: str, place: Place, page: str = MEMORIES) -> Words:
+    """Return a link to one of the person's pages: in private, where people can reach the console."""
+    base = pet.settings.console_url
+    if base is None or not place.private:
+        return ()
+    return ("On your page, for ten minutes: ", Link(await link_to(pet, user, base, page)))
 
 
 def new_memories(decisions: Iterable[Decision]) -> list[Decision]:

@@ -21,6 +21,7 @@ from agent.surfaces.bots.answers import (
     forgotten_answer,
     memory_item,
     new_memories,
+    own_page,
     privacy_answer,
     receipt_item,
     shorten,
@@ -187,11 +188,15 @@ class Commands:
         buttons = [Button("Back", "more", str(max(0, first - PAGE)))] if first else []
         if len(newest) > first + PAGE:
             buttons.append(Button("More", "more", str(first + PAGE)))
-        private = "" if asker.place.private else "What you told me in private I show in our direct messages."
+        private = (
+            await own_page(self._pet, asker.user, asker.place)
+            if asker.place.private
+            else ("What you told me in private I show in our direct messages.",)
+        )
         return Answer(
             "This is what I remember:",
             await self._items(newest[first : first + PAGE], asker),
-            note=tuple(filter(None, [private])),
+            note=private,
             buttons=tuple(buttons),
             replaces=True,
         )

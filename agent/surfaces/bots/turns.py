@@ -14,6 +14,7 @@ from agent.surfaces.bots.answers import (
     Item,
     forget_question,
     new_memories,
+    own_page,
     receipt_item,
     task_item,
 )
@@ -21,6 +22,7 @@ from agent.surfaces.bots.attachments import read_attachments
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import Content, IncomingMessage, Platform
 from agent.surfaces.bots.replies import Reply
+from agent.surfaces.links import forget_path
 from agent.types.client import ClientTurn
 from memory.audience import PRIVATE, Place
 from memory.sql.deliveries import Deliveries, quote_id
@@ -211,6 +213,9 @@ class Turns:
             told = [task for task in tasks if task.due and task.last_updated >= began]
             receipts += tuple(replace(task_item(task), label=TASK) for task in told)
         question = None if answer.forget is None else forget_question(answer.forget)
+        if question and answer.forget:
+            page = forget_path(answer.forget)
+            question = replace(question, note=await own_page(self.pet, message.user, message.place, page))
         return Final(answer.message.strip() or "…", receipts, question, answer.message_id)
 
     async def _quoted(self, contents: Sequence[Content]) -> tuple[str, ...]:

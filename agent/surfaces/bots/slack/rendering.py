@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from agent.surfaces.bots.answers import Answer, Button, Item, Words
+from agent.surfaces.bots.answers import Answer, Button, Item, Link, Words
 from memory.facts.decide import MAX_CONTENT
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -218,6 +218,8 @@ def _words(words: Words, limit: int, **style: bool) -> list[Block]:
 
 
 def _word(word: str | datetime, limit: int, style: dict[str, bool]) -> Block:
+    if isinstance(word, Link):
+        return {"type": "link", "url": word, "text": "open"}
     if isinstance(word, str):
         text = word if len(word) <= limit else f"{word[: limit - 2]} …"
         return {"type": "text", "text": text} | ({"style": style} if style else {})

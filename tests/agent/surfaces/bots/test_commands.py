@@ -78,6 +78,18 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     assert AWAY in (await press(commands, PRIVATELY, answer, "Forget")).text
 
 
+async def test_a_private_list_ends_with_a_link_where_a_console_can_be_reached(
+    pet: Companion, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pet.remember("Ana likes tea", user=ANA)
+    assert (await commands.run("memories", PRIVATELY)).note == ()
+    monkeypatch.setattr(
+        type(pet), "settings", pet.settings.model_copy(update={"console_url": "https://hachi.test"})
+    )
+    [_, link] = (await commands.run("memories", PRIVATELY)).note
+    assert str(link).startswith("https://hachi.test/enter?link=")
+
+
 async def test_long_lists_come_in_pages(pet: Companion, commands: Commands) -> None:
     for number in range(PAGE + 2):
         await pet.remember(f"Ana's locker {number} has the code {number * 1111}", user=ANA)

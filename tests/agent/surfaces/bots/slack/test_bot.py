@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from scripted_server import Call, Hang, Say, ScriptedServer, answer
@@ -11,6 +12,7 @@ from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
 from agent.surfaces.bots.answers import NOTHING, QUESTION
 from agent.surfaces.bots.commands import GONE
 from agent.surfaces.bots.turns import NOT_HERE
+from agent.surfaces.links import read_link
 from memory.audience import Place
 
 DM, GENERAL = "D1", "C1"
@@ -30,7 +32,9 @@ async def test_direct_messages_are_answered_by_a_stream_in_their_thread(bot, sla
     assert server.asked[0].conversation[-1] == ("user", "hello")
 
 
-async def test_a_persons_zone_is_the_one_that_slack_knows(bot, slack, server, pet) -> None:
+async def test_a_persons_zone_is_the_one_that_slack_knows_until_they_tell_one(
+    bot, slack, server, pet, clock
+) -> None:
     slack.zones = {"UANA": "Europe/Paris", "UBEN": "Nowhere/Atlantis"}
     due = {"id": None, "description": "call the dentist", "status": "open", "due": "2026-11-22T09:00"}
     hours = []
@@ -40,6 +44,14 @@ async def test_a_persons_zone_is_the_one_that_slack_knows(bot, slack, server, pe
         [task] = await pet.tasks.list(user=f"slack:T1:{user}")
         hours.append(task.due.hour)
     assert hours == [8, 9]
+    for at, told, known in ((1, None, "Asia/Tokyo"), (2, "Europe/London", "Europe/London")):
+        if told:
+            await pet.people.set_context("timezone", told, user="slack:T1:UANA")
+        slack.zones["UANA"] = ("Asia/Tokyo", "America/Lima")[at - 1]
+        clock.advance(minutes=61)
+        server.script(answer("Hello."))
+        await bot.hears(slack.says("UANA", "hello from afar", channel=DM))
+        assert str(await pet.people.zone(user="slack:T1:UANA")) == known
 
 
 async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_without_mentions(
@@ -88,7 +100,11 @@ async def test_a_message_deleted_on_slack_is_forgotten_with_a_thread_below_it_or
         assert await pet.conversations.messages(user="slack:T1:UANA") == []
 
 
-async def test_only_who_asks_to_forget_sees_the_question_and_confirms(bot, slack, server, pet) -> None:
+async def test_only_who_asks_to_forget_sees_the_question_and_confirms(
+    bot, slack, server, pet, monkeypatch
+) -> None:
+    reached = pet.settings.model_copy(update={"console_url": "https://hachi.test"})
+    monkeypatch.setattr(type(pet), "settings", reached)
     await pet.remember("Ana has the flu", user="slack:T1:UANA")
     for text in ("Ana has the flu", "an umbrella"):
         server.script(Say(json.dumps({"message": "I will ask you.", "forget": [text]})))
@@ -98,6 +114,10 @@ async def test_only_who_asks_to_forget_sees_the_question_and_confirms(bot, slack
     assert asked.thread == slack.in_channel(asked.channel)[0].thread, "beside the reply"
     assert (asked.text.splitlines()[0], none.text) == (QUESTION, NOTHING)
     [forget] = buttons_of(asked.blocks)
+    [_, link] = asked.blocks[-1]["elements"][0]["elements"]
+    token = parse_qs(urlsplit(link["url"]).query)["link"][0]
+    user, page = await read_link(pet, token) or ("", "")
+    assert (link["type"], user, page[:15]) == ("link", "slack:T1:UANA", "/forget?memory=")
     for user, told in (("UBEN", GONE), ("UANA", "Forgotten: Ana has the flu\nTaken: 1 memory, 1 message, ")):
         before = len(slack.responses)
         await slack.deliver(slack.pressed(forget, user=user))
