@@ -146,6 +146,27 @@ async def test_the_names_of_authors_are_known_where_their_messages_are_read(stac
     assert await stack.transcript.authors(NOBODY) == frozenset()
 
 
+PEOPLE = {"ada": "Ada", "cyn": "Cyn", "eve": "ADA!", "bob": "Ada", "t:1": "🐙", "t:2": "🐙", "dan": "🦑"}
+CALLED = PEOPLE | {"eve": "ADA! (eve)", "bob": "Ada (bob)", "t:2": "🐙 (t 2)"}
+
+
+@pytest.mark.parametrize("audience", [there("acme"), None], ids=["there", "anywhere"])
+async def test_who_first_bore_a_name_keeps_it_and_others_have_their_ids_whoever_is_listed(
+    stack: Stack, audience: Audience | None
+) -> None:
+    for user, name in PEOPLE.items():
+        await stack.receive("hello", user=user, author=name, place="acme")
+        stack.clock.now += timedelta(seconds=1)
+    assert await stack.transcript.names(PEOPLE, audience) == CALLED
+    for user in PEOPLE:
+        assert await stack.transcript.names([user], audience) == {user: CALLED[user]}
+    await stack.receive("me again", user="ada", author="Zoe", place="acme")
+    assert await stack.transcript.names(PEOPLE, audience) == CALLED | {"ada": "Zoe"}
+    page = await stack.transcript.page(there("acme"), 50)
+    assert [one.author for one in page if one.author == "Zoe"] == ["Zoe", "Zoe"], "what was said before too"
+    assert await stack.transcript.names(["nobody"], None) == {}
+
+
 async def test_authors_are_read_while_another_turn_empties_their_cache(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.names import called, labels, named, spoken_of, without_names
+from memory.text.names import called, named, spoken_of, without_names
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,3 @@ def test_any_text_can_be_read(question: str, names: list[str]) -> None:
 @given(st.sampled_from(["İstanbul", "ﬁnn", "Straße", "ΑΣ"]))
 def test_letters_that_change_length_without_case_do_not_cut_their_neighbours(name: str) -> None:
     assert without_names(f"what did {name} see there?", [name]) == "what did see there?"
-
-
-def test_people_of_one_name_are_told_apart_by_their_ids() -> None:
-    people = [("ada", "Ada"), ("cyn", "Cyn"), ("eve", "ADA!"), ("bob", "Ada")]
-    expected = {"ada": "Ada", "cyn": "Cyn", "eve": "ADA! (eve)", "bob": "Ada (bob)"}
-    assert labels(people) == expected
-    assert labels([("1", "🐙"), ("2", "🐙"), ("3", "🦑")]) == {"1": "🐙", "2": "🐙 (2)", "3": "🦑"}
