@@ -32,9 +32,10 @@ async def test_the_list_shows_the_newest_first_and_goes_on_below(write, ask):
 async def test_the_list_and_the_head_show_trouble_and_cost(write, ask):
     cost = {"model": "gpt-5-mini", "usage": Usage(input=1_000_000, output=0)}
     turn = await write(a_turn("dear question"), **cost, retried=2)
-    for page in (await ask().get("/traces"), await ask().get(f"/traces/{turn.id}")):
-        assert "0.2500" in page.text
-        assert "retried" in page.text
+    listed, shown = [(await ask().get(path)).text for path in ("/traces", f"/traces/{turn.id}")]
+    assert '<em class="bad">retried 2×</em>' in listed
+    assert "0.2500" in listed
+    assert "0.2500 with the work after it" in shown
 
 
 @pytest.mark.parametrize(
