@@ -16,7 +16,7 @@ from memory.index import Kind, Question, Rankings
 from memory.index.bm25 import stems
 from memory.index.embedders import Embedder
 from memory.index.searching import Searching
-from memory.process.spans import note, span
+from memory.process.spans import MARK, note, span
 from memory.records import Chunk
 
 if TYPE_CHECKING:
@@ -133,21 +133,25 @@ class _Considered:
     def to_trace(self) -> list[dict[str, Any]]:
         return [
             {
-                "id": candidate.id,
+                **self._verdict(candidate),
                 "kind": "chunk",
-                "source": candidate.source,
-                "content": f"{candidate.heading}: {candidate.text}"[:EXCERPT],
                 "lanes": {name: round(score, 4) for name, score in candidate.scores.items()},
-                **self._verdict(candidate.id),
             }
             for candidate in self.candidates
         ]
 
-    def _verdict(self, id: str) -> dict[str, Any]:
-        if id in self.scores:
-            return {"score": round(self.scores[id], 4)}
-        relevant = id in self.relevant
-        return {"left_out": "others are better" if relevant else "far in meaning and in words"}
+    def _verdict(self, one: Candidate) -> dict[str, Any]:
+        """Return a found candidate with its text and score, or the marked id of one that was left out."""
+        if one.id in self.scores:
+            text = f"{one.heading}: {one.text}"[:EXCERPT]
+            return {
+                "id": one.id,
+                "source": one.source,
+                "content": text,
+                "score": round(self.scores[one.id], 4),
+            }
+        why = "others are better" if one.id in self.relevant else "far in meaning and in words"
+        return {"id": f"{MARK}{one.id}", "left_out": why}
 
 
 def _scores_by_chunk(found: Rankings) -> dict[str, dict[str, float]]:

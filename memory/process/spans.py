@@ -13,6 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
+MARK = "~"
+"""Before the id of a candidate that was left out of a search: a trace does not rest on it."""
+
 
 @dataclass(slots=True)
 class Span:

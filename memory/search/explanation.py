@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory.process.spans import MARK
 from memory.search.ranking import Candidate, Lanes, matching
 
 EXCERPT = 200
@@ -24,23 +25,27 @@ class Explanation:
     """The least cosine of what shares no word with the question."""
 
     def to_trace(self) -> dict[str, dict[str, list[Any]]]:
-        """The candidates, best first; for those that may not be read only the id. They are stored as columns,
-        because repeating the names for two hundred rows would make up most of the trace."""
-        refused = self._refused()
-        ids = [id for id, _ in self.ranked]
-        found = [self.candidates[id] for id in ids]
+        """The candidates, best first: what was found with its text, what was left out by a marked id, so that
+        the trace does not rest on it. They are stored as columns, because repeating the names for two hundred
+        rows would make up most of the trace."""
+        refused, ids = self._refused(), [id for id, _ in self.ranked]
+        why = [self._why(place, ranked) for place, ranked in enumerate(self.ranked)]
+        found = [None if reason else self.candidates[id] for id, reason in zip(ids, why, strict=True)]
         columns: dict[str, list[Any]] = {
-            "id": [*ids, *refused],
-            "kind": [one.kind for one in found],
-            "content": [one.text[:EXCERPT] for one in found],
-            "author": [one.author for one in found],
-            "created_at": [one.created_at for one in found],
+            "id": [
+                *(f"{MARK}{id}" if reason else id for id, reason in zip(ids, why, strict=True)),
+                *(f"{MARK}{id}" for id in refused),
+            ],
+            "kind": [self.candidates[id].kind for id in ids],
+            "content": [one and one.text[:EXCERPT] for one in found],
+            "author": [one and one.author for one in found],
+            "created_at": [one and one.created_at for one in found],
             "score": [round(score, 4) for _, score in self.ranked],
         }
         for name, hits in self.lanes.items():
             scores = dict(hits)
             columns[f"{LANES}{name}"] = [round(scores[id], 4) if id in scores else None for id in ids]
-        columns["left_out"] = [*map(self._why, range(len(ids)), self.ranked), *refused.values()]
+        columns["left_out"] = [*why, *refused.values()]
         rows = len(columns["id"])
         return {
             COLUMNS: {name: [*column, *[None] * (rows - len(column))] for name, column in columns.items()}
@@ -70,20 +75,18 @@ COLUMNS = "columns"
 LANES = "lanes."
 
 
-def rows_of(traced: Any) -> Any:
-    """Convert the columns of `to_trace` to one dict per candidate. Returns any other value unchanged."""
-    if not isinstance(traced, Mapping) or COLUMNS not in traced:
-        return traced
-    columns = traced[COLUMNS]
+def rows_of(traced: Any) -> list[dict[str, Any]]:
+    """Convert what `to_trace` returned, columns or rows, to one dict per candidate, without marks."""
     rows: list[dict[str, Any]] = []
-    for values in zip(*columns.values(), strict=True):
-        row: dict[str, Any] = {}
-        for name, value in zip(columns, values, strict=True):
-            if value is None:
-                continue
-            if name.startswith(LANES):
-                row.setdefault("lanes", {})[name.removeprefix(LANES)] = value
-            else:
-                row[name] = value
-        rows.append(row)
-    return rows
+    if isinstance(traced, Mapping) and isinstance(columns := traced.get(COLUMNS), Mapping):
+        for values in zip(*columns.values(), strict=True):
+            row: dict[str, Any] = {}
+            for name, value in zip(columns, values, strict=True):
+                if value is not None and name.startswith(LANES):
+                    row.setdefault("lanes", {})[name.removeprefix(LANES)] = value
+                elif value is not None:
+                    row[name] = value
+            rows.append(row)
+    elif isinstance(traced, list):
+        rows = [dict(one) for one in traced if isinstance(one, Mapping)]
+    return [row | {"id": str(row.get("id", "")).removeprefix(MARK)} for row in rows]

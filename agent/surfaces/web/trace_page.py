@@ -179,6 +179,7 @@ async def _with_jobs(request: Request, id: str) -> TraceWithJobs:
 async def _trees(request: Request, id: str) -> Sequence[SpanTree]:
     """Return the span trees of a trace and of its background jobs."""
     found = await _with_jobs(request, id)
+    await request.app.state.traces.add_left_out_texts(found.trace, request.app.state.clock())
     try:
         return [span_tree(trace, number) for number, trace in enumerate((found.trace, *found.jobs))]
     except RecursionError as error:

@@ -20,14 +20,15 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.prices import Prices
 from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
 from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
-from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs, Work
+from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs, Work, mappings
 from agent.types import Usage
 from agent.types.arguments import Limit
 from agent.types.checks import checks_arguments
-from memory.audience import user_key
+from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in
+from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import kept
 from memory.sql.messages import Transcript
 from memory.sql.tables import hidden as hidden_rows
@@ -310,6 +311,23 @@ class Traces:
         rows = await self.database.rows(query)
         pairs = zip(await self._summaries(rows, now or self._clock()), rows, strict=True)
         return [await self._read(one, row.body) for one, row in pairs if one.content == "kept"]
+
+    async def add_left_out_texts(self, trace: Trace, now: datetime) -> None:
+        """Give the candidates that a search left out, of which a trace holds the ids alone, the texts that
+        the turn's audience may read now."""
+        left_out: list[Any] = [
+            one
+            for search in trace.spans("search")
+            for one in mappings(search.data.get("candidates"))
+            if one.get("left_out")
+        ]
+        ids = {one["id"] for one in left_out}
+        audience = Audience.of(trace.summary.user, Place.of_key(trace.summary.place))
+        facts, said = MemoryStore(self._people), Transcript(self._people)
+        found = {id: one.content for id, one in (await facts.by_ids(ids, audience, now)).items()}
+        found |= {id: one.text for id, one in (await said.by_ids(ids, audience)).items()}
+        for one in left_out:
+            one["content"] = found.get(one["id"])
 
     async def _read(self, summary: Summary, body: bytes) -> Trace:
         """Decode a trace. Raises BadInput if its body cannot be read."""

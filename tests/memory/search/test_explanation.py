@@ -9,17 +9,19 @@ from memory.search.ranking import Candidate
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 
 
+CANDIDATES = {id: Candidate("memory", f"text {id}", "ana", AT) for id in "abcd"}
+USUAL: dict[str, Any] = {
+    "lanes": {"dense": [("a", 0.91234567), ("gone", 0.9), ("seen", 0.8)], "words": [("b", 7.0)]},
+    "candidates": CANDIDATES,
+    "ranked": [("a", 1.23456), ("b", 0.5), ("c", 0.4), ("d", 0.0)],
+    "limit": 2,
+    "shown": frozenset({"seen"}),
+    "floor": 0.4,
+}
+
+
 def considered(**given: Any) -> Any:
-    candidates = {id: Candidate("memory", f"text {id}", "ana", AT) for id in "abcd"}
-    usual: dict[str, Any] = {
-        "lanes": {"dense": [("a", 0.91234567), ("gone", 0.9), ("seen", 0.8)], "words": [("b", 7.0)]},
-        "candidates": candidates,
-        "ranked": [("a", 1.23456), ("b", 0.5), ("c", 0.4), ("d", 0.0)],
-        "limit": 2,
-        "shown": frozenset({"seen"}),
-        "floor": 0.4,
-    }
-    return rows_of(Explanation(**usual | given).to_trace())
+    return rows_of(Explanation(**USUAL | given).to_trace())
 
 
 def test_each_is_told_with_the_reason_why_it_was_left_out() -> None:
@@ -49,6 +51,13 @@ def test_of_what_may_not_be_read_there_is_no_more_than_the_id() -> None:
     assert considered()[-2].keys() == {"id", "left_out"}
 
 
+def test_what_was_left_out_is_told_without_its_text_and_by_a_marked_id() -> None:
+    traced = Explanation(**USUAL).to_trace()["columns"]
+    assert traced["id"] == ["a", "b", "~c", "~d", "~gone", "~seen"]
+    assert traced["content"] == ["text a", "text b", None, None, None, None]
+    assert considered()[2].keys() == {"id", "kind", "score", "left_out"}
+
+
 def test_of_long_texts_the_beginning_is_told() -> None:
     long = Candidate("message", "x" * 10_000, "ana", AT)
     [one] = considered(lanes={}, candidates={"a": long}, ranked=[("a", 1.0)])
@@ -61,4 +70,4 @@ def test_a_search_that_found_nothing_tells_nothing() -> None:
 
 def test_what_is_told_in_rows_already_is_left_as_it_is() -> None:
     assert rows_of([{"id": "a"}]) == [{"id": "a"}]
-    assert rows_of(None) is None
+    assert rows_of(None) == []

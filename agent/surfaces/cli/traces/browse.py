@@ -114,7 +114,10 @@ async def show(
     from agent.tracing.render.export import trace_json
     from agent.tracing.render.trace import full_lines, overview_lines
 
-    found = await traces.get_with_jobs(id, datetime.now(UTC))
+    now = datetime.now(UTC)
+    found = await traces.get_with_jobs(id, now)
+    if full:
+        await traces.add_left_out_texts(found.trace, now)
     lines = full_lines if full else overview_lines
     return Output(trace_json(found), lambda: print_lines(lines(found.trace, found.jobs)))
 
