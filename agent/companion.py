@@ -293,7 +293,9 @@ class Companion:
             return self._runtime
 
     async def _wake_worker(self) -> None:
-        (await self.runtime()).worker.wake()
+        worker = (await self.runtime()).worker
+        worker.wake(poll=True)
+        worker.listen()
 
     async def _stop(self) -> None:
         if self._runtime is not None:

@@ -111,9 +111,14 @@ class Server:
         return json.loads(self._process.stdout.readline())
 
     def ask(self, line: str = "look") -> Any:
-        """What it answers; to an empty line with its work, and it ends."""
+        """What it answers; to an empty line with its work."""
         print(line, file=self._process.stdin, flush=True)
         return self.read()
+
+    def end(self) -> Any:
+        """End it, and return its work."""
+        with self._process:
+            return self.ask("")
 
 
 async def measure(
@@ -131,7 +136,7 @@ async def measure(
         )
         took = time.perf_counter() - began
         held.append(sum(server.ask() for server in servers))
-        done = [server.ask("") for server in servers]
+        done = [server.end() for server in servers]
         kept: Counter[str] = Counter()
         settings = Settings.load(home=Path(home), embedder="bundled")
         async with Companion.open(settings, upkeep=False) as pet:

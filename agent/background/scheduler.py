@@ -21,7 +21,7 @@ JOBS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 """A job that comes late, as at the start while libraries load, still runs."""
 
 QUEUE_SECONDS = 10
-"""How often the queue is checked for retries and for jobs of other processes that died."""
+"""How often the queue is looked at: for retries, jobs of processes that died, and what no notice told of."""
 
 UNDO_SECONDS = 60
 """How often what was forgotten, and can no longer be brought back, is deleted."""

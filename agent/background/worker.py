@@ -7,11 +7,10 @@ model, but jobs of the same person run one after the other.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from agent.background.consolidation import Consolidation
 from agent.tracing.recorder import Recorder
@@ -25,7 +24,7 @@ from memory.process.breaker import request_of, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
-from memory.sql.jobs import DueJob, Job, JobQueue
+from memory.sql.jobs import CLAIMED_BY_ID, SUSPECT, Job, JobQueue
 from memory.sql.summaries import LOOK_BACK
 
 log = logging.getLogger("hachi.worker")
@@ -34,13 +33,15 @@ GRACE = 3.0
 """Seconds that running jobs get to finish when the companion closes."""
 AT_ONCE = 8
 """How many consolidations run at once, and how many other jobs beside them."""
-LOOK_AHEAD = 4 * AT_ONCE
-"""How many due jobs are read at once."""
+LOOK_AHEAD = 2 * AT_ONCE
+"""How many jobs of the queue this process has claimed at most."""
+NOTICE_SECONDS = 0.25
+"""How long after the first of several notices of other processes the worker looks for their jobs."""
 
 TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
 """Jobs that belong to a turn and are shown in its trace."""
 
-Running = dict[asyncio.Task[Any], DueJob]
+Started = asyncio.Task[list[Decision]]
 
 
 @dataclass(eq=False)
@@ -56,28 +57,45 @@ class Worker:
     def __post_init__(self) -> None:
         self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
+        self._polls = False
+        self._listening: asyncio.Task[None] | None = None
+        self._noticed: asyncio.TimerHandle | None = None
         self._stopped = False
-        self._handed: dict[str, asyncio.Task[list[Decision]]] = {}
-        """Of each person the last job that was handed over and has not ended."""
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._last: dict[tuple[str, bool], Started] = {}
+        """Of each person the last consolidation that has begun and not ended, and the last other job."""
+        self._claimed: dict[Started, Job] = {}
+        """What runs of the jobs that were claimed in the queue."""
+        self._slots = {slow: asyncio.Semaphore(AT_ONCE) for slow in (False, True)}
+        """A consolidation waits for a model, and so delays no other job."""
 
-    def wake(self) -> None:
-        """Start to run due jobs in the background."""
+    def wake(self, *, poll: bool = False) -> None:
+        """Start to run due jobs in the background; with `poll` also those whose process has ended, and see to
+        the index."""
         if self._stopped:
             return
+        self._polls = self._polls or poll
         self._woken.set()
         if self._loop is None or self._loop.done():
             self._loop = asyncio.create_task(self._run(), name="hachi worker")
+
+    def listen(self) -> None:
+        """Also run what other processes on this PostgreSQL make due, until the worker stops."""
+        if self._listening is None and not self._stopped:
+            self._listening = asyncio.create_task(self.queue.listen(self._notice), name="hachi notices")
+
+    def _notice(self, kind: str) -> None:
+        if kind not in CLAIMED_BY_ID and self._noticed is None:
+            self._noticed = asyncio.get_running_loop().call_later(NOTICE_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._noticed = None
+        self.wake()
 
     def hand_over(self, job: Job) -> Awaitable[list[Decision]]:
         """Run a job that this process claimed when it was added, after the person's others, without reading
         it again. What is returned has the decisions; none if the job failed. It does not raise, because the
         reply is stored already and must not fail."""
-        before = self._handed.get(job.user_id)
-        task = asyncio.create_task(self._after(before, job), name="hachi job")
-        self._handed[job.user_id] = task
-        task.add_done_callback(partial(self._ended, job.user_id))
-        return asyncio.shield(task)
+        return asyncio.shield(self._start(job))
 
     def follow_up(self, job: Job | None, consolidated_at: datetime | None) -> None:
         """After a turn, let the index follow, run its job, and consolidate its conversation if that is due.
@@ -88,29 +106,43 @@ class Worker:
         if consolidated_at and consolidated_at <= self.clock():
             self.wake()
 
-    async def _after(self, before: asyncio.Task[list[Decision]] | None, job: Job) -> list[Decision]:
-        if before:
-            await asyncio.wait([before])
+    def _start(self, job: Job) -> Started:
+        slow = job.kind == LOOK_BACK
+        before = {self._last.get((job.user_id, kind)) for kind in {False, slow}} - {None}
+        task = asyncio.create_task(self._after(before, job), name="hachi job")
+        self._last[job.user_id, slow] = task
+        task.add_done_callback(partial(self._ended, (job.user_id, slow)))
+        return task
+
+    async def _after(self, before: set[Started | None], job: Job) -> list[Decision]:
+        """Run a job after these others."""
         try:
-            async with self._slots:
-                return [] if self._stopped else await self._handle(job)
+            async with self.queue.working_on(job):
+                if before:
+                    await asyncio.wait(filter(None, before))
+                async with self._slots[job.kind == LOOK_BACK]:
+                    if self._stopped:
+                        await self.queue.postpone(job, self.clock())
+                        return []
+                    with request_of(job.user_id):
+                        return await self._work(job)
         except MemoryFault as error:
             log.warning("background work waits: %s", error)
             return []
 
-    def _ended(self, user: str, task: asyncio.Task[list[Decision]]) -> None:
-        if self._handed.get(user) is task:
-            del self._handed[user]
+    def _ended(self, key: tuple[str, bool], task: Started) -> None:
+        if self._last.get(key) is task:
+            del self._last[key]
         self.sync.wake()
 
     async def settle(self, *, hurry: bool = True) -> None:
         """Wait until all due jobs have run; with `hurry` also the consolidations that wait for their
         conversations to go quiet. Failed jobs stay in the queue until their retry."""
-        await asyncio.gather(*self._handed.values(), return_exceptions=True)
+        await asyncio.gather(*self._last.values(), return_exceptions=True)
         try:
             if hurry:
                 await self.queue.hasten(LOOK_BACK, self.clock())
-            self.wake()
+            self.wake(poll=True)
             while self._loop is not None and not self._loop.done():
                 await asyncio.shield(self._loop)
         except MemoryFault as error:
@@ -121,7 +153,10 @@ class Worker:
         stay in the queue."""
         self._stopped = True
         self._woken.set()
-        running = [*self._handed.values(), *([self._loop] if self._loop else [])]
+        if self._listening:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        running = [*self._last.values(), *self._claimed, *([self._loop] if self._loop else [])]
         if running:
             await asyncio.wait(running, timeout=GRACE)
             for task in running:
@@ -141,60 +176,43 @@ class Worker:
                 log.exception("background work failed; the next turn, or the schedule, starts it again")
 
     async def _run_due_jobs(self) -> None:
-        running: Running = {}
-        await self.queue.take_up(self.clock())
+        polls, self._polls = self._polls, False
+        if polls:
+            await self.queue.take_up(self.clock())
         try:
             while not self._stopped:
                 self._woken.clear()
-                await self._start_jobs(running)
-                if not running:
+                await self._claim_jobs()
+                if not self._claimed:
                     break
-                await self._wait(running)
+                await self._wait()
         finally:
-            await _finish(running)
-        await self.sync.try_to_catch_up()
-        await self.recall.note_uses()
+            await _finish(self._claimed)
+        if polls:
+            await self.sync.try_to_catch_up()
+            await self.recall.note_uses()
 
-    async def _start_jobs(self, running: Running) -> None:
+    async def _claim_jobs(self) -> None:
         """Claim and start due jobs.
 
-        Consolidations wait for a model, so they have slots of their own and do not delay other jobs. A
-        person's consolidations run after the person's other jobs, so that they see the facts those jobs
+        A person's consolidations run after the person's other jobs, so that they see the facts those jobs
         stored. Of the jobs that may have ended their process, one runs at a time.
         """
-        suspect = any(job.suspect for job in running.values())
-        short = {job.user_id for job in running.values() if job.kind != LOOK_BACK} | self._handed.keys()
-        slow = {job.user_id for job in running.values() if job.kind == LOOK_BACK}
-        while True:
-            now = self.clock()
-            due = await self.queue.due(now, LOOK_AHEAD, besides=short, last=LOOK_BACK, besides_last=slow)
-            chosen = dict[str, DueJob]()
-            for job in due:
-                users, busy = (slow, short | slow) if job.kind == LOOK_BACK else (short, short)
-                if job.user_id not in busy and len(users) < AT_ONCE and not (suspect and job.suspect):
-                    suspect = suspect or job.suspect
-                    users.add(job.user_id)
-                    chosen[job.id] = job
-            for claimed in await self.queue.claim_all(now, chosen):
-                running[asyncio.create_task(self._handle(claimed))] = chosen[claimed.id]
-            if len(due) < LOOK_AHEAD or not chosen:
-                return
+        suspect = any(job.crashes >= SUSPECT for job in self._claimed.values())
+        room = LOOK_AHEAD - len(self._claimed)
+        claimed = await self.queue.claim_due(self.clock(), room, last=LOOK_BACK, suspects=not suspect)
+        self._claimed |= {self._start(job): job for job in claimed}
 
-    async def _wait(self, running: Running) -> None:
+    async def _wait(self) -> None:
         """Wait until a job ends or the worker is woken."""
         woken = asyncio.create_task(self._woken.wait())
         try:
-            done, _ = await asyncio.wait([*running, woken], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([*self._claimed, woken], return_when=asyncio.FIRST_COMPLETED)
         finally:
             woken.cancel()
-        for task in done - {woken}:
-            del running[task]
+        for task in [task for task in self._claimed if task.done()]:
+            del self._claimed[task]
             task.result()
-
-    async def _handle(self, job: Job) -> list[Decision]:
-        async with self.queue.working_on(job):
-            with request_of(job.user_id):
-                return await self._work(job)
 
     async def _work(self, job: Job) -> list[Decision]:
         try:
@@ -247,7 +265,7 @@ class Worker:
             log.warning("work %s names no task: %s", job.id, type(error).__name__)
 
 
-async def _finish(running: Running) -> None:
+async def _finish(running: Iterable[Started]) -> None:
     """Wait for the running jobs. If the wait is cancelled, they are cancelled too and stay in the queue."""
     try:
         await asyncio.gather(*running, return_exceptions=True)

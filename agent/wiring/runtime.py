@@ -52,7 +52,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         recorder=c.recorder,
         additions=c.additions,
     )
-    worker.wake()
+    worker.wake(poll=True)
     return Runtime(turn, worker)
 
 

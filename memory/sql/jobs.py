@@ -16,7 +16,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, not_, or_, select, update
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
@@ -24,6 +37,7 @@ from memory.errors import MemoryFault, NotFound
 from memory.process.identity import is_gone, this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
+from memory.sql.engine.notices import listen, notice
 from memory.sql.memory_rows import begins
 from memory.sql.tables import Utc, work
 
@@ -57,28 +71,9 @@ class Job:
     attempts: int
     """Which attempt this is: one more than the failures so far."""
     about: str | None = None
+    crashes: int = 0
+    """How many processes ended while they ran it."""
     created_at: datetime | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class DueJob:
-    """A job that no process has claimed."""
-
-    id: str
-    kind: str
-    user_id: str
-    suspect: bool
-    """Whether it may be what ended its processes: see `SUSPECT`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """A claim that ended without a result."""
-
-    id: str
-    kind: str
-    times: int
-    due_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +111,8 @@ class JobQueue:
     ) -> Job:
         """Write a job in the caller's transaction. Jobs of one kind with the same `about` can be handled as
         one. With `ours` it is claimed at once: the caller handles it after the commit, and if this process
-        ends before, another one does. It is `due` now unless another time is given."""
+        ends before, another one does. It is `due` now unless another time is given; of what is due now the
+        other processes are told (`listen`)."""
         job = Job(new_id(), kind, user, dict(payload), 1, about)
         row = {
             "id": job.id,
@@ -128,39 +124,40 @@ class JobQueue:
             "due_at": now + CLAIM if ours else due or now,
             "created_at": now,
         }
-        await connection.execute(insert(work), row)
+        await connection.execute(insert(work) if ours else _ADD, row)
         return job
 
     async def take(self, id: str) -> Job | None:
         """A job that the caller has claimed; None if it is done."""
         return next(map(_job, await self._database.rows(select(work).where(work.c.id == id))), None)
 
-    async def due(
-        self,
-        now: datetime,
-        limit: int,
-        *,
-        besides: Collection[str] = (),
-        last: str = "",
-        besides_last: Collection[str] = (),
-    ) -> list[DueJob]:
-        """The oldest jobs that may be claimed, except those of the users in `besides`. Jobs of the kind
-        `last` come after all others, and also leave out the users in `besides_last`. Suspects come later."""
-        left_out = {"besides": list(besides), "last": last, "besides_last": list(besides_last)}
-        return [
-            DueJob(*row) for row in await self._database.rows(_DUE, {"now": now, "most": limit} | left_out)
-        ]
+    async def claim_due(
+        self, now: datetime, most: int, *, last: str = "", suspects: bool = True
+    ) -> list[Job]:
+        """Claim the oldest due jobs, for `CLAIM`, and return them: the oldest of each person before the
+        second of anybody. Jobs of the kind `last` come after all others; of suspects only one is claimed, or
+        none."""
+        given = {"now": now, "most": most, "last": last, "suspects": suspects}
+        given |= {"until": now + CLAIM, "process": self._process}
+        if self._database.sqlite and not await self._database.rows(_ANY_DUE, {"now": now}):
+            return []  # a look in vain is no transaction that writes
+        rows = await self._database.rows(_CLAIM_DUE, given)
+        return [_job(row) for row in sorted(rows, key=lambda row: (row.kind == last, row.seq))]
 
-    async def claim(self, now: datetime, id: str | None = None) -> Job | None:
-        """Claim the job with this id, or the oldest that is due. None if no such job is due."""
-        ids = [id] if id else [job.id for job in await self.due(now, 1)]
-        return next(iter(await self.claim_all(now, ids)), None)
+    async def claim(self, now: datetime, id: str) -> Job | None:
+        """Claim the job with this id. None if it is not due."""
+        return next(iter(await self._claim(work.c.id == id, now)), None)
 
-    async def claim_all(self, now: datetime, ids: Collection[str]) -> list[Job]:
-        """Claim those of these jobs that are still due, for `CLAIM`. Returns them, oldest first."""
-        if not ids:
+    async def claim_of(self, kinds: Collection[str], prefix: str, now: datetime) -> list[Job]:
+        """Claim the due jobs of these kinds whose user's id begins with `prefix`. Returns them, oldest
+        first."""
+        theirs = func.substr(work.c.user_id, 1, len(prefix)) == prefix  # LIKE on SQLite ignores case
+        return await self._claim(and_(work.c.kind.in_(kinds), theirs), now)
+
+    async def _claim(self, which: ColumnElement[bool], now: datetime) -> list[Job]:
+        free = select(work.c.seq).where(which, claimable(now))
+        if self._database.sqlite and not await self._database.rows(free.limit(1)):
             return []
-        free = select(work.c.seq).where(work.c.id.in_(ids), claimable(now))
         claimed = (
             update(work)
             .where(work.c.seq.in_(free.with_for_update(skip_locked=True)))
@@ -170,12 +167,11 @@ class JobQueue:
         rows = await self._database.rows(claimed)
         return [_job(row) for row in sorted(rows, key=lambda row: row.seq)]
 
-    async def claim_of(self, kinds: Collection[str], prefix: str, now: datetime) -> list[Job]:
-        """Claim the due jobs of these kinds whose user's id begins with `prefix`. Returns them, oldest
-        first."""
-        theirs = func.substr(work.c.user_id, 1, len(prefix)) == prefix  # LIKE on SQLite ignores case
-        query = select(work.c.id).where(work.c.kind.in_(kinds), theirs, claimable(now))
-        return await self.claim_all(now, [row.id for row in await self._database.rows(query)])
+    async def listen(self, wake: Callable[[str], None]) -> None:
+        """Call `wake` with the kind of each job that another process has made due now, and with nothing where
+        some may have been missed, until this is cancelled. Never on SQLite."""
+        if self._database.connect_alone:
+            await listen(self._database.connect_alone, wake)
 
     async def renew(self, kind: str) -> None:
         """Renew the claims of this process on jobs of the kind."""
@@ -207,14 +203,12 @@ class JobQueue:
         """Change these jobs. Returns how many."""
         return await self._database.run(update(work).where(which).values(**values))
 
-    async def take_up(self, now: datetime) -> list[Crash]:
-        """Free the jobs whose claim has ended, and those of a process of this host that has ended. Returns
-        those that crashed, and logs them. After its first crash a job is due at once, later after 64 s,
-        256 s … at most an hour.
+    async def take_up(self, now: datetime) -> None:
+        """Free the jobs whose claim has ended, and those of a process of this host that has ended; log those
+        that crashed. After its first crash a job is due at once, later after 64 s, 256 s … at most an hour.
 
         A reminder waits for the end of its claim, since it may have been sent.
         """
-        crashes = []
         for row in await self._database.rows(_CLAIMED):
             ours = row.claimed_by == self._process
             dead = not ours and row.kind != REMIND and is_gone(row.claimed_by)
@@ -224,14 +218,12 @@ class JobQueue:
             if ours:  # claimed and then not worked on, as when the database was away
                 await self._set(same, claimed_by=None)
                 continue
-            crash = Crash(row.id, row.kind, row.crashes + 1, now + _crash_wait(row.crashes + 1))
-            error = f"its process ended while it ran ({crash.times} times)"
-            freed = {"claimed_by": None, "due_at": crash.due_at, "crashes": crash.times, "last_error": error}
-            if await self._set(same, **freed):
-                crashes.append(crash)
-                wait = (crash.due_at - now).total_seconds()
-                log.warning("work %s (%s): %s; it runs again in %g s", crash.id, crash.kind, error, wait)
-        return crashes
+            times = row.crashes + 1
+            wait = min(4 ** (times + 1), 3600) if times >= SUSPECT else 0
+            error = f"its process ended while it ran ({times} times)"
+            due = now + timedelta(seconds=wait)
+            if await self._set(same, claimed_by=None, due_at=due, crashes=times, last_error=error):
+                log.warning("work %s (%s): %s; it runs again in %g s", row.id, row.kind, error, wait)
 
     async def waiting(self, kind: str, user: str) -> bool:
         """Whether a job of this kind and user is not done yet."""
@@ -350,30 +342,40 @@ def when(due: ColumnElement[datetime] | None = None) -> When:
     same = update(work).where(work.c.kind == new["kind"], work.c.about == new["about"], *waits)
     moved = {"due_at": work.c.due_at} if due is None else {"payload": new["payload"], "due_at": due}
     added = insert(work).values(**new, created_at=now, due_at=now if due is None else due)
-    return same.values(**moved).returning(work.c.due_at), added.returning(work.c.due_at)
+    told = work.c.due_at, case((work.c.due_at <= now, _TELL))
+    return same.values(**moved).returning(*told), added.returning(*told)
 
 
+_TELL = notice(work.c.kind)
+_ADD = insert(work).returning(case((work.c.due_at <= work.c.created_at, _TELL)))
 _NOW = when()
 
 # Built once, since a worker runs them after every turn: building them takes longer than running them.
-_IS_LAST, _SUSPECT = work.c.kind == bindparam("last"), work.c.crashes >= SUSPECT
-_DUE = (
-    select(work.c.id, work.c.kind, work.c.user_id, _SUSPECT)
-    .where(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))
-    .where(work.c.user_id.not_in(bindparam("besides", expanding=True)))
-    .where(or_(not_(_IS_LAST), work.c.user_id.not_in(bindparam("besides_last", expanding=True))))
-    .order_by(_IS_LAST, _SUSPECT, work.c.seq)
+_DUE = and_(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))
+_ANY_DUE = select(work.c.seq).where(_DUE).limit(1)
+_IS_LAST, _IS_SUSPECT = work.c.kind == bindparam("last"), work.c.crashes >= SUSPECT
+_suspect = select(func.min(work.c.seq)).where(_DUE, _IS_SUSPECT).scalar_subquery()
+_nth = func.row_number().over(partition_by=(work.c.user_id, _IS_LAST), order_by=work.c.seq)
+_due = (
+    select(work.c.seq)
+    .where(_DUE, or_(not_(_IS_SUSPECT), and_(bindparam("suspects", type_=Boolean()), work.c.seq == _suspect)))
+    .order_by(_IS_LAST, _IS_SUSPECT, _nth, work.c.seq)
     .limit(bindparam("most"))
+)
+_free = select(work.c.seq).where(work.c.seq.in_(_due), _DUE).with_for_update(skip_locked=True).cte("free")
+_CLAIM_DUE = (
+    update(work)
+    .where(work.c.seq.in_(select(_free.c.seq)))
+    .values(due_at=bindparam("until", type_=Utc()), claimed_by=bindparam("process"))
+    .returning(work)
 )
 _CLAIMED = select(work).where(work.c.claimed_by.is_not(None))
 
 
-def _crash_wait(times: int) -> timedelta:
-    return timedelta(seconds=min(4 ** (times + 1), 3600) if times >= SUSPECT else 0)
-
-
 def _job(row: Any) -> Job:
-    return Job(row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about, row.created_at)
+    return Job(
+        row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about, row.crashes, row.created_at
+    )
 
 
 def _listed(row: Any, now: datetime) -> ListedJob:

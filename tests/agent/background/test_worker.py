@@ -244,11 +244,11 @@ async def test_jobs_that_may_end_the_process_run_one_at_a_time(pet: Companion, r
             await pet.components.queue.add(connection, STORE_MEMORIES, name, payload, pet.clock())
     rows("UPDATE work SET crashes = 2")
 
-    running: dict[Any, Any] = {}
     worker = (await pet.runtime()).worker
-    await worker._start_jobs(running)
-    assert [job.user_id for job in running.values()] == ["ana"]
-    await asyncio.gather(*running)
+    for _ in range(2):
+        await worker._claim_jobs()
+        assert [job.user_id for job in worker._claimed.values()] == ["ana"]
+    await asyncio.gather(*worker._claimed)
     await pet.settle()
     assert rows("SELECT * FROM work") == []
 
@@ -259,7 +259,9 @@ async def test_many_jobs_of_one_person_leave_room_for_others(pet: Companion) -> 
     async with pet.components.database.write() as connection:
         await pet.components.queue.add(connection, STORE_MEMORIES, "ben", payload, pet.clock())
 
-    running: dict[Any, Any] = {}
-    await (await pet.runtime()).worker._start_jobs(running)
-    assert {job.user_id for job in running.values()} == {"ana", "ben"}
-    await asyncio.gather(*running)
+    worker = (await pet.runtime()).worker
+    await worker._claim_jobs()
+    assert {job.user_id for job in worker._claimed.values()} == {"ana", "ben"}
+    assert len(worker._claimed) == LOOK_AHEAD
+    await pet.settle()
+    assert len(await _known(pet)) == LOOK_AHEAD + 1

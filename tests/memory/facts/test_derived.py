@@ -46,7 +46,7 @@ async def test_a_summary_is_emptied_and_due_again_when_a_message_it_covers_no_lo
     kept = await stack.conversations.of("talk", "user:anna", stack.clock.now)
     assert kept is not None
     assert (kept.summary, kept.covered) == ("", 1)
-    [due] = await stack.queue.due(stack.clock.now, 10)
+    [due] = await stack.queue.claim_due(stack.clock.now, 10)
     assert (due.kind, due.user_id) == (LOOK_BACK, "anna")
 
 

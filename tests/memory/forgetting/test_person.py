@@ -484,7 +484,7 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
     async with stack.database.read() as connection:
         left = await remaining(connection, THERE.key, THERE.key, active.covered, 50)
     assert [message.text for message in left] == [f"message {n}" for n in range(4)] + ["Get well"]
-    assert LOOK_BACK in {job.kind for job in await stack.queue.due(stack.clock.now, 9)}
+    assert LOOK_BACK in {job.kind for job in await stack.queue.claim_due(stack.clock.now, 9)}
     assert await stack.index.present([active.id]) == set()
     assert receipt.removed["summaries of places"] == 1
 
@@ -539,7 +539,7 @@ async def test_more_than_one_batch_is_deleted(stack: Stack) -> None:
 async def run_jobs(stack: Stack) -> set[str]:
     """Run the waiting jobs as the next start does; returns their kinds."""
     kinds = set()
-    while job := await stack.queue.claim(stack.clock.now):
+    for job in await stack.queue.claim_due(stack.clock.now, 99):
         kinds.add(job.kind)
         await stack.queue.done(job.id)
     return kinds

@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
-from memory.sql.engine import Database
+from memory.sql.engine import Database, notices
 from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, REMIND, Job, JobQueue
 from memory.sql.tables import work
 
@@ -35,8 +35,12 @@ async def add(stack: Stack, kind: str = "store") -> str:
         return (await stack.queue.add(connection, kind, "anna", payload, stack.clock.now)).id
 
 
+async def oldest(stack: Stack) -> Job | None:
+    return next(iter(await stack.queue.claim_due(stack.clock.now, 1)), None)
+
+
 async def claim(stack: Stack, id: str | None = None) -> Job:
-    piece = await stack.queue.claim(stack.clock.now, id)
+    piece = await (stack.queue.claim(stack.clock.now, id) if id else oldest(stack))
     assert piece
     return piece
 
@@ -48,7 +52,7 @@ async def test_work_is_taken_as_it_was_given_oldest_first(stack: Stack) -> None:
         Job(id, kind, "anna", {"text": "Zoë\x00 ☕", "n": 1}, attempts=1)
         for id, kind in zip(ids, ("first", "second"), strict=True)
     ]
-    assert await stack.queue.claim(stack.clock.now) is None
+    assert await oldest(stack) is None
 
 
 async def test_work_whose_transaction_failed_was_never_there(stack: Stack) -> None:
@@ -58,7 +62,7 @@ async def test_work_whose_transaction_failed_was_never_there(stack: Stack) -> No
             raise asyncio.CancelledError
 
     await asyncio.gather(fail_halfway(), return_exceptions=True)
-    assert await stack.queue.claim(stack.clock.now) is None
+    assert await oldest(stack) is None
     assert await stack.queue.counts() == (0, 0)
 
 
@@ -74,7 +78,7 @@ async def test_what_is_done_is_gone(stack: Stack) -> None:
     await claim(stack)
     await stack.queue.done(id)
     stack.clock.move(days=1)
-    assert await stack.queue.claim(stack.clock.now) is None
+    assert await oldest(stack) is None
     assert await stack.queue.counts() == (0, 0)
 
 
@@ -83,32 +87,33 @@ async def test_a_claim_ends_by_itself_and_is_no_failure(stack: Stack) -> None:
     id = await add(stack)
     await claimed_elsewhere(stack, id, "another-host:7-7")
     stack.clock.move(seconds=29)
-    assert await stack.queue.take_up(stack.clock.now) == []
-    assert await stack.queue.claim(stack.clock.now) is None
+    await stack.queue.take_up(stack.clock.now)
+    assert await oldest(stack) is None
 
     stack.clock.move(seconds=1)
-    [crash] = await stack.queue.take_up(stack.clock.now)
+    await stack.queue.take_up(stack.clock.now)
 
-    assert (crash.id, crash.times, crash.due_at) == (id, 1, stack.clock.now)
     again = await claim(stack)
-    assert (again.id, again.attempts) == (id, 1)
+    assert (again.id, again.attempts, again.crashes) == (id, 1, 1)
 
 
 async def test_crashes_delay_a_job_and_never_give_it_up(stack: Stack) -> None:
     id, waits = await add(stack), []
     for _ in range(MAX_ATTEMPTS + 2):
         await claimed_elsewhere(stack, id, DEAD)
-        [crash] = await stack.queue.take_up(stack.clock.now)
-        waits.append((crash.due_at - stack.clock.now).total_seconds())
-        assert await stack.queue.claim(crash.due_at - timedelta(seconds=0.001), id) is None
-        stack.clock.now = crash.due_at
+        await stack.queue.take_up(stack.clock.now)
+        [job] = await stack.queue.listed(stack.clock.now)
+        waits.append((job.due_at - stack.clock.now).total_seconds())
+        assert await stack.queue.claim(job.due_at - timedelta(seconds=0.001), id) is None
+        stack.clock.now = job.due_at
 
     assert waits == [0, 64, 256, 1024, *[3600] * 6]
     assert await stack.queue.counts() == (1, 0)
     [job] = await stack.queue.listed(stack.clock.now)
     assert (job.state, job.failures, job.crashes) == ("waiting", 0, MAX_ATTEMPTS + 2)
     assert job.last_error == f"its process ended while it ran ({MAX_ATTEMPTS + 2} times)"
-    assert [due.suspect for due in await stack.queue.due(stack.clock.now, 1)] == [True]
+    assert await stack.queue.claim_due(stack.clock.now, 1, suspects=False) == []
+    assert (await claim(stack)).crashes == MAX_ATTEMPTS + 2
 
 
 async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack: Stack) -> None:
@@ -116,10 +121,10 @@ async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack
     for wait in (1, 4, 16, 64, 256, 1024, 3600, 3600):
         await stack.queue.failed(await claim(stack), "it broke \x00" + "!" * 9000, stack.clock.now)
         stack.clock.move(seconds=wait - 0.001)
-        assert await stack.queue.claim(stack.clock.now) is None
+        assert await oldest(stack) is None
         stack.clock.move(seconds=0.001)
     stack.clock.move(days=365)
-    assert await stack.queue.claim(stack.clock.now) is None
+    assert await oldest(stack) is None
     assert await stack.queue.claim(stack.clock.now, id) is None
     assert await stack.queue.counts() == (0, 1)
 
@@ -131,10 +136,10 @@ async def test_what_a_dead_process_had_claimed_is_due_at_once(stack: Stack) -> N
     await claimed_elsewhere(stack, alive, "another-host:7-7")
     await stack.queue.failed(await claim(stack, failed), "the model is away", stack.clock.now)
 
-    assert [crash.id for crash in await stack.queue.take_up(stack.clock.now)] == [dead]
+    await stack.queue.take_up(stack.clock.now)
 
     assert (await claim(stack)).id == dead
-    assert await stack.queue.claim(stack.clock.now) is None  # the one that failed waits its second
+    assert await oldest(stack) is None  # the one that failed waits its second
     stack.clock.move(seconds=1)
     assert (await claim(stack)).id == failed
 
@@ -143,7 +148,7 @@ async def test_a_claim_of_this_process_that_nobody_works_on_ends_and_is_no_crash
     id = await add(stack)
     await claim(stack)
     stack.clock.now += CLAIM
-    assert await stack.queue.take_up(stack.clock.now) == []
+    await stack.queue.take_up(stack.clock.now)
     assert (await claim(stack)).id == id
     assert [job.crashes for job in await stack.queue.listed(stack.clock.now)] == [0]
 
@@ -179,10 +184,10 @@ async def test_no_two_workers_ever_get_the_same_piece(
     got: list[str] = []
 
     async def handle(queue: JobQueue) -> None:
-        while piece := await queue.claim(stack.clock.now):
-            got.append(piece.id)
+        while pieces := await queue.claim_due(stack.clock.now, 3):
+            got.extend(piece.id for piece in pieces)
             await asyncio.sleep(0)
-            await queue.done(piece.id)
+            await queue.done(*(piece.id for piece in pieces))
 
     # Somebody else at the same piece makes one look in vain, so each looks again.
     while (await stack.queue.counts())[0]:
@@ -190,6 +195,49 @@ async def test_no_two_workers_ever_get_the_same_piece(
     assert sorted(got) == sorted(wanted)
     for database in databases:
         await database.close()
+
+
+async def test_the_oldest_of_each_person_come_first_one_kind_last_and_of_suspects_one(stack: Stack) -> None:
+    async with stack.database.write() as connection:
+        for kind, user in (("late", "ben"), *[("store", "anna")] * 3, ("store", "ben"), ("store", "carl")):
+            await stack.queue.add(connection, kind, user, {}, stack.clock.now)
+        await connection.execute(update(work).where(work.c.user_id == "carl").values(crashes=2))
+        await stack.queue.add(connection, REMIND, "anna", {}, stack.clock.now)
+    jobs = [
+        [(job.kind, job.user_id) for job in await stack.queue.claim_due(stack.clock.now, 2, last="late")]
+        for _ in range(4)
+    ]
+    assert jobs == [
+        [("store", "anna"), ("store", "ben")],
+        [("store", "anna"), ("store", "anna")],
+        [("store", "carl"), ("late", "ben")],
+        [],
+    ]
+
+
+async def test_the_others_are_told_of_a_job_that_is_due_now_once_it_is_committed(
+    stack: Stack, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = asyncio.Queue[str]()
+    if stack.database.sqlite:
+        await stack.queue.listen(heard.put_nowait)
+        return  # there it ends at once
+    monkeypatch.setattr(notices, "RETRY_SECONDS", 0.01)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(notices, "this_process", lambda: "another:1-1")
+        listening = asyncio.create_task(stack.queue.listen(heard.put_nowait))
+        assert await heard.get() == "", "something may have been missed before"
+    later = stack.clock.now + timedelta(minutes=1)
+    async with stack.database.write() as connection:
+        await stack.queue.add(connection, "mine", "anna", {}, stack.clock.now, ours=True)
+        await stack.queue.add(connection, "later", "anna", {}, stack.clock.now, due=later)
+        await stack.queue.expect(connection, "expected", "anna", {}, stack.clock.now, about="x")
+    await add(stack, "store")
+    assert [await heard.get(), await heard.get()] == ["expected", "store"]
+    query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+    await stack.database.rows(text(query))
+    assert await heard.get() == "", "it listens again"
+    listening.cancel()
 
 
 async def test_a_claim_is_renewed_while_its_process_works(
