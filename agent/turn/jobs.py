@@ -124,8 +124,8 @@ async def read_store_memories(
     job: Job, connection: AsyncConnection, now: datetime
 ) -> tuple[list[Draft], Provenance] | None:
     """Read the payload of `store_memories_payload`, with what it names. None where something that the model
-    was shown is hidden, or was said and is gone: what it wrote may repeat that. Raises NotNow while that can
-    be undone."""
+    was shown is hidden, or was said and is gone: what it wrote may repeat that. A memory that is gone has
+    expired; with a forgotten one the job goes. Raises NotNow while that can be undone."""
     payload, rows = job.payload, dict[str, Any]()
     ids = {kind: set(payload["found"][kind]) for kind in FOUND}
     ids["message"] |= {payload["message_id"]} - {None}
@@ -133,14 +133,14 @@ async def read_store_memories(
         query = select(id.label("id"), text.label("text")).where(id.in_(ids[kind]))
         rows |= {row.id: row for row in await connection.execute(query)}
     said = ids["message"] | ids["memory"]
-    if rows.keys() != said:
+    if not rows.keys() >= ids["message"]:
         return None
     if not_shown := await hidden_among(connection, said.union(payload["shown"])):
         if until := await undoable_until(connection, not_shown, now):
             raise NotNow("it rests on what is forgotten and may come back", until)
         return None
     said_at = datetime.fromisoformat(payload["said_at"])
-    found = [(id, kind) for kind in FOUND for id in payload["found"][kind]]
+    found = [(id, kind) for kind in FOUND for id in payload["found"][kind] if id in rows]
     origin = Provenance(
         user=job.user_id,
         said_at=said_at,

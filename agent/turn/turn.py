@@ -189,21 +189,24 @@ async def commit_answer(deps: TurnDependencies, turn: Turn, result: AgentResult)
     received, built, request = turn.received, turn.built, turn.received.request
     if request.user is None:
         return Left()
-    found = frozenset(hit.id for hit in turn.tools.found)
-    told_in = built.prompt.known.message_ids
-    sources = ReplySources(built.sources, told_in, request.audience, found)
+    found, told_in = turn.tools.found, built.prompt.known.message_ids
+    facts = [*built.facts, *(hit.memory for hit in found if hit.memory)]
     # A forgetting holds these locks alone: it finds what is stored here, or this finds what is gone.
     async with deps.database.write(lock=request.audience.keys, shared=True) as connection:
+        now = deps.clock()
+        expired = {one.id: one.message_id for one in facts if one.expires_at and one.expires_at <= now}
+        ids = frozenset(hit.id for hit in found)
+        sources = ReplySources(built.sources, told_in, request.audience, ids, expired)
         answers = AnswerStore(deps.transcript, connection, received, sources)
         if result.client_calls:
             await answers.store_calls(result.client_calls)
             return Left()
-        reply = await answers.store_reply(result.answer.message, deps.clock())
+        reply = await answers.store_reply(result.answer.message, now)
         if reply is None and await missing(connection, [str(received.id)]):
             return Left()
-        now, trace, job, due = deps.clock(), {"trace": turn.trace} if reply else {}, None, None
+        trace, job, due = {"trace": turn.trace} if reply else {}, None, None
         if reply and (drafts := result.answer.memories):
-            payload = store_memories_payload(drafts, request, received.id, turn.tools.found, built.sources)
+            payload = store_memories_payload(drafts, request, received.id, found, built.sources)
             job = await deps.queue.add(
                 connection, STORE_MEMORIES, request.user, payload | trace, now, ours=True
             )

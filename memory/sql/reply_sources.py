@@ -1,16 +1,17 @@
 """What a reply was written from, and whether that is still there when the reply is stored."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, bindparam, func, select, union
+from sqlalchemy import BindParameter, ColumnElement, bindparam, exists, func, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
-from memory.sql.hidden import TASK_IS_HIDDEN, link_is_hidden
+from memory.sql.hidden import TASK_IS_HIDDEN, link_id, link_is_hidden
 from memory.sql.message_rows import BY_AUDIENCE, Condition, kept, people_and_places
 from memory.sql.rests_on import How, record_each
-from memory.sql.tables import active_conversations, memory_owners, messages, tasks
+from memory.sql.tables import active_conversations, hidden, memory_owners, messages, tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,14 @@ class ReplySources:
     """Who reads the reply."""
     found: frozenset[str] = frozenset()
     """What searches returned."""
+    expired: Mapping[str, str | None] = field(default_factory=dict)
+    """The memories among them that have expired since, each with the message that stated it, if one did. The
+    reply rests on that message instead: what was said stays."""
 
     @property
     def ids(self) -> frozenset[str]:
-        return self.shown | self.told_in | self.found
+        stated = {message for message in self.expired.values() if message}
+        return (self.shown | self.told_in | self.found) - self.expired.keys() | stated
 
     async def record(self, connection: AsyncConnection, reply: str, answering: str) -> None:
         """Store what the reply rests on: the message that it answers, and all that the model was shown."""
@@ -35,12 +40,12 @@ class ReplySources:
 
     def lost(self) -> Condition:
         """True if one of them has been deleted, hidden or withdrawn from the audience since. A memory that
-        was replaced is not lost."""
+        was replaced or has expired is not lost, unless it was forgotten too."""
         people, places = people_and_places(self.audience)
-        values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids)}
-        return Condition(
-            _LOST, values | {"readers": list(self.audience.keys), "people": people, "places": places}
-        )
+        readers = list(self.audience.keys)
+        values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids), "readers": readers}
+        values |= {"links": [link_id(id, reader) for id in self.expired for reader in readers]}
+        return Condition(_LOST, values | {"people": people, "places": places})
 
 
 def _lost() -> ColumnElement[bool]:
@@ -53,7 +58,9 @@ def _lost() -> ColumnElement[bool]:
         select(active.id).where(active.id.in_(sources)),
         select(tasks.c.id).where(tasks.c.id.in_(sources), ~TASK_IS_HIDDEN),
     ).subquery()
-    return select(func.count()).select_from(standing).scalar_subquery() < bindparam("how_many")
+    forgotten = hidden.c.row_id.in_(bindparam("links", expanding=True))
+    there = select(func.count()).select_from(standing).scalar_subquery()
+    return or_(there < bindparam("how_many"), exists().where(hidden.c.kind == "link", forgotten))
 
 
 _LOST = _lost()

@@ -21,7 +21,7 @@ from memory.errors import MemoryFault
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.process.spans import span
-from memory.records import Message
+from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
@@ -62,12 +62,14 @@ class BuiltContext:
     again."""
     sources: frozenset[str]
     """Ids of the messages, facts, tasks and the summary that the prompt was written from."""
+    facts: tuple[Memory, ...] = ()
+    """These facts."""
 
     def to_trace(self) -> dict[str, Any]:
         """Return it as JSON values, without the client's history, of which the prompt holds what is used."""
         client = replace(self.prompt.client, history=None)
         kept: dict[str, Any] = _as_data().dump_python(
-            replace(self, prompt=replace(self.prompt, client=client)), mode="json"
+            replace(self, prompt=replace(self.prompt, client=client), facts=()), mode="json"
         )
         return kept
 
@@ -134,10 +136,10 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     messages = {*_ids(prompt.history), str(received.id)}
     summary = {active.id} if active and prompt.summary else set()
     shown = messages | {fact.id for fact in known.long_term_facts} | summary
-    rest = {task.id for task in known.open_tasks}
-    if known.memory_summary:
-        rest |= {fact.id for fact in facts if fact.user_id == request.user}
-    return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest))
+    summed_up = [fact for fact in facts if known.memory_summary and fact.user_id == request.user]
+    rest = {task.id for task in known.open_tasks} | {fact.id for fact in summed_up}
+    used = (*known.long_term_facts, *summed_up)
+    return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest), used)
 
 
 async def _history(services: ContextServices, received: ReceivedMessage) -> Sequence[Message | Item]:

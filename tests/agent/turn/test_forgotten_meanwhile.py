@@ -125,6 +125,35 @@ async def test_what_is_corrected_or_forgotten_elsewhere_costs_no_reply(open_pet:
     assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": "It is 4711."}]
 
 
+@pytest.mark.parametrize("noted", [True, False])
+@pytest.mark.parametrize("search", [True, False])
+@pytest.mark.parametrize("forgotten", [True, False])
+async def test_what_merely_expires_costs_no_reply(
+    open_pet: OpenPet, clock: Any, search: bool, noted: bool, forgotten: bool
+) -> None:
+    found = [function_call("search_memories", {"query": "PIN"}, call_id="one")]
+    said = {"message": "Noted.", "memories": [NOTED["memories"][0] | {"ttl": "1h"}]}
+    answers = [*([] if noted else [said]), *([found] if search else []), TOLD]
+    model = AnsweringModel(*answers, hold="function_call_output" if search else "Which PIN")
+    pet = await open_pet(given=model)
+    if noted:
+        await pet.remember("Ana's bank PIN is 4711", user="ana", ttl="1h")
+    else:
+        await pet.respond(PIN, user="ana", settle=True)
+
+    async def act(pet: Companion) -> None:
+        if forgotten:
+            await forget_the_fact(pet)
+        clock.advance(hours=2)
+        await pet.components.purge.expire()
+
+    reply = await ask_meanwhile(pet, model, act, user="ana")
+    await pet.settle()
+    assert (reply.message_id is None) == forgotten
+    texts = [memory.content for memory in await pet.memories.list(user="ana")]
+    assert texts == ([] if forgotten else ["Ana's PIN is short"])
+
+
 async def test_what_an_undo_brings_back_costs_no_reply(open_pet: OpenPet, clock: Any, rows: Rows) -> None:
     model = AnsweringModel(NOTED, hold="Which PIN")
     looking_back = AnsweringModel(then={"summary": "They spoke of the weather."})
