@@ -73,4 +73,5 @@ class AnswerStore:
         items = items_as_json().dump_python((*(client.after if client else ()), *calls))
         lost = self.sources.lost()
         if not await self.connection.scalar(select(lost.holds), lost.values):
-            await self.transcript.keep_items(self.connection, str(self.received.id), items)
+            question = str(self.received.id)
+            await self.transcript.keep_items(self.connection, question, items, self.sources.ids)

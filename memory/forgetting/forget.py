@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy import func, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, Place, user_key
@@ -84,7 +84,6 @@ class Forgetting:
             id = await entries.begin(connection, user, "forgotten", now, until, named.id)
             receipt = await _receipt(connection, reach, named)
             await hiding.hide(connection, id, reach, now)
-            await drop_client_items(connection, user)
             summaries = await _withhold(connection, reach, id, now)
             offered = await beside(connection, reach, place)
         if self.undo_for:
@@ -147,13 +146,6 @@ class Forgetting:
             facts = [fact.id for fact in reach.facts]
             await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgetting=id)
             await _note(connection, memory.id, user, now)
-
-
-async def drop_client_items(connection: AsyncConnection, user: str) -> None:
-    """Remove the calls of clients' tools, which may repeat any fact, from messages that wait for their
-    results."""
-    waiting = update(messages).where(messages.c.client_items.is_not(None), messages.c.user_id == user)
-    await connection.execute(waiting.values(client_items=None))
 
 
 async def _receipt(connection: AsyncConnection, reach: Reach, named: ForgetCandidate) -> Forgotten:

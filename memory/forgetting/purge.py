@@ -26,7 +26,7 @@ from memory.sql.memories import CORRECTED
 from memory.sql.memory_rows import fetch, index_again
 from memory.sql.message_rows import index_neighbours_again, kept, talk_of
 from memory.sql.owner_links import hold_again, with_replaced
-from memory.sql.rests_on import record_each, statements_of
+from memory.sql.rests_on import let_go, record_each, resting_on, statements_of
 from memory.sql.tables import (
     context_entries,
     forgettings,
@@ -94,14 +94,16 @@ class Purge:
         person = select(forgettings.c.person).where(forgettings.c.id == forgetting)
         user = (await connection.execute(person)).scalar_one()
         links = {tuple(id.split(" ", 1)) for id in rows.get("link", ())}
+        said, items = rows.get("message", set()), rows.get("task", set()) | rows.get("entry", set())
+        summaries = rows.get("summary", set())
+        shown = {id for id, _ in links} | said | items | summaries
+        await _drop_calls(connection, messages.c.id.in_(resting_on(shown, "found")))
         gone = await delete_links(connection, {(id, owner) for id, owner in links}, user)
-        said = rows.get("message", set())
         await delete_messages(connection, said, self.clock())
-        items = rows.get("task", set()) | rows.get("entry", set())
         for part in parts(items):
             for column in (tasks.c.id, context_entries.c.id):
                 await connection.execute(delete(column.table).where(column.in_(part)))
-        gone |= said | items | rows.get("summary", set())
+        gone |= said | items | summaries
         await _delete_sources(connection, gone)
         await drop_jobs(connection, gone)
         for kind, ids in rows.items():
@@ -113,9 +115,8 @@ class Purge:
         """Delete all expired memories of all owners, and return them. What one of them had replaced holds
         again, or gives way to what that one gave way to; what it had corrected on purpose goes with it. Calls
         of clients' tools that wait for longer than `CALLS_WAIT` go too. Messages and replies stay."""
-        old = messages.c.client_items.is_not(None) & (messages.c.sent_at < self.clock() - CALLS_WAIT)
         async with self.database.write() as connection:
-            await connection.execute(update(messages).where(old).values(client_items=None))
+            await _drop_calls(connection, messages.c.sent_at < self.clock() - CALLS_WAIT)
         purged: list[Memory] = []
         while batch := await self._expire_batch():
             purged += batch
@@ -303,6 +304,14 @@ async def delete_messages(connection: AsyncConnection, ids: Collection[str], now
             await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
         await connection.execute(delete(messages).where(messages.c.id.in_(part)))
         await changed(connection, "message", part, gone=True)
+
+
+async def _drop_calls(connection: AsyncConnection, where: ColumnElement[bool]) -> None:
+    """Delete the calls of clients' tools that wait for their results with these messages."""
+    waiting = select(messages.c.id).where(messages.c.client_items.is_not(None), where)
+    ids = list(await connection.scalars(waiting))
+    await connection.execute(update(messages).where(messages.c.id.in_(ids)).values(client_items=None))
+    await let_go(connection, ids)
 
 
 async def _rest_on_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:

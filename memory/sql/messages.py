@@ -49,7 +49,7 @@ from memory.sql.message_rows import (
     to_line,
     to_message,
 )
-from memory.sql.rests_on import record
+from memory.sql.rests_on import let_go, record
 from memory.sql.tables import (
     conversations,
     forgettings,
@@ -67,6 +67,12 @@ HACHI = "hachi"
 _hides = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
 _this = (hidden.c.row_id == messages.c.id, hidden.c.kind == "message")
 _REPLACED = (~kept()).label("replaced")
+_SOURCE = rests_on.c.source_id
+_REPEATS_HIDDEN = exists().where(
+    rests_on.c.derived_id == messages.c.id,
+    hidden.c.row_id.in_([_SOURCE, _SOURCE + " user:" + messages.c.user_id, _SOURCE + " " + messages.c.place]),
+)
+"""True where something that the calls of a message were written from is hidden from its author."""
 _ON_A_BRANCH = ~exists().select_from(_hides).where(*_this, forgettings.c.why != "edited")
 """True for messages that nothing hides but a client's edit of its history."""
 
@@ -290,17 +296,22 @@ class Transcript:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return to_message(rows[0])
 
-    async def keep_items(self, connection: AsyncConnection, message_id: str, items: Any | None) -> None:
-        """In the caller's transaction, store the calls of a client's tools that the message waits for, unless
-        it was forgotten; None removes them."""
+    async def keep_items(
+        self, connection: AsyncConnection, message_id: str, items: Any | None, sources: Collection[str] = ()
+    ) -> None:
+        """In the caller's transaction, store the calls of a client's tools that the message waits for, which
+        a model wrote from these `sources`, unless it was forgotten; None removes them."""
         waiting = update(messages).where(messages.c.id == message_id, kept())
         await connection.execute(waiting.values(client_items=items))
+        await let_go(connection, [message_id])
+        await record(connection, message_id, sources, "found")
 
     async def kept_items(self, message_id: str) -> Any | None:
-        """The calls of a client's tools that the message waits for; None where it is answered."""
+        """The calls of a client's tools that the message waits for; None where it is answered, or where
+        something that they were written from is hidden, which they may repeat."""
         async with self._database.read() as connection:
             return await connection.scalar(
-                select(messages.c.client_items).where(messages.c.id == message_id, kept())
+                select(messages.c.client_items).where(messages.c.id == message_id, kept(), ~_REPEATS_HIDDEN)
             )
 
     async def waiting(self, conversation: str, user: str, text: str) -> str | None:

@@ -7,6 +7,9 @@ import openai
 import pytest
 import pytest_asyncio
 from scripted_server import Call, Say, ScriptedServer, answer
+from sqlalchemy import update
+
+from memory.sql.tables import forgettings
 
 WEATHER: Any = {
     "type": "function",
@@ -120,20 +123,36 @@ async def test_a_tool_with_a_name_of_ours_goes_on_by_its_own_name(client: Any, m
 
 
 @pytest.mark.parametrize("forgotten", ["message", "fact"])
-async def test_calls_that_wait_are_forgotten_with_what_they_may_repeat(
+async def test_calls_that_wait_are_hidden_and_deleted_with_what_they_may_repeat(
     client: Any, scripted: Any, model: ScriptedServer, request: Any, forgotten: str
 ) -> None:
-    user = user_of(request)
-    fact = await scripted.pet.remember("Ida moves to Lyon", user=user)
+    user, pet = user_of(request), scripted.pet
+    fact = await pet.remember("Ida moves to Lyon", user=user)
     model.script(Call("weather", {"town": "Lyon"}, id="call_1"))
-    await client.responses.create(model="m", input="how is it there?", tools=[WEATHER])
+    await client.responses.create(model="m", input="how is it in Lyon?", tools=[WEATHER])
     [asked] = scripted.messages(user)
-    assert "Lyon" in asked["client_items"]
-    if forgotten == "message":
-        await scripted.pet.conversations.forget(asked["id"], user=user)
-    else:
-        await scripted.pet.memories.forget(fact.id, user=user)
-    assert [row["client_items"] for row in scripted.messages(user)] == [None]
+
+    async def waits() -> bool:
+        return await pet.components.transcript.kept_items(asked["id"]) is not None
+
+    async def forget() -> Any:
+        if forgotten == "message":
+            return await pet.conversations.forget(asked["id"], user=user)
+        return await pet.memories.forget(fact.id, user=user)
+
+    other = await pet.remember("Ida skis in Norway", user=user)
+    await pet.memories.forget(other.id, user=user)
+    assert await waits(), "nothing of it was shown"
+    receipt = await forget()
+    assert not await waits()
+    await pet.memories.undo_forget(receipt.undo_id, user=user)
+    assert await waits()
+    await forget()
+    await pet.components.database.run(update(forgettings).values(until=pet.clock()))
+    await pet.admin.purge_undo()
+    assert [row["client_items"] for row in scripted.messages(user)] == (
+        [] if forgotten == "message" else [None]
+    )
 
 
 async def test_the_answer_has_the_form_that_is_asked_for(client: Any, model: ScriptedServer) -> None:
