@@ -7,9 +7,7 @@ and a model learns from the rest within a limit of calls.
 import sys
 from pathlib import Path
 
-from agent.services.transfer.formats import read_json
-from agent.services.transfer.imports import parse_import
-from hachi import BadInput
+from hachi import BadInput, parse_import, read_json
 from hachi.sync import Companion
 
 CALLS = 200
@@ -22,9 +20,9 @@ def main(file: Path, user: str) -> None:
         new = pet.conversations.import_(parsed, user=user)
         print(f"{new.messages} messages and {new.memories} facts are new")
         try:
-            cost = pet.run(pet.inner.preview_learn(user=user))
+            cost = pet.preview_learn(user=user)
             print(f"about {cost.calls} calls of {cost.model}")
-            learned = pet.run(pet.inner.learn(user=user, calls=CALLS))
+            learned = pet.learn(user=user, calls=CALLS)
             print(f"{learned.facts} facts learned, {learned.left.messages} messages are left for tomorrow")
         except BadInput as error:
             print(error)

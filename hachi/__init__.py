@@ -16,103 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
-    from agent.errors import (
-        AnswerMisfit,
-        BadInput,
-        GuardrailTripped,
-        HachiError,
-        ModelError,
-        ModelRejected,
-        ModelUnavailable,
-        SettingsError,
-    )
-    from agent.settings import Settings
-    from agent.turn.additions import tool
-    from agent.types import Reply, ToolCall, Usage
-    from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarted, TurnDone
-    from memory.audience import Place
-    from memory.errors import (
-        EmbedderUnavailable,
-        IndexUnavailable,
-        MemoryFault,
-        NotFound,
-        NotOpen,
-        StoreUnavailable,
-    )
-    from memory.records import Decision, Forgotten, Hit, Memory, Message, Task
-    from tools.context import TurnContext
-    from tools.failures import ToolFailed, TryAgain
+    from hachi.public import *  # noqa: F403
 
     __version__: str
-
-_HOMES = {
-    "agent.companion": ["Companion"],
-    "agent.errors": [
-        *("AnswerMisfit", "BadInput", "GuardrailTripped", "HachiError", "ModelError", "ModelRejected"),
-        *("ModelUnavailable", "SettingsError"),
-    ],
-    "agent.settings": ["Settings"],
-    "agent.turn.additions": ["tool"],
-    "agent.types": ["Reply", "ToolCall", "Usage"],
-    "agent.types.events": ["MemoryDecided", "TextWritten", "ToolEnded", "ToolStarted", "TurnDone"],
-    "memory.audience": ["Place"],
-    "memory.errors": [
-        *("EmbedderUnavailable", "IndexUnavailable", "MemoryFault", "NotFound", "NotOpen"),
-        "StoreUnavailable",
-    ],
-    "memory.records": ["Decision", "Forgotten", "Hit", "Memory", "Message", "Task"],
-    "tools.context": ["TurnContext"],
-    "tools.failures": ["ToolFailed", "TryAgain"],
-}
-
-__all__ = [
-    "AnswerMisfit",
-    "BadInput",
-    "Companion",
-    "Decision",
-    "EmbedderUnavailable",
-    "Forgotten",
-    "GuardrailTripped",
-    "HachiError",
-    "Hit",
-    "IndexUnavailable",
-    "Memory",
-    "MemoryDecided",
-    "MemoryFault",
-    "Message",
-    "ModelError",
-    "ModelRejected",
-    "ModelUnavailable",
-    "NotFound",
-    "NotOpen",
-    "Place",
-    "Reply",
-    "Settings",
-    "SettingsError",
-    "StoreUnavailable",
-    "Task",
-    "TextWritten",
-    "ToolCall",
-    "ToolEnded",
-    "ToolFailed",
-    "ToolStarted",
-    "TryAgain",
-    "TurnContext",
-    "TurnDone",
-    "Usage",
-    "tool",
-]
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("hachi")
-    home = next((module for module, names in _HOMES.items() if name in names), None)
-    if home is None:
+    if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module 'hachi' has no attribute {name!r}")
     check_neighbours()
-    return getattr(import_module(home), name)
+    public = vars(import_module("hachi.public"))
+    if name == "__all__":
+        return sorted(one for one in public if one[0].isalpha())
+    if name not in public:
+        raise AttributeError(f"module 'hachi' has no attribute {name!r}")
+    return public[name]
 
 
 def check_neighbours() -> None:

@@ -194,6 +194,8 @@ class Companion(_Group[companion.Companion]):
             self.run.stop()
 
     settle = _waits(companion.Companion.settle)
+    learn = _waits(companion.Companion.learn)
+    preview_learn = _waits(companion.Companion.preview_learn)
 
     @overload
     def respond(
