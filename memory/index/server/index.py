@@ -2,8 +2,8 @@
 
 Each database and fingerprint has a collection, named after both. How far it has followed the log of changes
 is in one row of the database, which whoever holds its lease advances. So an index of another embedder is
-filled beside the one that other processes still search; those that nobody has used for `UNUSED` are deleted,
-because they may still hold erased data.
+filled beside the one that other processes still search; those that nobody has used for `UNUSED` are deleted.
+What is removed is removed from all of them.
 """
 
 import asyncio
@@ -101,11 +101,13 @@ class ServerIndex:
             await self._there("upsert", made, wait=True)
 
     async def remove(self, ids: Sequence[str]) -> None:
+        """Remove the points, also from this database's collections of other embedders."""
         from qdrant_client import models
 
-        for part in schema.slices(ids, AT_A_TIME):
-            gone = models.PointIdsList(points=list(part))
-            await self._there("delete", gone, wait=True)
+        for name in await self._collections() | {self.collection} if ids else ():
+            for part in schema.slices(ids, AT_A_TIME):
+                gone = models.PointIdsList(points=list(part))
+                await self._ask(methodcaller("delete", name, gone, wait=True))
 
     async def search(self, *questions: Question) -> Rankings:
         searches = schema.searches(questions)
@@ -137,13 +139,9 @@ class ServerIndex:
     async def compact(self) -> bool:
         """Delete the indexes of this database that no process uses. The files of this one are the server's,
         whose optimiser decides when it rewrites them."""
-        await self._identify()
         used = await self._followed.since(self._breaker.clock() - UNUSED)
-        collections = (await self._ask(lambda client: client.get_collections())).collections
-        documents = self._ours.replace(f"{self._family}-", f"{self._family}-knowledge-", 1)  # of old
-        for name in [found.name for found in collections]:
-            if name.startswith((self._ours, documents)) and name not in {self.collection, *used}:
-                await self._ask(methodcaller("delete_collection", name))
+        for name in await self._collections() - {self.collection, *used}:
+            await self._ask(methodcaller("delete_collection", name))
         return False
 
     async def ensure(self) -> None:
@@ -187,6 +185,12 @@ class ServerIndex:
         clients, self._clients = self._clients, {}
         for client in clients.values():
             await client.close()
+
+    async def _collections(self) -> set[str]:
+        """The names of all collections of this database."""
+        await self._identify()
+        found = (await self._ask(lambda client: client.get_collections())).collections
+        return {one.name for one in found if one.name.startswith(self._ours)}
 
     async def _there(self, method: str, *given: Any, seconds: float = TIMEOUT, **named: Any) -> Any:
         """What the client's method answers of the collection."""

@@ -146,8 +146,7 @@ async def test_only_collections_of_the_same_database_that_nobody_uses_are_droppe
     for other in others:
         await other.ensure()
     names = {"hachi", "hachi-notes", "other", "hachi-fedcba987654"}
-    documents = first.collection.replace("hachi-", "hachi-knowledge-")
-    for name in (*names, documents):
+    for name in names:
         await client.create_collection(name, {})
     breaker = Breaker("index", clock)
     kept = ServerIndex(
@@ -158,6 +157,13 @@ async def test_only_collections_of_the_same_database_that_nobody_uses_are_droppe
     async def left() -> set[str]:
         return {found.name for found in (await client.get_collections()).collections}
 
+    points = [
+        Point(str(uuid4()), "memory", frozenset({"user:anna"}), "tea", [1, 0, 0, 0], NOW) for _ in range(2)
+    ]
+    for index in (first, kept, *others):
+        await index.put(points)
+    await kept.remove([points[0].id])
+    assert [await index.count() for index in (first, kept, *others)] == [1, 1, 2, 2], "erased in both"
     await kept.compact()
     assert await left() == names | {index.collection for index in (first, kept, *others)}, "others search it"
     clock.now += 2 * UNUSED
