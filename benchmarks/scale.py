@@ -1,10 +1,14 @@
 """Searching, remembering and purging, from a thousand memories to a hundred thousand and more.
 
     python benchmarks/scale.py [--sizes 1000,10000,100000] [--searches N] [--remembers N] [--json]
+    python benchmarks/scale.py --people 10000,1000000,100000000 [--json]
 
 Each size is a made-up world of people with 200 facts each, in a process of its own, with the embedded
 default: SQLite, Qdrant Edge and the bundled embedder. It is filled by `remember_many`, then asked questions
 of random people, told new facts, and purged once a hundredth has expired. No model and no network take part.
+
+With `--people` it says instead what an installation for so many people needs, from the measured costs of a
+turn (`COSTS`), and simulates one of its shards in the busiest hour: docs/scaling.md.
 
 Bar: at 100,000 memories a search takes at most twice what it takes at 10,000. Exit 1 where that is missed; it
 is left out where one of the two was not run.
@@ -12,7 +16,9 @@ is left out where one of the two was not run.
 
 import argparse
 import asyncio
+import heapq
 import json
+import math
 import random
 import resource
 import statistics
@@ -156,6 +162,94 @@ async def percentiles(
     return {f"{name}_p50": statistics.median(ordered), f"{name}_p95": ordered[int(0.95 * len(ordered))]}
 
 
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What was measured, and where; what people do is assumed."""
+
+    process_ms: float = 34.0
+    """Processor of `hachi serve` a turn: serve.py --users 30 --turns 900 --facts 300, on PostgreSQL."""
+    database_ms: float = 9.5
+    """Processor of PostgreSQL 15 in the same run."""
+    index_ms: float = 13.4
+    """A search on Qdrant 1.19 with 300,000 points of 3,000 owners."""
+    searches: float = 1.5
+    """A turn, what a new fact is compared with included."""
+    row_bytes: float = 5_500
+    """What a turn leaves in PostgreSQL, without its trace; with it 25,000."""
+    vector_bytes: float = 4 * 1_024
+    """A vector in PostgreSQL, of 1,024 dimensions."""
+    point_bytes: float = 6_700
+    """A point in the memory of that Qdrant: 2.0 GB for 300,000."""
+    points: float = 2.3
+    """That a turn leaves: two messages, and a fact in every third."""
+    turns_a_day: float = 3.0
+    """A person, over all days."""
+    busiest: float = 3.0
+    """The busiest hour, as times of the mean."""
+    days: int = 365
+    """That the transcript goes back."""
+
+
+COSTS = Costs()
+BUSY = 0.6
+"""The most that a part is used in the busiest hour."""
+CORES, TERABYTES, GIGABYTES = 16, 8, 256
+"""Of one PostgreSQL: cores and disk; of one Qdrant node: memory."""
+
+
+def needs(people: int, costs: Costs = COSTS) -> dict[str, float]:
+    """What so many people need in the busiest hour: turns a second, processes of a core each, shards (each a
+    PostgreSQL of its own), Qdrant nodes; and the people whom one of each bears."""
+    turns = costs.turns_a_day * costs.busiest / 86_400
+    kept = costs.turns_a_day * costs.days
+    bears = {
+        "a_process": BUSY / (turns * costs.process_ms / 1e3),
+        "a_postgresql": min(
+            BUSY * CORES / (turns * costs.database_ms / 1e3),
+            TERABYTES * 1e12 / (kept * (costs.row_bytes + costs.points * costs.vector_bytes)),
+        ),
+        "a_qdrant_node": min(
+            BUSY * CORES / (turns * costs.searches * costs.index_ms / 1e3),
+            GIGABYTES * 1e9 / (kept * costs.points * costs.point_bytes),
+        ),
+    }
+    return {
+        "turns_a_second": people * turns,
+        **{name.removeprefix("a_"): math.ceil(people / borne) for name, borne in bears.items()},
+        **{f"{name}_bears": borne for name, borne in bears.items()},
+    }
+
+
+def added(
+    turns_a_second: float, processes: int, seconds: float = 300, costs: Costs = COSTS
+) -> dict[str, float]:
+    """Milliseconds that turns wait and are worked on beside the model, in a simulated busiest hour: each
+    passes a process, then a core of PostgreSQL, then one of Qdrant, in the order of arrival."""
+    rng, now, took = random.Random(1), 0.0, []
+    stations = (
+        ([0.0] * processes, costs.process_ms),
+        ([0.0] * CORES, costs.database_ms),
+        ([0.0] * CORES, costs.searches * costs.index_ms),
+    )
+    while now < seconds:
+        now += rng.expovariate(turns_a_second)
+        done = now
+        for free, ms in stations:
+            done = max(done, heapq.heappop(free)) + rng.expovariate(1e3 / ms)
+            heapq.heappush(free, done)
+        took.append(1e3 * (done - now))
+    percents = statistics.quantiles(took, n=100)
+    return {"added_p50": percents[49], "added_p95": percents[94]}
+
+
+def installation(people: int) -> dict[str, float]:
+    """What so many people need, and how one shard of it does in the busiest hour."""
+    found = needs(people)
+    shards = found["postgresql"]
+    turns = found["turns_a_second"] / shards
+    return found | added(turns, math.ceil(found["process"] / shards), min(300.0, 30_000 / turns))
+
+
 def slower_with_size(rows: dict[int, dict[str, float]]) -> float | None:
     """How much longer a search takes in the large world than in the small one."""
     if not {SMALL, LARGE} <= rows.keys():
@@ -188,9 +282,15 @@ def main() -> int:
     parser.add_argument("--sizes", default="1000,10000,100000", help="how many memories, with commas between")
     parser.add_argument("--searches", type=int, default=300)
     parser.add_argument("--remembers", type=int, default=150)
+    parser.add_argument("--people", help="how many an installation is for, with commas between")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.people:
+        for people in map(int, options.people.split(",")):
+            found = {name: float(f"{value:.3g}") for name, value in installation(people).items()}
+            print(json.dumps({"people": people} | found))
+        return 0
     if options.one:
         print(json.dumps(asyncio.run(measure(options.one, options.searches, options.remembers))))
         return 0

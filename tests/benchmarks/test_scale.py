@@ -35,3 +35,19 @@ def test_twice_the_time_of_ten_thousand_is_the_bar(
     scale = script("scale")
     ratio = scale.slower_with_size({10_000: {"search_p50": 2.0}, 100_000: {"search_p50": large}})
     assert (ratio <= scale.SLOWER) is reached
+
+
+def test_more_people_need_more_of_everything_and_a_busy_shard_makes_nobody_wait(
+    script: Callable[[str], ModuleType],
+) -> None:
+    scale = script("scale")
+    few, many = (scale.needs(people) for people in (10_000, 1_000_000))
+    assert few["process"] == few["postgresql"] == few["qdrant_node"] == 1
+    assert many["turns_a_second"] == 100 * few["turns_a_second"]
+    assert (
+        many["process"] * many["a_process_bears"]
+        >= 1_000_000
+        > (many["process"] - 1) * many["a_process_bears"]
+    )
+    idle, full = (scale.added(turns, processes=2, seconds=200) for turns in (1, 58))
+    assert idle["added_p95"] < full["added_p50"], "at 99 % turns queue"
