@@ -145,8 +145,8 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
 async def keep_exchange(pet: Companion, user: str, said: str, answered: str) -> None:
     """Store a message and its reply for a person whose turns Hachi does not run, so that the tools search as
     much for both: the messages are most of what a search finds."""
-    for role, text in (("user", said), ("assistant", answered)):
-        message = Message(new_id(), f"user:{user}", role, user, text, pet.clock())  # type: ignore[arg-type]
+    for role, author, text in (("user", user, said), ("assistant", "hachi", answered)):
+        message = Message(new_id(), f"user:{user}", role, author, text, pet.clock())  # type: ignore[arg-type]
         async with pet.components.database.write() as connection:
             await pet.components.transcript.append(
                 connection, message, user=user, place=PRIVATE, now=message.sent_at
@@ -160,16 +160,17 @@ async def compare(turns: int) -> dict[str, float]:
     async with furnished("ana", "bare") as pet:
         bare = bare_loop(answer_from(pet))
         for n in range(WARM_UP + turns):
-            marks = [time.process_time()]
-            steps = bare(f"turn {n}"), pet.respond(f"turn {n}", user="ana"), pet.settle()
-            for step in steps:
+            spent = []
+            for step in (bare(f"turn {n}"), pet.respond(f"turn {n}", user="ana"), pet.settle()):
+                began = time.process_time()
                 await step
-                marks.append(time.process_time())
+                spent.append(time.process_time() - began)
+                await pet.admin.catch_up()  # what one has stored is not indexed on the other's account
             await keep_exchange(pet, "bare", f"turn {n}", f"Number {n}, then.")
             if n >= WARM_UP:
-                times[SAME_TOOLS].append(marks[1] - marks[0])
-                times[WHOLE_TURN].append(marks[2] - marks[1])
-                times[SETTLED].append(marks[3] - marks[1])
+                times[SAME_TOOLS].append(spent[0])
+                times[WHOLE_TURN].append(spent[1])
+                times[SETTLED].append(spent[1] + spent[2])
     return {name: statistics.median(found) for name, found in times.items()}
 
 

@@ -4,7 +4,7 @@ is kept there."""
 from datetime import datetime
 from typing import Literal, cast, get_args
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, select
 
 from memory.audience import Place
 from memory.sql.engine import Database
@@ -15,6 +15,13 @@ ANYWHERE = Place()
 
 Listening = Literal["mentions", "everything", "nothing"]
 LISTENING: tuple[Listening, ...] = get_args(Listening)
+
+_UNKEPT = (
+    select(unkept.c.place)
+    .where(unkept.c.user_id == bindparam("user"), unkept.c.place.in_(bindparam("around", expanding=True)))
+    .limit(1)
+)
+"""Built once: every turn asks."""
 
 
 class Places:
@@ -56,8 +63,7 @@ class Places:
     async def keeps(self, user: str, place: Place) -> bool:
         """Whether what the person says in the place, or in private, may be kept."""
         around = [ANYWHERE.stored, *(where.key for where in place.containing())]
-        query = select(unkept.c.place).where(unkept.c.user_id == user, unkept.c.place.in_(around))
-        return not await self._database.rows(query.limit(1))
+        return not await self._database.rows(_UNKEPT, {"user": user, "around": around})
 
     async def keep(self, user: str, place: Place, now: datetime, *, wanted: bool) -> None:
         """Store whether the person wants what is theirs kept in the place, and in what is inside it. To want

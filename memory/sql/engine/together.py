@@ -1,15 +1,16 @@
 """Reads that belong together, in one statement.
 
 `Database.together` runs several reads at once. Each waits where it asks for rows; when all of them wait or
-have ended, what they wait for is asked as one UNION ALL. The rows of each have their own columns, and NULL in
-those of the others.
+have ended, what they wait for is asked as one UNION ALL. Columns of one type share a place in its rows; the
+others are NULL.
 """
 
 import asyncio
 from collections import namedtuple
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -23,6 +24,7 @@ from sqlalchemy import (
     select,
     union_all,
 )
+from sqlalchemy.sql.type_api import TypeEngine
 from sqlalchemy.sql.visitors import cloned_traverse
 
 Rows = Sequence[Any]
@@ -89,7 +91,7 @@ class Together:
             if len(waiting) < 2:
                 found = [await self._ask(one.statement, one.values) for one in waiting]
             else:
-                whole, kinds = _united(tuple(one.statement for one in waiting))
+                whole, made = _united(tuple(one.statement for one in waiting))
                 values = {
                     f"{n}_{name}": value
                     for n, one in enumerate(waiting)
@@ -97,8 +99,7 @@ class Together:
                 }
                 found = [[] for _ in waiting]
                 for row in await self._ask(whole, values):
-                    kind, first, last = kinds[row[0]]
-                    found[row[0]].append(kind._make(row[first:last]))
+                    found[row[0]].append(made[row[0]](row))
         except Exception as error:
             for one in waiting:
                 one.rows.set_exception(error)
@@ -111,23 +112,32 @@ READING: ContextVar[Together | None] = ContextVar("reading together", default=No
 
 
 @lru_cache(maxsize=64)
-def _united(statements: tuple[Select[Any], ...]) -> tuple[CompoundSelect[Any], list[tuple[Any, int, int]]]:
-    """One statement for all, whose parameters bear the number of theirs; and what the rows of each are, with
-    the positions of their columns."""
-    parts, kinds, at = [], [], 2
-    columns = [[*statement.selected_columns] for statement in statements]
-    for number, own in enumerate(columns):
-        kinds.append((namedtuple("Row", [str(one.key) for one in own], rename=True), at, at + len(own)))
-        at += len(own)
-        asked = _numbered(statements[number], number).subquery()
-        shown = [
-            (here if there == number else cast(null(), one.type)).label(f"c{there}_{place}")
-            for there, all in enumerate(columns)
-            for place, (one, here) in enumerate(zip(all, asked.c if there == number else all, strict=True))
-        ]
+def _united(statements: tuple[Select[Any], ...]) -> tuple[CompoundSelect[Any], list[Callable[[Any], Any]]]:
+    """One statement for all, whose parameters bear the number of theirs; and for each what makes its rows."""
+    columns: list[TypeEngine[Any]] = []
+    made, places = list[Callable[[Any], Any]](), list[list[int]]()
+    for statement in statements:
+        own = list[int]()
+        for one in statement.selected_columns:
+            alike = (at for at, type in enumerate(columns) if repr(type) == repr(one.type) and at not in own)
+            own.append(next(alike, len(columns)))
+            if own[-1] == len(columns):
+                columns.append(one.type)
+        kind = namedtuple("Row", [str(one.key) for one in statement.selected_columns], rename=True)  # type: ignore[misc]
+        places.append(own)
+        made.append(partial(_row, kind, itemgetter(0, *(at + 2 for at in own))))
+    parts = []
+    for number, (statement, own) in enumerate(zip(statements, places, strict=True)):
+        asked = _numbered(statement, number).subquery()
+        there = dict(zip(own, asked.c, strict=True))
+        shown = [there.get(at, cast(null(), type)).label(f"c{at}") for at, type in enumerate(columns)]
         order = func.row_number().over().label("nr")
         parts.append(select(literal_column(str(number)).label("part"), order, *shown).select_from(asked))
-    return union_all(*parts).order_by("part", "nr"), kinds
+    return union_all(*parts).order_by("part", "nr"), made
+
+
+def _row(kind: Any, places: Callable[[Any], Any], row: Any) -> Any:
+    return kind._make(places(row)[1:])
 
 
 def _numbered(statement: Select[Any], number: int) -> Select[Any]:
