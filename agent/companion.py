@@ -20,8 +20,8 @@ from agent.background.scheduler import Schedule
 from agent.errors import ModelUnavailable
 from agent.services.answer_types import value_of, with_form
 from agent.settings import Settings
-from agent.turn.additions import additions, tools_named
 from agent.turn.context.persona import read_persona
+from agent.turn.extensions import extensions, tools_named
 from agent.turn.streaming import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.arguments import (
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from agents import InputGuardrail, OutputGuardrail, RunHooks
     from agents.models.interface import Model
 
-    from agent.background.learning import Learned, Learning, ToLearn
-    from agent.turn.additions import OwnTool
+    from agent.background.learn_imported import Learned, Learning, ToLearn
+    from agent.turn.extensions import OwnTool
 
 T = TypeVar("T")
 
@@ -127,7 +127,7 @@ class Companion:
         unset in `settings` comes from the environment. Raises SettingsError, BadInput or MemoryFault."""
         settings = settings or Settings.load()
         read_persona(settings.persona)  # report a bad one now and not at the first message
-        added = additions(
+        added = extensions(
             [*tools_named(settings.tools), *options.get("tools", ())],
             options.get("only_tools"),
             options.get("guardrails", ()),
@@ -264,7 +264,7 @@ class Companion:
 
     async def _learning(self) -> "Learning":
         consolidation = (await self.runtime()).worker.consolidation
-        from agent.background.learning import Learning
+        from agent.background.learn_imported import Learning
 
         parts = self.components
         return Learning(parts.database, consolidation, parts.recorder, parts.clock)

@@ -55,7 +55,7 @@ BARS = {
     "round_trips": 50,
 }
 COUNTED = ("statements", "transactions", "round_trips")
-STEPS = ("receive", "build_context", "commit_answer")
+STEPS = ("receive", "build_context", "store")
 """Functions of a turn that ask the database."""
 TOOLS_STEP, AFTER = "tools, and what runs beside them", "after"
 FACTS = 200

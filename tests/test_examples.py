@@ -150,7 +150,7 @@ async def test_the_pet_goes_online_with_its_persona_and_its_tool(
     async def run(pet: Companion, token: str) -> None:
         persona = pet.settings.persona
         met.update(token=token, persona=persona.read_text() if persona else "")
-        met["tools"] = [one.name for one in pet.components.additions.tools][-1]
+        met["tools"] = [one.name for one in pet.components.extensions.tools][-1]
 
     monkeypatch.setitem(example["main"].__globals__, "run", run)
     monkeypatch.setenv("HACHI_HOME", str(tmp_path / "home"))

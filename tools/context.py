@@ -59,7 +59,7 @@ class TurnContext:
     @property
     def found(self) -> list[Hit]:
         """What all searches and lists brought, with the lines around a found message."""
-        return self.reader.recalled
+        return self.reader.found
 
     @property
     def hits(self) -> tuple[Hit, ...]:
@@ -79,6 +79,6 @@ class TurnContext:
             live=True,
             now=True,
             said=self.text,
-            recalled=tuple(self.found),
+            found=tuple(self.found),
             shown=self.shown,
         )

@@ -63,7 +63,7 @@ class Reader:
     @property
     def seen(self) -> frozenset[str]:
         """Ids of what the prompt and earlier results hold."""
-        return self.shown | {hit.id for hit in self.recalled}
+        return self.shown | {hit.id for hit in self.found}
 
     @property
     def sees(self) -> bool:
@@ -71,7 +71,7 @@ class Reader:
         return bool(self.seen - {self.message_id})
 
     @property
-    def recalled(self) -> list[Hit]:
+    def found(self) -> list[Hit]:
         return [hit for hits in (*self.searches, *self.lists) for hit in hits]
 
 
@@ -88,12 +88,12 @@ async def find(
 ) -> dict[str, Any]:
     """Search memory; without a query list the newest. `since` and `until` are days. Raises TryAgain if one
     of them is none. Where nothing was found, the newest stand under `newest`, once a turn."""
-    recall, before = reader.recall, {hit.id for hit in reader.recalled}
+    recall, before = reader.recall, {hit.id for hit in reader.found}
     aliases = await recall.aliases(reader.audience)
     found = await recall.look(
         query,
         reader.audience,
-        limit=limit + len(reader.recalled),
+        limit=limit + len(reader.found),
         subjects=subjects,
         exclude=reader.shown,
         kinds=frozenset({kind}) if kind else KINDS,
@@ -109,7 +109,7 @@ async def find(
         reader, relevant(found.hits), limit, brought, known=bool(known) if asked else reader.sees
     )
     if not (found.hits or known or reader.lists):  # once a turn: a second list would only go further back
-        beside = [hit.id for hit in reader.recalled] + [*reader.shown]
+        beside = [hit.id for hit in reader.found] + [*reader.shown]
         latest = await recall.search("", reader.audience, limit=NEWEST, exclude=beside, aliases=aliases)
         listed = await _shown(reader, latest, NEWEST, reader.lists, known=reader.sees)
         if listed["memories"]:
@@ -124,7 +124,7 @@ async def find(
 
 async def newest(reader: Reader, limit: int) -> dict[str, Any]:
     """The newest facts that the reader does not see yet."""
-    before = {hit.id for hit in reader.recalled}
+    before = {hit.id for hit in reader.found}
     listed = await reader.recall.recent(reader.audience, limit, reader.seen)
     result = await _shown(reader, listed, limit, reader.lists, known=reader.sees)
     _note_given(reader, before)
@@ -133,7 +133,7 @@ async def newest(reader: Reader, limit: int) -> dict[str, Any]:
 
 def _note_given(reader: Reader, before: Collection[str]) -> None:
     """Note in the trace what the reader has been given beside these ids."""
-    note(given=[hit.id for hit in reader.recalled if hit.id not in before])
+    note(given=[hit.id for hit in reader.found if hit.id not in before])
 
 
 def _day(name: str, written: str | None, zone: tzinfo, after: timedelta) -> datetime | None:

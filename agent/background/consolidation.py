@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent.background.conversation_reader import ConversationReader, Reading
 from agent.background.extraction import (
     Extraction,
     InvalidExtraction,
@@ -24,12 +25,11 @@ from agent.background.extraction import (
     extract_memory_updates,
     quoted_summary,
 )
-from agent.background.reading import ConversationReader, Reading
 from agent.background.upkeep_budget import UpkeepBudget
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget
-from agent.turn.jobs import ConsolidationDue
+from agent.turn.follow_up_jobs import ConsolidationDue
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance

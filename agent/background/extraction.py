@@ -13,7 +13,7 @@ from agents import ModelRefusalError
 from pydantic import Field
 from pydantic_core import from_json
 
-from agent.background.reading import KNOWN_FACTS, Reading, both_ends
+from agent.background.conversation_reader import KNOWN_FACTS, Reading, both_ends
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.json_objects import object_with

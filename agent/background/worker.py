@@ -14,7 +14,7 @@ from functools import partial
 
 from agent.background.consolidation import Consolidation
 from agent.tracing.recorder import Recorder
-from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
+from agent.turn.follow_up_jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
 from memory.audience import Place
 from memory.errors import MemoryFault, NotFound
 from memory.facts.decision_log import decision_run

@@ -104,8 +104,8 @@ class Models:
 
     async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
         """Return for each pair of facts whether the newer one replaces the older one."""
-        await load("agent.models.rulings")
-        from agent.models.rulings import judge
+        await load("agent.models.judge")
+        from agent.models.judge import judge
 
         return await judge(await self.upkeep(), doubts)
 
@@ -128,8 +128,8 @@ class Models:
     async def _rerank(
         self, query: str, candidates: Sequence[Candidate], limit: int
     ) -> list[tuple[str, float]]:
-        await load("agent.models.rulings")
-        from agent.models.rulings import rerank
+        await load("agent.models.rerank")
+        from agent.models.rerank import rerank
 
         return await rerank(await self.upkeep(), query, candidates, limit)
 

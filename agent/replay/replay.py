@@ -73,7 +73,7 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
         raise BadInput(f"{trace.summary.short} has {calls} calls; fork at one of them")
     today = options.memory == "today"
     tools = recorded_tools(
-        pet.components.additions.tools, trace, settings.importance_floor, READING if today else ()
+        pet.components.extensions.tools, trace, settings.importance_floor, READING if today else ()
     )
     prompt = replace(built.prompt, persona=read_persona(settings.persona), budgets=budgets_of(settings))
     turn = _tool_context(trace, built, pet if today else None)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
+from agent.background.conversation_reader import Reading
 from agent.background.extraction import Extraction, extract_memory_updates, quoted_summary
-from agent.background.reading import Reading
 from agent.errors import BadInput
 from agent.models.choose import ChosenModel
 from agent.replay.cassette import RecordedModel, decide_again

@@ -1,18 +1,132 @@
-"""Step 4 of a turn: what it leaves in the transcript, the reply or the calls that a client is to run."""
+"""Step 4 of a turn: one transaction stores the reply, or the calls that a client is to run, and the jobs that
+follow from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent.turn.context.build import BuiltContext
+from agent.turn.follow_up_jobs import STORE_MEMORIES, ConsolidationDue, store_memories_payload
+from agent.turn.output.parse import Answer
 from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import Called, items_as_json
 from memory.process.spans import new_id
-from memory.records import Message
+from memory.records import Hit, Message
+from memory.sql.engine import Database
+from memory.sql.jobs import Job, JobQueue
+from memory.sql.message_rows import missing
 from memory.sql.messages import Transcript
 from memory.sql.reply_sources import ReplySources
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a turn has left behind."""
+
+    message_id: str | None = None
+    """The reply's, in the transcript."""
+    job: Job | None = None
+    """The one that stores the answer's memories; this process has claimed it."""
+    consolidated_at: datetime | None = None
+    """When the conversation is to be consolidated."""
+
+
+@dataclass(frozen=True)
+class AnswerStore:
+    """Stores what answers a message.
+
+    Where the message was erased or forgotten while the model was thinking, nothing is stored. Where something
+    else that the model was shown was, neither calls nor the reply are, and nothing that the model wrote is
+    remembered.
+    """
+
+    clock: Callable[[], datetime]
+    database: Database
+    transcript: Transcript
+    queue: JobQueue
+    consolidation: ConsolidationDue | None
+    """When a conversation is consolidated; None where none is."""
+
+    async def store(
+        self,
+        received: ReceivedMessage,
+        built: BuiltContext,
+        found: Sequence[Hit],
+        answer: Answer | Sequence[Called],
+        trace: str,
+    ) -> Stored:
+        """Store the answer with its jobs; or calls of the client's tools, with the message: there is no
+        answer yet. Of an anonymous turn nothing is stored."""
+        request = received.request
+        if request.user is None:
+            return Stored()
+        told_in, ids = built.prompt.known.message_ids, frozenset(hit.id for hit in found)
+        facts = [*built.facts, *(hit.memory for hit in found if hit.memory)]
+        # A forgetting holds these locks alone: it finds what is stored here, or this finds what is gone.
+        async with self.database.write(lock=request.audience.keys, shared=True) as connection:
+            now = self.clock()
+            expired = {one.id: one.message_id for one in facts if one.expires_at and one.expires_at <= now}
+            sources = ReplySources(built.sources, told_in, request.audience, ids, expired)
+            if not isinstance(answer, Answer):
+                await self._store_calls(connection, received, sources, answer)
+                return Stored()
+            reply = await self._store_reply(connection, received, sources, answer.message, now)
+            if reply is None and await missing(connection, [str(received.id)]):
+                return Stored()
+            traced: dict[str, Any] = {"trace": trace} if reply else {}
+            job, due = None, None
+            if reply and answer.memories:
+                payload = store_memories_payload(answer.memories, request, received.id, found, built.sources)
+                job = await self.queue.add(
+                    connection, STORE_MEMORIES, request.user, payload | traced, now, ours=True
+                )
+            if self.consolidation:  # without a reply, of what the person said
+                due = await self.consolidation.expect(connection, request, now, **traced)
+        return Stored(reply.id if reply else None, job, due)
+
+    async def _store_reply(
+        self,
+        connection: AsyncConnection,
+        received: ReceivedMessage,
+        sources: ReplySources,
+        text: str,
+        now: datetime,
+    ) -> Message | None:
+        """Store the reply, instead of the calls that led to it. Returns None if something is gone."""
+        request, question = received.request, str(received.id)
+        follows = question if received.history is not None else None
+        reply = Message(new_id(), request.conversation_id, "assistant", "hachi", text, now, follows=follows)
+        stored = await self.transcript.append(
+            *(connection, reply),
+            user=str(request.user),
+            place=request.place,
+            now=now,
+            answering=question,
+            lost=sources.lost(),
+        )
+        if stored:
+            await sources.record(connection, reply.id, question)
+        if stored and request.client and request.client.after:
+            await self.transcript.keep_items(connection, question, None)
+        return stored
+
+    async def _store_calls(
+        self,
+        connection: AsyncConnection,
+        received: ReceivedMessage,
+        sources: ReplySources,
+        calls: Sequence[Called],
+    ) -> None:
+        """Store the calls that the client is to run, and those before them, unless something that they may
+        repeat was forgotten."""
+        client, lost = received.request.client, sources.lost()
+        items = items_as_json().dump_python((*(client.after if client else ()), *calls))
+        if not await connection.scalar(select(lost.holds), lost.values):
+            await self.transcript.keep_items(connection, str(received.id), items, sources.ids)
 
 
 def message_of(request: TurnRequest, follows: str | None) -> Message:
@@ -26,52 +140,3 @@ def message_of(request: TurnRequest, follows: str | None) -> Message:
         sent_at=request.sent_at,
         follows=follows,
     )
-
-
-@dataclass(frozen=True)
-class AnswerStore:
-    """Stores what answers one message, in the caller's transaction."""
-
-    transcript: Transcript
-    connection: AsyncConnection
-    received: ReceivedMessage
-    sources: ReplySources
-    """What the answer was written from."""
-
-    async def store_reply(self, text: str, now: datetime) -> Message | None:
-        """Store the reply, instead of the calls that led to it. Returns None if the message that it answers,
-        or something that it was written from, is gone."""
-        request, question = self.received.request, str(self.received.id)
-        reply = Message(
-            id=new_id(),
-            conversation_id=request.conversation_id,
-            role="assistant",
-            author="hachi",
-            text=text,
-            sent_at=now,
-            follows=question if self.received.history is not None else None,
-        )
-        stored = await self.transcript.append(
-            self.connection,
-            reply,
-            user=str(request.user),
-            place=request.place,
-            now=now,
-            answering=question,
-            lost=self.sources.lost(),
-        )
-        if stored:
-            await self.sources.record(self.connection, reply.id, question)
-        if stored and request.client and request.client.after:
-            await self.transcript.keep_items(self.connection, question, None)
-        return stored
-
-    async def store_calls(self, calls: Sequence[Called]) -> None:
-        """Store the calls that the client is to run, and those before them, unless something that they may
-        repeat was forgotten."""
-        client = self.received.request.client
-        items = items_as_json().dump_python((*(client.after if client else ()), *calls))
-        lost = self.sources.lost()
-        if not await self.connection.scalar(select(lost.holds), lost.values):
-            question = str(self.received.id)
-            await self.transcript.keep_items(self.connection, question, items, self.sources.ids)

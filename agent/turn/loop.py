@@ -1,4 +1,5 @@
-"""Runs the Agents SDK's loop for one turn: at most `max_turns` model calls, the last one without tools."""
+"""Step 3 of a turn: runs the Agents SDK's loop over our tools and the client's. `model_run.py` sees to it
+that the last of `max_turns` model calls is without tools."""
 
 import asyncio
 import json
@@ -29,8 +30,7 @@ from agent.errors import ModelError
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.settings import Settings
-from agent.turn.additions import Additions
-from agent.turn.client.wishes import (
+from agent.turn.client.options import (
     FormStream,
     StopText,
     model_settings,
@@ -39,6 +39,7 @@ from agent.turn.client.wishes import (
     shown_names,
     until_stop,
 )
+from agent.turn.extensions import Extensions
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
@@ -97,12 +98,12 @@ async def run_agent(
     on_event: OnEvent | None = None,
     tools: Sequence[Tool] = TOOLS,
     client: ClientTurn | None = None,
-    additions: Additions | None = None,
+    extensions: Extensions | None = None,
 ) -> AgentResult:
     """Run the loop over `messages`, the system message first.
 
     With `on_event` the model streams, and `on_event` receives the text of `message` as it is generated, and
-    what the tools do. Guardrails and hooks are those of the `additions`. A call of a tool of the `client`
+    what the tools do. Guardrails and hooks are those of the `extensions`. A call of a tool of the `client`
     ends the run; the model is shown another name for one that has a name of ours. Raises ModelError,
     GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
@@ -110,7 +111,7 @@ async def run_agent(
     client = client or ClientTurn()
     called = [item["name"] for item in said if item.get("type") == "function_call"]
     names = shown_names([*(tool.name for tool in client.tools), *called], {tool.name for tool in tools})
-    added = additions or Additions()
+    added = extensions or Extensions()
     agent = _agent(chosen, settings, system["content"], tools, client, names)
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]

@@ -17,7 +17,7 @@ from agent.tracing.prices import Prices, read_prices
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
-from agent.turn.additions import Additions
+from agent.turn.extensions import Extensions
 from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable
 from memory.facts.similar import SimilarFacts
@@ -84,7 +84,7 @@ class Components:
     purge: Purge
     figures: Figures
     upkeep_budget: UpkeepBudget
-    additions: Additions
+    extensions: Extensions
 
 
 @asynccontextmanager
@@ -94,7 +94,7 @@ async def open_components(
     model: "Model | None" = None,
     upkeep_model: "Model | None" = None,
     surface: str = "python",
-    added: Additions | None = None,
+    added: Extensions | None = None,
 ) -> AsyncIterator[Components]:
     async with AsyncExitStack() as closing:
         breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
@@ -124,7 +124,7 @@ async def open_components(
         closing.push_async_callback(models.close)
         components = _components(
             *(settings, clock, models, breakers, database, traces_database, embedder, surface),
-            added or Additions(),
+            added or Extensions(),
         )
         closing.push_async_callback(components.index.close)
         closing.push_async_callback(components.sync.stop)
@@ -159,7 +159,7 @@ def _components(
     traces_database: Database | None,
     embedder: Embedder,
     surface: str,
-    added: Additions,
+    added: Extensions,
 ) -> Components:
     index = _index(settings, database, embedder, breakers["index"])
     figures = Figures(database)
@@ -200,7 +200,7 @@ def _components(
         purge=Purge(database, clock),
         figures=figures,
         upkeep_budget=UpkeepBudget(database, clock, settings.upkeep_per_hour, settings.upkeep_per_day),
-        additions=added,
+        extensions=added,
     )
 
 

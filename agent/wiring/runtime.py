@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agent.background.consolidation import Consolidation
     from agent.background.worker import Worker
     from agent.turn.context.build import ContextServices
-    from agent.turn.jobs import ConsolidationDue
+    from agent.turn.follow_up_jobs import ConsolidationDue
     from agent.turn.turn import TurnDependencies
 
 
@@ -31,6 +31,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     """What a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
     await load("agent.turn.turn")
     from agent.background.worker import Worker
+    from agent.turn.commit import AnswerStore
     from agent.turn.turn import TurnDependencies
 
     settings, due = c.settings, _consolidation_due(c.settings)
@@ -48,9 +49,11 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         writer=c.writer,
         queue=c.queue,
         worker=worker,
-        consolidation=None if settings.look_back == "off" else due,
+        answers=AnswerStore(
+            *(c.clock, c.database, c.transcript, c.queue), None if settings.look_back == "off" else due
+        ),
         recorder=c.recorder,
-        additions=c.additions,
+        extensions=c.extensions,
     )
     worker.wake(poll=True)
     return Runtime(turn, worker)
@@ -58,7 +61,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
 
 async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidation":
     from agent.background.consolidation import Consolidation
-    from agent.background.reading import ConversationReader
+    from agent.background.conversation_reader import ConversationReader
     from agent.models.failures import model_error
 
     settings = c.settings
@@ -96,7 +99,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
 
 
 def _consolidation_due(settings: Settings) -> "ConsolidationDue":
-    from agent.turn.jobs import ConsolidationDue
+    from agent.turn.follow_up_jobs import ConsolidationDue
 
     quiet = timedelta(minutes=settings.look_back_minutes)
     return ConsolidationDue(quiet, settings.history_messages, settings.history_budget)

@@ -22,9 +22,9 @@ class Provenance:
     source: Source = "conversation"
     message_id: str | None = None
     said: str = ""
-    """The text of the message, to distinguish a new statement from a recalled one."""
-    recalled: tuple[Hit, ...] = ()
-    """What the turn has recalled so far."""
+    """The text of the message, to distinguish a new statement from one that was found."""
+    found: tuple[Hit, ...] = ()
+    """What the searches of the turn have brought so far."""
     shown: frozenset[str] = frozenset()
     """The ids of what stood in the prompt."""
     live: bool = False

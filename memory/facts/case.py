@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
 from memory.facts.decide import decision_of, refusal, resolve
-from memory.facts.fact_rows import lacking_owners, repeats_recalled, still_valid
+from memory.facts.fact_rows import lacking_owners, repeats_found, still_valid
 from memory.facts.similar import weighed
 from memory.records import Decision, Draft, Memory
 
@@ -33,8 +33,8 @@ class Case:
 
     @classmethod
     def of(cls, fact: CandidateFact) -> "Case":
-        recalled = tuple(replace(hit, memory=None) for hit in fact.origin.recalled)
-        origin = replace(fact.origin, recalled=recalled)
+        found = tuple(replace(hit, memory=None) for hit in fact.origin.found)
+        origin = replace(fact.origin, found=found)
         known: dict[str, Any] = {"draft": fact.draft, "made": frozenset(fact.made)} | fact.known
         return cls(origin=origin, now=fact.now, rulings=dict(fact.rulings), **known)
 
@@ -52,7 +52,7 @@ class Case:
         fact = CandidateFact(
             self.draft, self.origin, None, self.now, made=set(self.made), rulings=dict(self.rulings)
         )
-        decided = refusal(fact, importance_floor) or self.ended or repeats_recalled(fact, self.worded_so)
+        decided = refusal(fact, importance_floor) or self.ended or repeats_found(fact, self.worded_so)
         if decided:
             return decided
         worded_so, _ = still_valid(fact, self.worded_so)

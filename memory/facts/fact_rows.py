@@ -50,7 +50,7 @@ class FactRows:
                 )
         worded_so, ended = await self._by_rows(connection, candidate)
         candidate.known.update(made=frozenset(candidate.made), worded_so=worded_so, ended=ended)
-        if decided := ended or repeats_recalled(candidate, worded_so):
+        if decided := ended or repeats_found(candidate, worded_so):
             return decided
         worded_so, expired = still_valid(candidate, worded_so)
         lacking = lacking_owners(candidate, worded_so)
@@ -222,14 +222,14 @@ def has_expired(memory: Memory, now: datetime) -> bool:
     return memory.expires_at is not None and memory.expires_at <= now
 
 
-def repeats_recalled(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
+def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
     """The decision to ignore an echo of what the turn was shown; None if it is none."""
     repeated = echoed(candidate, worded_so.values())
     if repeated is None:
         return None
     worded_so, _ = still_valid(candidate, worded_so)
     here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
-    reason = f"only repeats what was recalled: {repeated!r}"
+    reason = f"only repeats what was found: {repeated!r}"
     return candidate.decision("ignore", here, reason, target=here)
 
 
@@ -246,7 +246,7 @@ def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
         return None
     known = list(known)
     named = {one.id for one in known if candidate.corrects(one) and candidate.decides_for(one)}
-    found = [hit.content for hit in origin.recalled if hit.id not in named]
+    found = [hit.content for hit in origin.found if hit.id not in named]
     own = user_key(origin.user)
     others = [one for one in known if one.user_id != origin.user and own not in one.owners]
     found += [one.content for one in others if not origin.shown.isdisjoint({one.id, one.message_id})]

@@ -1,7 +1,7 @@
 """Writes facts. Each candidate ends in add, merge, replace or ignore.
 
 The `remember` tool, the answer's memories[] and every other caller use this path; many facts at once go
-through `memory.facts.bulk`. The order: refuse what is not worth keeping; ignore an echo of recalled facts;
+through `memory.facts.bulk`. The order: refuse what is not worth keeping; ignore an echo of found facts;
 look for the same words; look for similar facts; else insert. `memory.facts.compare` relates two statements,
 `memory.facts.decide` decides, `memory.facts.fact_rows` stores.
 

@@ -242,7 +242,7 @@ async def test_the_settings_name_tools_for_every_surface(
 ) -> None:
     monkeypatch.setitem(sys.modules, "weather", SimpleNamespace(get=get_weather))
     async with hachi_companion(settings={"tools": "weather:get"}, only_tools=[]) as pet:
-        [added] = pet.components.additions.tools
+        [added] = pet.components.extensions.tools
     assert added.name == "get_weather"
     for name in ("math:nothing", "nowhere:x", "math"):
         with pytest.raises(SettingsError, match=f"HACHI_TOOLS: {name} cannot be loaded"):

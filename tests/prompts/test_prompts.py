@@ -10,7 +10,7 @@ import pytest
 
 import agent
 import prompts
-from agent.background.reading import Mode
+from agent.background.conversation_reader import Mode
 from memory.people.memory_updates import MemoryUpdates
 from memory.people.profile_entries import FIELDS, field_named
 from memory.records import TaskStatus

@@ -230,7 +230,7 @@ async def test_that_the_index_is_away_and_that_nothing_was_found_are_both_said(
 ) -> None:
     search = turn.context.recall._search
 
-    async def without_index(asked: Any) -> Any:
+    async def without_index(asked: Any, **_: Any) -> Any:
         return replace(await search(asked), without_index="it is being built", partial=True)
 
     monkeypatch.setattr(turn.context.recall, "_search", without_index)
@@ -245,7 +245,7 @@ async def test_what_a_search_has_just_found_is_not_stored_as_new(turn: Any) -> N
     echoed = await remember(turn, "I saw a heron by the lake")
 
     assert (echoed["action"], echoed["id"]) == ("ignore", None)
-    assert "only repeats what was recalled" in echoed["reason"]
+    assert "only repeats what was found" in echoed["reason"]
 
 
 async def test_recent_memories_come_newest_first_with_all_open_tasks(turn: Any, clock: Any) -> None:

@@ -16,7 +16,7 @@ from agents.exceptions import ModelTimeoutError
 from scripted_server import Fail, Say, answer
 from shown_ids import id_beside
 
-from agent.background.reading import FINISHED_TASKS, NEW_FACTS
+from agent.background.conversation_reader import FINISHED_TASKS, NEW_FACTS
 from agent.errors import ModelUnavailable
 from agent.models.failures import KnownFailure
 from agent.tracing.render.trace import job as job_node

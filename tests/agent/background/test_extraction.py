@@ -11,6 +11,7 @@ from agents.testing import ScriptedModel, assistant_message
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.background.conversation_reader import MAX_MESSAGE, Person, Reading
 from agent.background.extraction import (
     FactRuling,
     InvalidExtraction,
@@ -18,7 +19,6 @@ from agent.background.extraction import (
     extraction_prompt,
     read_extraction,
 )
-from agent.background.reading import MAX_MESSAGE, Person, Reading
 from agent.models.choose import brought_model
 from agent.settings import Budget
 from memory.audience import PRIVATE, user_key

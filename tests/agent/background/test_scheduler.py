@@ -10,7 +10,7 @@ from agents.testing import ScriptedModel
 
 from agent.background import scheduler as schedule
 from agent.background.reminders import Reminders
-from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
+from agent.turn.follow_up_jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Settings
 from memory.errors import IndexUnavailable

@@ -10,7 +10,7 @@ import pytest
 from agents.testing import ScriptedModel
 
 from agent.background.worker import LOOK_AHEAD
-from agent.turn.jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
+from agent.turn.follow_up_jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Place
 from memory.process.breaker import NotNow
@@ -116,7 +116,7 @@ async def test_a_memory_job_holds_ids_and_is_read_with_what_they_name(pet: Compa
     origin = read[1]
     assert (origin.user, origin.place, origin.said_at) == ("ana", incoming.place, clock())
     assert (origin.message_id, origin.said, origin.shown) == (said["id"], "I ski", {"shown"})
-    assert [(hit.id, hit.kind, hit.content) for hit in origin.recalled] == [
+    assert [(hit.id, hit.kind, hit.content) for hit in origin.found] == [
         (snow.id, "memory", "Ana likes snow")
     ]
 

@@ -156,7 +156,7 @@ async def test_forty_changes_are_named(whole, pet_at, first_way, monkeypatch):
             named[what] = (await first(pet, whole), what)
     for count in (4, 3):
         with monkeypatch.context() as patch:
-            patch.setitem(vars(pet.components.additions), "tools", registry.TOOLS[:count])
+            patch.setitem(vars(pet.components.extensions), "tools", registry.TOOLS[:count])
             named[f"{count} tools"] = (await first(pet, whole), "the tools differs")
     for what, (place, attribute, value, where) in CODE.items():
         with monkeypatch.context() as patch:

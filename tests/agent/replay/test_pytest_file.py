@@ -85,7 +85,7 @@ def _edited(name: str) -> str:
         (ToolResult, "text", "{}"),
         (case, "refusal", lambda fact, _: fact.decision("ignore", None, "no")),
         (case, "decision_of", lambda *_: dataclasses.replace(decision_of(*_), action="merge")),
-        (case, "repeats_recalled", lambda fact, _: fact.decision("ignore", None, "an echo")),
+        (case, "repeats_found", lambda fact, _: fact.decision("ignore", None, "an echo")),
         (prompt, "_setting", lambda _: ""),
         (prompt, "_person", lambda *_: ""),
         (vars(TOOLS[3]), "description", "Keep it."),

@@ -333,7 +333,7 @@ async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
     async def cannot(*_: Any, **__: Any) -> None:
         raise StoreUnavailable("too much is asked at once; try again")
 
-    monkeypatch.setattr("agent.turn.jobs.PAUSES", (0, 0))
+    monkeypatch.setattr("agent.turn.follow_up_jobs.PAUSES", (0, 0))
     monkeypatch.setattr(pet.components.queue, "add", busy)
     (await pet.runtime()).worker._stopped = True
     server.script(FACT, answer("I see."))

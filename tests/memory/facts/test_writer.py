@@ -569,11 +569,11 @@ async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(stack: Stac
         "ben",
         "acme",
         said="where is the office now?",
-        recalled=(hit(recalled),),
+        found=(hit(recalled),),
         importance=1.0,
     )
     assert (decision.action, decision.id) == ("ignore", recalled.id)
-    assert decision.reason.startswith("only repeats what was recalled")
+    assert decision.reason.startswith("only repeats what was found")
     assert await stack.known("ben") == set()
     assert await stack.memories("ben", "acme") == [recalled]
 
@@ -583,7 +583,7 @@ async def test_what_was_recalled_is_not_stored_again_in_another_place(stack: Sta
     await stack.remember(SHOULDER_ON, "mickael", "acme")
     [recalled] = await stack.memories("ben", "acme/general")
     decision = await stack.remember(
-        repeated, "ben", "acme/general", said="what happened to Mickael?", recalled=(hit(recalled),)
+        repeated, "ben", "acme/general", said="what happened to Mickael?", found=(hit(recalled),)
     )
     assert (decision.action, decision.id) == ("ignore", None)
     assert await rows(stack) == 1
@@ -594,7 +594,7 @@ async def test_what_was_only_recalled_does_not_put_off_its_end(stack: Stack) -> 
     stack.clock.move(days=6)
     [recalled] = await stack.memories()
     await stack.remember(
-        "Anna is ill", ttl="7d", importance=1.0, said="how do you think I am?", recalled=(hit(recalled),)
+        "Anna is ill", ttl="7d", importance=1.0, said="how do you think I am?", found=(hit(recalled),)
     )
     assert await stack.memories() == [recalled]
 
@@ -609,7 +609,7 @@ async def test_what_the_message_says_itself_or_the_model_names_by_its_id_is_no_e
     stack.clock.move(days=6)
     [recalled] = await stack.memories()
     given = {"replaces": recalled.id} if named else {}
-    await stack.remember("Anna is ill", ttl="7d", said=said, recalled=(hit(recalled),), **given)
+    await stack.remember("Anna is ill", ttl="7d", said=said, found=(hit(recalled),), **given)
     assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=7)
 
 

@@ -112,7 +112,7 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
             await _check("index", lambda: _index(pet, counts)),
             await _check("work", lambda: _work(pet)),
         ]
-        if own := [tool.name for tool in pet.components.additions.tools if tool not in TOOLS]:
+        if own := [tool.name for tool in pet.components.extensions.tools if tool not in TOOLS]:
             checks.append(Check("tools", True, f"{', '.join(own)} beside Hachi's own"))
         return checks, counts
 

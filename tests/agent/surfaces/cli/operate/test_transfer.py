@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from agent.background.learning import Learned, ToLearn
+from agent.background.learn_imported import Learned, ToLearn
 from agent.companion import Companion
 from agent.types import Usage
 

@@ -1,6 +1,6 @@
 """What a client asks of the model."""
 
-from agent.turn.client.wishes import shown_names
+from agent.turn.client.options import shown_names
 
 
 def test_a_tool_with_a_name_that_is_not_ours_keeps_it() -> None:

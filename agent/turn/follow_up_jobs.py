@@ -148,7 +148,7 @@ async def read_store_memories(
         message_id=payload["message_id"],
         said=rows[payload["message_id"]].text if payload["message_id"] else "",
         live=True,
-        recalled=tuple(Hit(id, kind, rows[id].text, score=0.0, created_at=said_at) for id, kind in found),
+        found=tuple(Hit(id, kind, rows[id].text, score=0.0, created_at=said_at) for id, kind in found),
         shown=frozenset(payload["shown"]),
     )
     drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]

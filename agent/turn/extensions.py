@@ -32,7 +32,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True)
-class Additions:
+class Extensions:
     tools: Sequence[Tool] = TOOLS
     """Ours and the program's."""
     servers: "Sequence[MCPServer]" = ()
@@ -55,12 +55,12 @@ class Additions:
         return [*found.values()]
 
 
-def additions(
+def extensions(
     given: "Sequence[OwnTool]",
     only: Sequence[str] | None,
     guardrails: Sequence[Any] = (),
     hooks: Any = None,
-) -> Additions:
+) -> Extensions:
     """Of Hachi's tools those named in `only`, all if it is None, and the `given` ones. Raises BadInput."""
     ours = {tool.name: tool for tool in TOOLS}
     if unknown := sorted({*(only or ())} - ours.keys()):
@@ -75,7 +75,7 @@ def additions(
         if added.name in tools:
             raise BadInput(f"tools: there are two of the name {added.name!r}; give one another name")
         tools[added.name] = added
-    return Additions((*tools.values(),), servers, guardrails, hooks)
+    return Extensions((*tools.values(),), servers, guardrails, hooks)
 
 
 def tools_named(names: str) -> list[Any]:
