@@ -1,10 +1,13 @@
 """The ASGI application of the HTTP API, and the page that describes it to people."""
 
+from collections.abc import Iterator
 from html import escape
 from importlib.metadata import version
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
@@ -13,12 +16,10 @@ from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.http import errors, health
 from agent.surfaces.http.audit import Audit
-from agent.surfaces.http.authentication import Authenticator
+from agent.surfaces.http.authentication import Authenticated, Authenticator
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.http.metrics import Metrics
 from agent.surfaces.http.openai_api import chat, models, responses
 from agent.surfaces.http.rest import documents, memories, users
-from agent.surfaces.http.rest.strict import known_query
 
 DESCRIPTION = """A companion that remembers.
 
@@ -48,7 +49,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
             "5XX": {"model": errors.ErrorBody, "description": "What the server cannot do now"},
         },
     )
-    made.state.metrics, made.state.console = Metrics(), console
+    made.state.metrics, made.state.console = health.Metrics(), console
     for part in (chat, responses, models, health):
         made.include_router(part.router)
     made.include_router(_docs)
@@ -79,6 +80,26 @@ def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool
         max_body=settings.http_max_body,
         timeout=settings.http_timeout,
     )
+
+
+async def known_query(request: Request, _: Authenticated) -> None:
+    """Raise ApiError for a parameter that the address does not have, if the caller may ask at all."""
+    route = request.scope.get("route")
+    if not isinstance(route, APIRoute):
+        return
+    known = list(dict.fromkeys(_query_of(route.dependant)))
+    for name in request.query_params:
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "this address takes none"
+            raise errors.ApiError(
+                400, "unknown_parameter", f"{name[:80]}: there is no such parameter; {there}"
+            )
+
+
+def _query_of(dependant: Dependant) -> Iterator[str]:
+    yield from (field.alias for field in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _query_of(inner)
 
 
 _docs = APIRouter(include_in_schema=False)

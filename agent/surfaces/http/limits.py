@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,6 +31,13 @@ StopText = Annotated[str, Field(min_length=1, max_length=256)]
 Free = Annotated[dict[str, Any], Field(max_length=1_000)]
 """An object of the client's own."""
 MOST_STOPS, MOST_PARTS, MOST_TOOLS, MOST_MESSAGES = 4, 1_000, 128, 10_000
+
+
+class Strict(BaseModel):
+    """A body without other fields than its own."""
+
+    model_config = ConfigDict(extra="forbid")
+
 
 _STEPS = {ord(bracket): step for brackets, step in (("[{", 1), ("]}", -1)) for bracket in brackets}
 _NO_BRACKET = bytes(set(range(256)) - _STEPS.keys())

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Request
@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, Response
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import fault_response
-from agent.surfaces.http.identity import Caller
-from agent.surfaces.http.metrics import Metrics, metrics_of
+from agent.surfaces.http.health import Metrics, metrics_of
+from agent.surfaces.http.identity import Caller, Where, where
 from agent.surfaces.http.openai_api.chat_request import ChatRequest
 from agent.surfaces.http.openai_api.completion import (
     EXAMPLE,
@@ -25,11 +25,11 @@ from agent.surfaces.http.openai_api.completion import (
     ChatCompletion,
     Completion,
 )
-from agent.surfaces.http.openai_api.conversations import Where, where
 from agent.surfaces.http.openai_api.messages import parse_messages
+from agent.surfaces.http.openai_api.response_events import ResponseEvents
 from agent.surfaces.links import forget_page, link_to
 from agent.turn.streaming import ReplyStream
-from agent.types import Ending, Reply, ToolCall, TurnRequest
+from agent.types import Ending, ToolCall, TurnRequest
 from memory.records import ForgetCandidate
 
 FIRST_PIECE_TIMEOUT = 20.0
@@ -41,23 +41,8 @@ router = APIRouter(tags=["chat"])
 
 Event = str | dict[str, str]
 """The data of a server-sent event, or its `event` and `data`."""
-
-
-class Writer(Protocol):
-    """Writes what one of OpenAI's APIs answers, whole or as the events of a stream."""
-
-    @property
-    def origins(self) -> Sequence[str]:
-        """Names under which the person's message can be found again."""
-        ...
-
-    def whole(self, text: str, reply: Reply | None = None) -> dict[str, Any]: ...
-
-    def begin(self) -> Iterable[Event]: ...
-
-    def piece(self, text: str) -> Iterable[Event]: ...
-
-    def end(self, text: str, reply: Reply | None = None) -> Iterable[Event]: ...
+Writer = Completion | ResponseEvents
+"""What writes an answer in the form of one of OpenAI's APIs, whole or as the events of a stream."""
 
 
 @router.post(

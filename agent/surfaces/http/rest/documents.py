@@ -14,8 +14,8 @@ from agent.companion import Companion
 from agent.services.arguments import owner_of_documents
 from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
+from agent.surfaces.http.limits import Strict
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.rest.strict import Strict
 from agent.surfaces.http.rest.users import User
 from agent.types.arguments import Limit, Query
 from memory.documents.files import MAX_BYTES

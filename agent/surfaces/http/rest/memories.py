@@ -14,8 +14,8 @@ from starlette.responses import Response
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError, not_found
+from agent.surfaces.http.limits import Strict
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.rest.strict import Strict
 from agent.types.arguments import Content, Importance, Limit, Subjects, Ttl, Type
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
