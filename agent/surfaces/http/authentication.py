@@ -168,7 +168,8 @@ async def require_admin(caller: "Authenticated") -> None:
         raise forbidden("this needs an admin's key: `hachi keys create NAME --service --admin`")
 
 
-def _companion(request: Request) -> Companion:
+# FastAPI would call a function that is not async in a thread, which takes longer than what it does.
+async def _companion(request: Request) -> Companion:
     pet: Companion = request.app.state.pet
     return pet
 

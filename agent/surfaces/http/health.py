@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from operator import itemgetter
-from typing import Annotated, Literal
+from typing import Literal
 
 from fastapi import APIRouter, Depends, Request
 from prometheus_client import CollectorRegistry, Gauge, Histogram
@@ -104,9 +104,6 @@ def metrics_of(request: Request) -> Metrics:
     return metrics
 
 
-Measured = Annotated[Metrics, Depends(metrics_of)]
-
-
 # The routes.
 
 CHECK_TIMEOUT = 5.0
@@ -166,11 +163,11 @@ async def _check(check: Callable[[], Awaitable[object]]) -> State:
 
 
 @router.get("/metrics", dependencies=[Depends(require_admin)], response_class=Response)
-async def metrics(pet: Pet, measured: Measured) -> Response:
+async def metrics(pet: Pet, request: Request) -> Response:
     """Metrics for Prometheus, over everybody's data and without content; for an admin's key."""
     statistics = pet.admin.statistics
     counts = await statistics.figures.totals(None) + Counter(await statistics.totals())
     counts["left alone"] = len(pet.admin.health.left_alone)
     counts["upkeep waiting"] = (await pet.admin.upkeep_waiting()).jobs
-    exposition = measured.exposition(counts, await statistics.people())
+    exposition = metrics_of(request).exposition(counts, await statistics.people())
     return Response(exposition, media_type="text/plain; version=0.0.4")

@@ -92,8 +92,10 @@ async def answer(
         metrics.note_person(pet, user)
     here = where(caller.chat or asked.chat, user, caller)
     kept_here = bool(here.user and (asked.kept_here or not here.place.private))
-    # In a thread: a schema in it may take long to check.
-    client = await asyncio.to_thread(asked.client_turn, given, kept_here=kept_here)
+    if asked.response_format:  # in a thread: a schema may take long to check
+        client = await asyncio.to_thread(asked.client_turn, given, kept_here=kept_here)
+    else:
+        client = asked.client_turn(given, kept_here=kept_here)
     conversation = conversation or here.conversation
     alone = here.user and here.place.private and not (conversation or given.history)
     note = HOW_TO_GO_ON if alone else None if user else HOW_TO_BE_REMEMBERED

@@ -43,7 +43,7 @@ T = TypeVar("T")
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
 
 
-def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
+async def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
     """Return the user in the path. Raises ApiError if the caller may not act for them."""
     named = user.strip()
     if not named or not named.isprintable():
@@ -120,7 +120,7 @@ AtTime = Annotated[str | None, InQuery(max_length=40, description="a day, or a t
 Tags = Annotated[list[Id], InQuery(max_length=50)]
 
 
-def _narrowing(
+async def _narrowing(
     subjects: Tags = [],  # noqa: B006 - never changed
     subject: Tags = [],  # noqa: B006
     since: AtTime = None,

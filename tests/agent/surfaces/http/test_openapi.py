@@ -2,15 +2,23 @@
 
 import asyncio
 from contextlib import suppress
+from inspect import iscoroutinefunction
 from itertools import product
 from typing import Any
 
 import numpy  # noqa: F401 - whole before hypothesis, on its thread, looks for what the server may just import
 import schemathesis
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+
+from agent.surfaces.http import health
+from agent.surfaces.http.openai_api import chat, models, responses
+from agent.surfaces.http.rest import documents, memories, users
+from agent.surfaces.web import listing, remembered, talk
 
 EXAMPLES = 2
 """Of each operation."""
@@ -79,3 +87,18 @@ async def test_nothing_that_is_sent_breaks_the_server(site: Any) -> None:
         return asked
 
     assert await asyncio.to_thread(ask_everything) > 20
+
+
+def test_no_request_waits_for_a_thread() -> None:
+    """FastAPI calls what is not async in one of 40 threads, which costs more than what is called."""
+
+    def waiting(dependant: Dependant) -> list[str]:
+        inner = [name for one in dependant.dependencies for name in waiting(one)]
+        call = dependant.call
+        asynchronous = iscoroutinefunction(call) or iscoroutinefunction(type(call).__call__)
+        return inner if asynchronous else [*inner, str(call)]
+
+    parts = (chat, responses, models, health, memories, users, documents, remembered, talk, listing)
+    routes = [route for part in parts for route in part.router.routes if isinstance(route, APIRoute)]
+    assert len(routes) > 50
+    assert [name for route in routes for name in waiting(route.dependant)] == []
