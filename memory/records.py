@@ -15,6 +15,8 @@ ForgetKind = Literal["memory", "message", "entry", "task"]
 """What a person can forget: a fact, a message, an entry of their profile, a task."""
 
 DEFAULT_IMPORTANCE = 0.5
+MAX_CONTENT = 2_000
+"""The most characters of one memory. A fact is a sentence; anything longer is a document."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from pydantic_core import core_schema
 
 from agent.errors import BadInput
 from memory.audience import Place
-from memory.facts.decide import MAX_CONTENT
-from memory.records import MemoryType, TaskStatus
+from memory.records import MAX_CONTENT, MemoryType, TaskStatus
 from memory.text import storable
 from memory.text.ttl import read_ttl
 

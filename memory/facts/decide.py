@@ -16,11 +16,8 @@ from typing import Literal
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Relation, Verdict
-from memory.records import Action, Decision, Draft, Memory
+from memory.records import MAX_CONTENT, Action, Decision, Draft, Memory
 from memory.text.ttl import describe
-
-MAX_CONTENT = 2_000
-"""The most characters of one memory. A fact is a sentence; anything longer is a document."""
 
 Near = Sequence[tuple[Memory, Verdict]]
 

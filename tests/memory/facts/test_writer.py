@@ -18,11 +18,10 @@ import sqlalchemy as sa
 from memory.audience import Audience
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.decide import MAX_CONTENT
 from memory.facts.similar import Doubt, Searched
 from memory.index import Question, Rankings
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.records import Decision, Draft, Hit, Memory
+from memory.records import MAX_CONTENT, Decision, Draft, Hit, Memory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import memories

@@ -31,7 +31,7 @@ from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line, 
 from agent.surfaces.bots.replies import Gone
 from agent.surfaces.bots.splitting import close_code_block, utf16_length
 from memory.audience import Place
-from memory.facts.decide import MAX_CONTENT
+from memory.records import MAX_CONTENT
 
 LIMIT = 2_000
 """UTF-16 code units of a message."""

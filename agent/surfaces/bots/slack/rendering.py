@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.surfaces.bots.answers import Answer, Button, Item, Link, Words
-from memory.facts.decide import MAX_CONTENT
+from memory.records import MAX_CONTENT
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TOKEN = re.compile(r"<([^<>\n]+)>")
