@@ -1,4 +1,4 @@
-"""LiteLLM, LangChain and the `openai` command against `hachi serve`, each in a process of its own."""
+"""LiteLLM and LangChain against `hachi serve`, each in a process of its own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,12 +40,3 @@ async def test_its_tools_are_called_and_its_stream_is_read(
     assert saw.get("town", {"name": "Lyon", "people": 500000}) == {"name": "Lyon", "people": 500000}
     assert server.asked[1].json["temperature"] == 0.2
     assert server.asked[1].results == ["sunny"]
-
-
-@pytest.mark.skipif(
-    not (PYTHON.parent / "openai").exists(), reason="this version of the openai package brings no command"
-)
-async def test_the_command_line_of_openai_asks(serve: Any, server: ScriptedServer) -> None:
-    server.script(answer("Sunny in Lyon."))
-    saw = await seen(serve, "cli")
-    assert (saw["code"], saw["out"].strip()) == (0, "Sunny in Lyon."), saw["err"]

@@ -3,7 +3,6 @@ HACHI_KEY set. Prints what it saw as one line of JSON; ../test_python.py says wh
 
 import json
 import os
-import subprocess
 import sys
 
 URL, KEY = os.environ["HACHI_URL"], os.environ["HACHI_KEY"]
@@ -49,13 +48,4 @@ def langchain():
     return {"call": call["name"], "given": call["args"], "text": text, "town": town.model_dump()}
 
 
-def cli():
-    env = os.environ | {"OPENAI_BASE_URL": URL, "OPENAI_API_KEY": KEY}
-    command = [os.path.join(os.path.dirname(sys.executable), "openai"), "api", "chat.completions.create"]
-    told = subprocess.run(
-        [*command, "-m", "hachi", "-g", "user", "how is Lyon?"], env=env, capture_output=True, text=True
-    )
-    return {"code": told.returncode, "out": told.stdout, "err": told.stderr}
-
-
-print(json.dumps({"litellm": litellm, "langchain": langchain, "cli": cli}[sys.argv[1]]()))
+print(json.dumps({"litellm": litellm, "langchain": langchain}[sys.argv[1]]()))

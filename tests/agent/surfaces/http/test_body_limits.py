@@ -100,12 +100,6 @@ def test_long_texts_are_not_counted_as_values() -> None:
     ("more", "why"),
     [
         ({"stop": ["a", "b", "c", "d", "e"]}, "stop: list should have at most 4 items"),
-        ({"stop": "a" * 300}, "stop: string should have at most 256 characters"),
-        ({"model": "a" * 300}, "model: string should have at most 200 characters"),
-        (
-            {"metadata": {str(n): n for n in range(1_001)}},
-            "metadata: dictionary should have at most 1000 items",
-        ),
         ({"metadata": {"a": [[]] * 60_000}}, "the body holds more than 50,000 values; send less"),
         ({"metadata": {"a": json.loads("[" * 70 + "]" * 70)}}, "the body is nested more than 60 levels deep"),
     ],

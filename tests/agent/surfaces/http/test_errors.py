@@ -130,13 +130,8 @@ WHOLE = "the body must be an object in JSON, sent with content-type: application
         ("GET", "/api/users/ana/memories?limit=many", {}, "limit: 'many' is no whole number from 1 to 10000"),
         ("GET", "/api/users/ana/memories?offset=2", {}, "offset: there is no such parameter"),
         ("POST", "/api/users/ana/memories", {"json": {"content": "x", "a": 1}}, "a: there is no such field"),
-        ("POST", "/v1/embeddings", {"json": {"input": []}}, "input: list should have at least 1 item"),
         ("POST", "/v1/embeddings", {"json": {"input": ["a", ""]}}, "input.1: string should have at least 1"),
-        ("POST", "/v1/embeddings", {"json": {"input": "a", "dimensions": 5}}, "dimensions: "),
         ("POST", "/v1/responses", {"json": {"input": [{"type": "x"}]}}, "input.0.type: input should be "),
-        ("POST", "/v1/responses", {"json": {"input": "x", "tools": [{"type": "y"}]}}, "tools.0.type: input"),
-        ("POST", "/v1/responses", {"json": {"input": "x", "include": ["a"]}}, "include: only reasoning"),
-        ("POST", "/v1/chat/completions", {"json": SAID | {"n": 2}}, "n: one answer is made"),
         ("POST", "/v1/chat/completions", {"json": SAID | {"stop": ["", "x"]}}, "stop.0: string should have"),
         ("POST", "/v1/chat/completions", {"json": SAID | {"tool_choice": "required"}}, "tool_choice: a call"),
         (

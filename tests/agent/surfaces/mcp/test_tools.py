@@ -1,9 +1,6 @@
 """What each tool does, and for whom."""
 
-from pathlib import Path
 from typing import Any
-
-from sites import companion_in
 
 from hachi import Companion
 
@@ -38,19 +35,6 @@ async def test_a_fact_is_remembered_found_corrected_and_forgotten(pet: Companion
         assert (gone["messages"], gone["replies"]) == (0, 0)
         assert await ana.knows() == ["Ana's boat is moored in Brest until spring"]
         assert "there is no memory" in await ana.refused("forget", id=new["id"])
-
-
-async def test_processes_on_one_home_find_what_each_has_remembered(
-    pet: Companion, agent: Any, home: Path, clock: Any
-) -> None:
-    async with companion_in(home, clock) as other, agent(pet, "ana") as ana, agent(other, "ana") as second:
-        await ana.call("search_memories", query="anything")  # takes the index
-        for one, fact in ((second, "Ana plays the cello on Fridays"), (ana, "Ana keeps two tortoises")):
-            await one.call("remember", content=fact)
-        for one in (ana, second):
-            for word, fact in (("cello", "Ana plays the cello on Fridays"), ("tortoises", "two tortoises")):
-                [best, *_] = (await one.call("search_memories", query=word))["memories"]
-                assert best["content"].endswith(fact)
 
 
 async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, agent: Any) -> None:

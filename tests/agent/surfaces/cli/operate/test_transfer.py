@@ -63,17 +63,6 @@ def test_an_erasure_needs_yes_without_a_terminal_and_exits_with_1_if_not_verifie
 # Exporting and importing.
 
 
-def test_what_was_forgotten_is_in_no_export(hachi, shared, tmp_path):
-    shared("chat", stdin=b"my bank PIN is 4711\n", LOGNAME="zoe")
-    said = shared("messages", "list", "--user", "zoe", "--json").json[-1]
-    shared("messages", "delete", said["id"], "--user", "zoe", "--yes")
-    file = tmp_path / "zoe.json"
-    shared("memories", "export", "--user", "zoe", str(file))
-    exported = json.loads(file.read_text())["messages"]
-    assert exported == []
-    assert hachi("memories", "import", str(file)).complaint.startswith("hachi: 0 messages and 0 memories")
-
-
 def test_an_export_brings_the_same_memories_into_an_empty_home(hachi, shared, tmp_path):
     shared("chat", stdin=b"I broke my shoulder\nMy sister is called Lea\n")
     shared("memories", "add", "Mickael skis", "--subject", "sport", "--at", "2026-01-10", "--ttl", "900d")
@@ -130,8 +119,6 @@ def test_a_transcript_is_imported(hachi):
     ("given", "message"),
     [
         (b"{not json", "is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
-        (b"\xff\xfe", "is no JSON"),
         (b"7", "stdin: this is no export of hachi, ChatGPT, Claude or mem0"),
         (json.dumps([MESSAGE, {"author": "lea"}]).encode(), "message 2 has no 'text'"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 
 import openai
 import pytest
-from scripted_server import Call, Drop, Fail, Hang, Say, ScriptedServer, answer
+from scripted_server import Call, Drop, Fail, Hang, ScriptedServer, answer
 
 from agent.surfaces.http.openai_api import chat
 
@@ -108,26 +108,6 @@ async def test_two_chats_are_two_conversations_and_one_person(site: Any) -> None
     assert (len(ids), len([id for id in ids if id.endswith(":ana")])) == (5, 3)
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({"messages": []}, "messages"),
-        ({}, "messages"),
-        ({"messages": [{"role": "robot", "content": "hello"}]}, "messages.0.role"),
-        ({"messages": [{"role": "user", "content": "   "}]}, None),
-        ({"messages": said("x" * 100_001)}, None),
-        ({"messages": said("hello"), "n": 2}, "n"),
-        ({"messages": said("hello"), "stream": "perhaps"}, "stream"),
-    ],
-)
-async def test_an_invalid_request_gets_a_typed_error(site: Any, body: Any, param: str | None) -> None:
-    headers = await site.headers("cat")
-    answered = await site.client.post("/v1/chat/completions", json=body, headers=headers)
-    error = answered.json()["error"]
-    assert (answered.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
-    assert error["message"]
-
-
 async def test_the_client_raises_typed_errors_and_repeats_no_turn(scripted, model) -> None:
     _, secret = await scripted.key("dan")
     async with client_of(scripted, "hachi-wrong") as client:
@@ -215,36 +195,6 @@ async def test_a_client_that_leaves_stops_the_turn(serve: Serve, server: Scripte
                 break
     async with asyncio.timeout(10):
         await server.left.wait()
-
-
-async def test_a_clients_own_task_is_answered_and_not_stored(scripted: Any, model: ScriptedServer) -> None:
-    """What Open WebUI asks for beside the conversation."""
-    task = (
-        '### Task:\nGenerate a title.\n### Output:\nJSON format: { "title": "…" }\n'
-        "### Chat History:\n<chat_history>\nUSER: I broke my shoulder\n</chat_history>"
-    )
-    headers = await scripted.headers("hal")
-    model.script(*[Say('{"title": "A broken shoulder"}')] * 2, Fail(500))
-    whole = (await scripted.say(task, headers)).json()
-    streamed = await scripted.say(task, headers, stream=True)
-    assert whole["choices"][0]["message"]["content"] == '{"title": "A broken shoulder"}'
-    assert whole["memories"] == []
-    assert "A broken shoulder" in streamed.text
-    assert streamed.text.rstrip().endswith("[DONE]")
-    assert (await scripted.say(task, headers)).json()["error"]["code"] == "model_unavailable"
-    assert scripted.messages("hal") == []
-    assert all(not asked.tools and asked.system == "" for asked in model.asked[-3:])
-
-
-async def test_a_conversation_with_an_empty_name_is_the_clients_own(
-    scripted: Any, model: ScriptedServer
-) -> None:
-    model.script(answer("Two"))
-    said = [{"role": role, "content": text} for role, text in (("user", "count"), ("assistant", "One"))]
-    body = {"messages": [*said, {"role": "user", "content": "go on"}], "conversation": ""}
-    headers = await scripted.headers("nora")
-    assert (await scripted.client.post("/v1/chat/completions", json=body, headers=headers)).status_code == 200
-    assert [text for _, text in model.asked[-1].conversation] == ["count", "One", "go on"]
 
 
 async def test_an_answer_says_how_to_go_on_in_its_conversation(scripted: Any, model: ScriptedServer) -> None:
