@@ -78,10 +78,10 @@ def test_forgetting_asks_at_a_terminal_and_tells_what_was_taken(hachi):
     told = hachi("memories", "delete", id, "--yes", "--json", typed=True).json
     assert (told["id"], told["forgotten"]["memories"]) == (id, [id])
     again = hachi("memories", "add", "Mickael skis", "--json").json["id"]
-    red = hachi("memories", "add", "The red skis are new", "--json").json["id"]
+    red = hachi("memories", "add", "Mickael skis at night", "--json").json["id"]
     told = hachi("memories", "delete", again[:8], stdin=b"y\n", typed=True).out
     assert f"forgotten {again[:8]}: Mickael skis\ntaken: 1 memory\n" in told
-    assert f"forgotten too by:\n  hachi memories delete {red[:8]}  # The red skis are new\n" in told
+    assert f"forgotten too by:\n  hachi memories delete {red[:8]}  # Mickael skis at night\n" in told
     near = hachi("memories", "delete", red, "--yes", "--json").json["forgotten"]["near"]
     assert (near, hachi("memories", "list", "--json").json) == ([], [])
 
