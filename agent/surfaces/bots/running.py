@@ -26,6 +26,8 @@ log = logging.getLogger("hachi.bots")
 
 SECONDS = 2.0
 """How often the bot looks for its jobs: how long a reply stands after it was forgotten elsewhere."""
+MOST_DMS = 100
+"""Direct conversations that are caught up, those used last."""
 LATE = timedelta(minutes=10)
 """After this time a message that came before a restart, or while the bot was away, is not answered."""
 FORGOTTEN = "(forgotten)"

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -19,24 +20,26 @@ from agent.surfaces.bots.discord.access import explained, use_address
 from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
-    MOST_DMS,
+    DM_SHARD,
     ROOT,
-    Missed,
     incoming,
     is_addressed,
     is_from_person,
+    missed_messages,
     origin_of,
     place_of,
     user_name,
 )
 from agent.surfaces.bots.discord.replies import DiscordPlatform, HachiButton
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.running import PlatformJobs, is_late, reminder_sender, who_answers
+from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, reminder_sender, who_answers
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
 
 log = logging.getLogger("hachi.discord")
 
+NOTICED = timedelta(minutes=2)
+"""After so long at most a lost connection is noticed."""
 SOURCE = "discord"
 """How the ids of its users and messages begin."""
 PERMISSIONS = discord.Permissions(
@@ -101,14 +104,17 @@ class DiscordBot(discord.AutoShardedClient):
         parsers = self._connection.parsers
         parsers.update({event: _readable(event, parse) for event, parse in parsers.items()})
         self._say = say
-        self._missed = Missed(pet.clock())
+        self._left: dict[int, datetime] = {}
+        """Shard → when its session ended."""
+        self._last_here: datetime | None = None
+        """When an earlier process was there."""
         self._order = asyncio.Lock()
         self._leaving = AsyncExitStack()
 
     async def setup_hook(self) -> None:
         self.add_dynamic_items(HachiButton)
         await self._find_gateway()
-        await self._since_last_time()
+        self._last_here = await self.pet.conversations.deliveries.last_here(SOURCE)
         try:
             await self.tree.sync()
         except API_ERRORS as error:
@@ -120,25 +126,23 @@ class DiscordBot(discord.AutoShardedClient):
         self.shard_count, address, *_ = await self.http.get_bot_gateway()
         DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(address)
 
-    async def on_shard_connect(self, shard_id: int) -> None:
-        self._missed.begin(shard_id)
+    async def on_shard_disconnect(self, shard_id: int) -> None:
+        self._left.setdefault(shard_id, self.pet.clock() - NOTICED)
+
+    async def on_shard_resumed(self, shard_id: int) -> None:
+        """Discord sends what the session missed."""
+        self._left.pop(shard_id, None)
 
     async def on_shard_ready(self, shard_id: int) -> None:
-        now = self.pet.clock()
-        async for message in self._missed.messages(shard_id, self.guilds):
-            await self.on_message(message, late=is_late(message.created_at, now))
-
-    async def _since_last_time(self) -> None:
-        """Have what was written since the bot was last there caught up as after a lost session."""
-        deliveries = self.pet.conversations.deliveries
-        if (last := await deliveries.last_here(SOURCE)) is None:
+        """A session begins: catch up what was written since the one before. What came then is known."""
+        since, now = self._left.pop(shard_id, self._last_here), self.pet.clock()
+        if since is None:
             return
-        self._missed = Missed(last)
-        for channel in reversed(await deliveries.private_channels(SOURCE, MOST_DMS)):
-            try:
-                self._missed.note_channel(await self.fetch_channel(int(channel)))
-            except API_ERRORS as error:
-                log.info("what was written in channel %s is not caught up: %s", channel, error)
+        deliveries, private = self.pet.conversations.deliveries, []
+        if shard_id == DM_SHARD:
+            private = await deliveries.private_channels(SOURCE, MOST_DMS)
+        async for message in missed_messages(self, shard_id, since, private):
+            await self.on_message(message, late=is_late(message.created_at, now))
 
     async def on_ready(self) -> None:
         if not self.online.is_set():
@@ -157,7 +161,6 @@ class DiscordBot(discord.AutoShardedClient):
     async def on_message(self, message: discord.Message, *, late: bool = False) -> None:
         """Receive a message. A lock keeps their order: discord.py runs a task for each."""
         async with self._order:
-            self._missed.note(message)
             try:
                 await self._receive(message, late)
             except Exception as error:

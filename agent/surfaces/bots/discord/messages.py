@@ -3,8 +3,7 @@ no session."""
 
 import logging
 import re
-from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -212,64 +211,31 @@ MOST_MESSAGES = 100
 """Messages of one channel that are caught up."""
 DM_SHARD = 0
 """The shard to which Discord sends direct messages."""
-MOST_DMS = 100
-"""Direct conversations that are looked at, those used last."""
 
 
-class Missed:
-    """What was written while no session was there: since the one before, or since `start`."""
-
-    def __init__(self, start: datetime) -> None:
-        begin = discord.utils.time_snowflake(start)
-        self._newest: dict[int, int] = defaultdict(lambda: begin)
-        """Shard → the newest message that was seen. Ids grow with time."""
-        self._since: dict[int, int] = {}
-        """Shard → the newest one when its session began."""
-        self._dms: OrderedDict[int, discord.DMChannel] = OrderedDict()
-
-    def note(self, message: discord.Message) -> None:
-        """Note that a message came."""
-        shard = message.guild.shard_id if message.guild else DM_SHARD
-        self._newest[shard] = max(self._newest[shard], message.id)
-        self.note_channel(message.channel)
-
-    def note_channel(self, channel: Any) -> None:
-        """Note a direct conversation, of which Discord gives no list."""
-        if isinstance(channel, discord.DMChannel):
-            self._dms[channel.id] = channel
-            self._dms.move_to_end(channel.id)
-            if len(self._dms) > MOST_DMS:
-                self._dms.popitem(last=False)
-
-    def begin(self, shard: int) -> None:
-        """Note that a session begins: what comes from now on is not missed."""
-        self._since[shard] = self._newest[shard]
-
-    async def messages(self, shard: int, guilds: Iterable[discord.Guild]) -> AsyncIterator[discord.Message]:
-        """Yield the messages that are newer than the shard's session before, each channel's in order."""
-        after = discord.Object(self._since[shard])
-        private = [*self._dms.values()] if shard == DM_SHARD else []
-        for channel in [*self._channels(shard, guilds), *private]:
-            http = (
-                channel._state.http
-            )  # discord.py's own history ends at the first message that it cannot read
+async def missed_messages(
+    client: discord.Client, shard: int, since: datetime, private: Sequence[str]
+) -> AsyncIterator[discord.Message]:
+    """Yield what was written since then in the servers of a shard, and in the `private` channels, each
+    channel's in order."""
+    after = discord.utils.time_snowflake(since)
+    channels: list[Any] = []
+    for guild in client.guilds:
+        if guild.shard_id == shard:
+            channels += [*guild.text_channels, *guild.voice_channels, *guild.threads]
+    wanted = [(one.id, one) for one in channels if (one.last_message_id or 0) > after]
+    for id, known in [*wanted, *((int(id), client.get_channel(int(id))) for id in reversed(private))]:
+        try:
+            channel: Any = known or await client.fetch_channel(id)
+            # discord.py's own history ends at the first message that it cannot read
+            written = await client.http.logs_from(id, MOST_MESSAGES, after=after)
+        except API_ERRORS as error:
+            log.warning("what was written in channel %s meanwhile is not read: %s", id, error)
+            continue
+        for one in reversed(written):
             try:
-                written = await http.logs_from(channel.id, MOST_MESSAGES, after=after.id)
-            except API_ERRORS as error:
-                log.warning("what was written in channel %s meanwhile is not read: %s", channel.id, error)
-                continue
-            for one in reversed(written):
-                try:
-                    message = as_message(channel, one)
-                except Exception as error:
-                    log.warning("a message in channel %s is not read: %r", channel.id, error)
-                else:
-                    yield message
-
-    def _channels(self, shard: int, guilds: Iterable[discord.Guild]) -> list[Any]:
-        """The channels and threads in which something was written since."""
-        found: list[Any] = []
-        for guild in guilds:
-            if guild.shard_id == shard:
-                found += [*guild.text_channels, *guild.voice_channels, *guild.threads]
-        return [channel for channel in found if (channel.last_message_id or 0) > self._since[shard]]
+                message = as_message(channel, one)
+            except Exception as error:
+                log.warning("a message in channel %s is not read: %r", id, error)
+            else:
+                yield message

@@ -23,7 +23,7 @@ from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.running import PlatformJobs, is_late, reminder_sender, who_answers
+from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, reminder_sender, who_answers
 from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, check, explain
 from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
@@ -46,8 +46,6 @@ PATH = "/slack/events"
 """The HTTP path for events, commands and buttons."""
 PING_SECONDS = 5.0
 """Seconds after which a lost connection is detected and reopened."""
-MOST_DMS = 100
-"""Direct conversations that are caught up, those used last."""
 log = logging.getLogger("hachi.slack")
 _ANY = re.compile("")
 
