@@ -345,13 +345,13 @@ async def test_what_a_person_confirms_is_forgotten_with_their_request_and_comes_
 
 
 async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion) -> None:
-    for fact in ("Citalopram makes Ana tired", "Ana takes citalopram for her depression"):
+    for fact in ("Ana takes citalopram at night", "Ana takes citalopram for her depression"):
         told = await pet.remember(fact, user=ANA)
     gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
-    assert [item.text for item in gone.items] == ["Citalopram makes Ana tired"]
+    assert [item.text for item in gone.items] == ["Ana takes citalopram at night"]
     assert (
         await press(Commands(pet), PRIVATELY, gone, "Forget")
-    ).text == "Forgotten: Citalopram makes Ana tired"
+    ).text == "Forgotten: Ana takes citalopram at night"
     assert await pet.memories.list(user=ANA) == []
 
 
