@@ -31,6 +31,12 @@ STREAM_SECONDS = 5 * 60
 LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS, MOST_IN_VIEW = 40_000, 12_000, 3_000, 50, 100
 
 
+TOLD = {
+    "not_in_channel": ("is_member", False),
+    "is_archived": ("is_archived", True),
+    "restricted_action_read_only_channel": ("is_read_only", True),
+}
+"""Error where the bot may not write → the field of the channel that tells so."""
 FROM_SLACK = {"token": "old", "api_app_id": APP}
 """Fields of all that Slack sends."""
 
@@ -524,7 +530,11 @@ class SlackServer:
 
     def conversations_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         id = arguments["channel"]
-        return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}}
+        about = {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS"), "is_member": True}
+        if id in self.closed and self.closed_by in TOLD:
+            name, value = TOLD[self.closed_by]
+            about[name] = value
+        return {"channel": about}
 
     def conversations_replies(self, arguments: dict[str, Any]) -> dict[str, Any]:
         channel, thread, limit = arguments["channel"], arguments["ts"], int(arguments["limit"])

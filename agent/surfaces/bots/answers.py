@@ -2,7 +2,7 @@
 buttons: it shows all text as it is, without markup, and times in the clock of whoever reads."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -278,7 +278,8 @@ def erasure_answer(erased: Erased) -> Answer:
 
 def trace_answer(trace: Trace, short_id: str) -> Answer:
     """Return the upper levels of the trace's tree, and its warnings."""
-    lines = [*_lines(overview(trace, hits=0)), *warnings(trace)]
+    said = f"You: {shorten(trace.summary.said or '')}"
+    lines = [*_lines(replace(overview(trace, hits=0), text=said)), *warnings(trace)]
     more = f"{len(lines) - MAX_TRACE_LINES} more lines; " if len(lines) > MAX_TRACE_LINES else ""
     items = tuple(Item(line) for line in lines[:MAX_TRACE_LINES])
     return Answer("This is what I did:", items, note=(f"{more}trace {short_id}",))

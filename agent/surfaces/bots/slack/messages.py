@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -184,7 +184,8 @@ class Reader:
         """In a thread of others that a conversation begins in, the message replies to the thread's first."""
         source: Source = message.source
         first = await self._first(source) if begins and source.thread else {}
-        said, people = str(first.get("text") or ""), [source.user, *mentioned_users(source.text)]
+        said = str(first.get("text") or "")
+        people = [source.user, *mentioned_users(source.text), *_people(source.shared)]
         people += [str(first.get("user")), *mentioned_users(said)] if said else []
         names = await self._names(people, source, message.place)
         text = without_call(source.text, rf"<@{source.bot}(?:\|[^>]*)?>")
@@ -287,7 +288,15 @@ class Reader:
         return known
 
 
+def _people(shared: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the ids of who wrote forwarded messages, and of whom these mention."""
+    for one in shared:
+        yield from filter(None, (one.get("author_id"),))
+        yield from mentioned_users(one.get("text") or "")
+
+
 def _forwarded(source: Source, names: Mapping[str, str]) -> Iterator[str]:
     for shared in source.shared:
+        author = display_name(shared.get("author_name"), "somebody")
         if text := plain_text(shared.get("text") or "", names):
-            yield quoted("forwarded from", display_name(shared.get("author_name"), "somebody"), text)
+            yield quoted("forwarded from", names.get(str(shared.get("author_id")), author), text)

@@ -38,8 +38,8 @@ STATUS = "is thinking…"
 BUSY_SECONDS = 90.0
 """Slack removes a status after two minutes."""
 _GONE = "message_not_found"
-_NOT_HERE = frozenset({"not_in_channel", "channel_not_found", "is_archived", "restricted_action"})
-"""Errors where the bot may not write."""
+_NOT_HERE = ("not_in_channel", "channel_not_found", "is_archived", "restricted_action")
+"""How the errors begin where the bot may not write."""
 _CLOSED = frozenset({"cant_update_message", "edit_window_closed"})
 """Errors of a message that may not be edited, or not any more."""
 _STREAMS = "streaming_state_conflict"
@@ -55,7 +55,7 @@ class SlackPlatform:
     edit_seconds: float = 2.0
     """Slack guarantees 50 edits a minute for all conversations of a workspace."""
     closed: dict[str, datetime] = field(default_factory=dict)
-    """Channel → when Slack refused last that the bot writes there. No field of a channel tells."""
+    """Channel → when Slack refused last that the bot writes there: of some it does not tell before."""
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         return await self.reader.read(message, begins=begins)
@@ -64,8 +64,17 @@ class SlackPlatform:
         return await self.reader.thread(message)
 
     async def may_write(self, message: IncomingMessage) -> bool:
-        refused_at = self.closed.get(message.source.channel)
-        return refused_at is None or self.reader.clock() - refused_at > ASK_AGAIN
+        channel = message.source.channel
+        refused_at = self.closed.get(channel)
+        if refused_at is not None and self.reader.clock() - refused_at <= ASK_AGAIN:
+            return False
+        if message.place.private:
+            return True
+        try:
+            about = (await self.client.conversations_info(channel=channel))["channel"]
+        except API_ERRORS as error:
+            return not _may_not_write(error)
+        return about.get("is_member", True) and not (about.get("is_archived") or about.get("is_read_only"))
 
     async def show_busy(self, message: IncomingMessage) -> None:
         try:
@@ -173,7 +182,7 @@ class SlackPosts:
                 unfurl_media=False,
             )
         except SlackApiError as error:
-            if error.response.get("error") in _NOT_HERE:
+            if _may_not_write(error):
                 self.refused()
                 raise Gone from error
             raise
@@ -249,3 +258,8 @@ class SlackPosts:
                 await self.remove(_Posted(closed, ""))
             else:
                 raise
+
+
+def _may_not_write(error: Exception) -> bool:
+    code = error.response.get("error") if isinstance(error, SlackApiError) else None
+    return str(code).startswith(_NOT_HERE)

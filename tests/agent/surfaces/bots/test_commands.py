@@ -210,8 +210,9 @@ async def test_trace_shows_the_askers_own_last_turn_in_this_place(pet: Companion
     await pet.respond("I love jasmine tea", user=BEN, place=GENERAL)
     await pet.settle()
     answer = await commands.run("trace", PRIVATELY)
-    assert "I broke my shoulder" in texts(answer)[0]
+    assert texts(answer)[0] == "You: I broke my shoulder"
     assert any("remember(" in line for line in texts(answer))
+    assert ANA not in str(answer)
     assert answer.note[0].startswith("trace ")
     assert "recorded nothing" in (await commands.run("trace", IN_GENERAL)).text
     assert "jasmine tea" in texts(await commands.run("trace", BEN_IN_GENERAL))[0]

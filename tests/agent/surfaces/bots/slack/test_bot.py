@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from scripted_server import Call, Hang, Say, ScriptedServer, answer
-from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
+from slack_server import BOT, BOT_ID, TOLD, Posted, SlackServer, buttons_of
 
 from agent.surfaces.bots.answers import NOTHING, QUESTION
 from agent.surfaces.bots.commands import GONE
@@ -149,10 +149,14 @@ async def test_the_message_of_others_that_a_thread_begins_with_and_a_forwarded_o
     await bot.hears(*slack.mentions("UANA", "and you?", channel=GENERAL, thread_ts="1.5"))
     assert "\n> Ben: @Ana I like *tea*\n" in server.asked[0].system
     assert server.asked[0].conversation == [("user", "Ana: and you?")]
-    shared = [{"is_share": True, "author_name": "Ben", "text": "lunch at noon"}, {"text": "an unfurled link"}]
+    by_ben = {"is_share": True, "author_id": "UBEN", "author_name": "Benjamin", "text": "<@UANA>, lunch?"}
+    by_app = {"is_msg_unfurl": True, "author_name": "Menu", "text": "soup"}
+    shared = [by_ben, by_app, {"text": "an unfurled link"}]
     await bot.hears(slack.says("UANA", "remember this", channel=DM, attachments=shared))
-    said = server.asked[1].conversation[-1][1]
-    assert said == "remember this\n(forwarded from Ben, not written by the sender: “lunch at noon”)"
+    said = server.asked[1].conversation[-1][1].splitlines()
+    assert said[0] == "remember this"
+    assert said[1] == "(forwarded from Ben, not written by the sender: “@Ana, lunch?”)"
+    assert said[2:] == ["(forwarded from Menu, not written by the sender: “soup”)"]
 
 
 HELLO = {"channel": DM, "text": f"<@{BOT}> hello"}
@@ -287,18 +291,22 @@ async def test_a_message_that_cannot_be_stored_is_left_for_slack_to_send_again(
     assert [text for text, _ in texts(slack, DM)] == ["Hello!"]
 
 
-@pytest.mark.parametrize("error", ["restricted_action", "not_in_channel", "is_archived"])
-async def test_where_slack_lets_the_bot_not_write_the_model_is_not_asked_again_for_an_hour(
-    bot, slack, server, clock, error
+@pytest.mark.parametrize(
+    ("error", "asked"), [*((error, 0) for error in TOLD), ("restricted_action", 1), ("channel_not_found", 0)]
+)
+async def test_where_the_bot_may_not_write_on_slack_each_is_told_once_and_the_model_is_not_asked(
+    bot, slack, server, clock, error, asked
 ) -> None:
+    """Where the channel does not tell, once in an hour it is."""
     slack.closed, slack.closed_by = {GENERAL}, error
-    server.script(answer("Nobody reads this."), answer("Hello."))
+    slack.refused |= {"conversations.info": error} if error == "channel_not_found" else {}
+    server.script(*[answer("Nobody reads this.")] * asked, answer("Hello."))
     for user in ("UANA", "UANA", "UBEN"):
         await bot.hears(*slack.mentions(user, "hello?", channel=GENERAL))
-    assert (slack.in_channel(GENERAL), len(server.asked)) == ([], 1)
+    assert (slack.in_channel(GENERAL), len(server.asked)) == ([], asked)
     for private in ("DANA", "DBEN"):
         assert [message.text for message in slack.in_channel(private)] == [NOT_HERE.text]
-    slack.closed = set()
-    clock.advance(minutes=61)
+    slack.closed, slack.refused = set(), {}
+    clock.advance(minutes=61 * asked)
     await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
     assert [message.text for message in slack.in_channel(GENERAL)] == ["Hello."]
