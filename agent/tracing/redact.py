@@ -35,19 +35,16 @@ SECRETS = {
 }
 """A part of each kind of secret, which is cheap to search for, and patterns of its beginning and rest."""
 
-_PASSWORD, _TOKEN = r"(?i:passw(?:or)?d)", r"(?i:token|secret|api[_-]?key)"
+_PASSWORD, _TOKEN = r"passw(?:or)?d", r"token|secret|api[_-]?key"
 _IS = r"[\\\"']{0,4}\s{0,3}[=:]\s{0,3}[\\\"']{0,4}"
 _VALUE = r"[^\s\"'\\,;]"
 NAMED = {
-    **dict.fromkeys(("assw", "ASSW"), rf"{_PASSWORD}{_IS}{_VALUE}{{4,}}"),
-    **dict.fromkeys(
-        ("oken", "OKEN", "ecret", "ECRET", "ey", "EY"),
-        rf"{_TOKEN}{_IS}(?={_VALUE}{{0,200}}\d){_VALUE}{{8,}}",
-    ),
+    _PASSWORD: rf"{_VALUE}{{4,}}",
+    _TOKEN: rf"(?={_VALUE}{{0,200}}\d){_VALUE}{{8,}}",
 }
-"""A part of the name of a secret, and the pattern of a name with its value: ``password=…``, ``token: …``. The
-value of a token has a digit: "token: nothing" is none."""
-_SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?:{_PASSWORD}|{_TOKEN})")
+"""The names of secrets, and the pattern of a value beside one: ``password=…``, ``token: …``. The value of a token
+has a digit: "token: nothing" is none."""
+_SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?i:{_PASSWORD}|{_TOKEN})")
 
 
 class Redaction:
@@ -59,12 +56,18 @@ class Redaction:
         self._known = [(spelling, re.compile(re.escape(spelling))) for spelling in _spellings(values)]
         if secrets:
             self._known += [(part, _pattern(*patterns)) for part, patterns in SECRETS.items()]
-            self._known += [(part, re.compile(pattern)) for part, pattern in NAMED.items()]
+        # Whether a name is there at all is soon found in lower case, but slowly in any case.
+        self._named = [
+            (re.compile(rf"(?:{name}){_IS}"), re.compile(rf"(?i:{name}){_IS}{value}"))
+            for name, value in (NAMED if secrets else {}).items()
+        ]
         self._more = [re.compile(pattern) for pattern in patterns]
 
     def suspects(self, text: str) -> list[re.Pattern[str]]:
         """Return the patterns that may match somewhere in a text, or in its JSON form."""
         found = [pattern for part, pattern in self._known if part in text and pattern.search(text)]
+        lower = text.lower()
+        found += [pattern for name, pattern in self._named if name.search(lower) and pattern.search(text)]
         return [*found, *self._more]
 
     def text(self, text: str) -> str:

@@ -29,7 +29,8 @@ class Explanation:
         the trace does not rest on it. They are stored as columns, because repeating the names for two hundred
         rows would make up most of the trace."""
         refused, ids = self._refused(), [id for id, _ in self.ranked]
-        why = [self._why(place, ranked) for place, ranked in enumerate(self.ranked)]
+        alike = matching(self.lanes, self.floor)
+        why = [self._why(place, score, id in alike) for place, (id, score) in enumerate(self.ranked)]
         found = [None if reason else self.candidates[id] for id, reason in zip(ids, why, strict=True)]
         columns: dict[str, list[Any]] = {
             "id": [
@@ -51,15 +52,14 @@ class Explanation:
             COLUMNS: {name: [*column, *[None] * (rows - len(column))] for name, column in columns.items()}
         }
 
-    def _why(self, place: int, ranked: tuple[str, float]) -> str | None:
-        if ranked[1] <= 0.0:
-            alike = ranked[0] in matching(self.lanes, self.floor)
-            return (
-                "too weak beside the others"
-                if alike
-                else f"shares no word, and under {self.floor:.2f} in meaning"
-            )
-        return f"below the first {self.limit}" if place >= self.limit else None
+    def _why(self, place: int, score: float, alike: bool) -> str | None:
+        if score > 0.0:
+            return f"below the first {self.limit}" if place >= self.limit else None
+        return (
+            "too weak beside the others"
+            if alike
+            else f"shares no word, and under {self.floor:.2f} in meaning"
+        )
 
     def _refused(self) -> dict[str, str]:
         seen = dict.fromkeys(id for hits in self.lanes.values() for id, _ in hits)
