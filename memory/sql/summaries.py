@@ -186,17 +186,18 @@ class ConversationSummaries:
 def outlived(now: Any) -> ColumnElement[bool]:
     """True for a summary that was written before a fact expired which it rests on: one that a message states
     which it covers, or one that the model was given."""
-    expired = and_(memories.c.expires_at <= now, memories.c.expires_at > table.c.updated_at)
-    told = and_(
-        rests_on.c.derived_id == memories.c.id,
-        rests_on.c.how == "stated",
+    lately = and_(memories.c.expires_at <= now, memories.c.expires_at > table.c.updated_at)
+    expired = select(memories.c.id).where(lately).correlate(table)
+    covered = exists().where(
         messages.c.id == rests_on.c.source_id,
         messages.c.conversation_id == table.c.conversation_id,
         heard_by() == table.c.owner,
         messages.c.seq <= table.c.covered,
     )
-    given = and_(rests_on.c.derived_id == table.c.id, rests_on.c.source_id == memories.c.id)
-    return or_(exists().where(expired, told), exists().where(expired, given))
+    # It begins with the few facts that expired lately, so that it does not read the whole conversation.
+    told = exists().where(rests_on.c.derived_id.in_(expired), rests_on.c.how == "stated", covered)
+    given = exists().where(rests_on.c.derived_id == table.c.id, rests_on.c.source_id.in_(expired))
+    return or_(told, given)
 
 
 def heard_by() -> ColumnElement[str]:
