@@ -42,8 +42,8 @@ NAMED = {
     _PASSWORD: rf"{_VALUE}{{4,}}",
     _TOKEN: rf"(?={_VALUE}{{0,200}}\d){_VALUE}{{8,}}",
 }
-"""The names of secrets, and the pattern of a value beside one: ``password=…``, ``token: …``. The value of a token
-has a digit: "token: nothing" is none."""
+"""The names of secrets, and the pattern of a value beside one: ``password=…``, ``token: …``. The value of a
+token has a digit: "token: nothing" is none."""
 _SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?i:{_PASSWORD}|{_TOKEN})")
 
 
