@@ -12,7 +12,7 @@ from memory.process.spans import note
 from memory.records import Hit
 from memory.search.excerpts import Excerpt, excerpts, relevant
 from memory.search.recall import Recall
-from memory.sql.message_rows import Line
+from memory.sql.messages.message_rows import Line
 from memory.text.short_ids import short_ids
 from tools.failures import TryAgain
 

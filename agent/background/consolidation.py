@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from memory.sql.tables import active_conversations
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -42,11 +43,11 @@ from memory.people.tasks import Tasks
 from memory.process.spans import note, note_rows, span
 from memory.records import Decision, Draft
 from memory.sql.engine import Database
-from memory.sql.jobs import Job, JobQueue
-from memory.sql.message_rows import Line, missing
+from memory.sql.jobs.job import Job
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.messages.message_rows import Line, missing
+from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.rests_on import let_go, record
-from memory.sql.summaries import ConversationSummaries
-from memory.sql.tables import active_conversations
 
 log = logging.getLogger("hachi.upkeep")
 

@@ -24,11 +24,11 @@ from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
-from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import unexpired
-from memory.sql.message_rows import Line
-from memory.sql.messages import Transcript
-from memory.sql.summaries import MOST_BEHIND, ConversationSummaries
+from memory.sql.memories.memory_rows import unexpired
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.message_rows import Line
+from memory.sql.messages.summaries import MOST_BEHIND, ConversationSummaries
+from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import memories
 from memory.text import sentences
 from memory.text.tags import tag, tags

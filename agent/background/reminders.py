@@ -9,18 +9,20 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, tzinfo
 
+from memory.sql.tables import work as work_table
+
 from agent.types import TurnRequest
 from memory.people.due_tasks import DueTasks, Reminder, is_family
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.process.spans import new_id
 from memory.records import Message, Task
-from memory.sql.deliveries import note_origins
 from memory.sql.engine import Database
-from memory.sql.jobs import Job, JobQueue
-from memory.sql.messages import Transcript
+from memory.sql.jobs.deliveries import note_origins
+from memory.sql.jobs.job import Job
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record, statements_of
-from memory.sql.tables import work as work_table
 from memory.text import one_line
 
 log = logging.getLogger("hachi.reminders")

@@ -18,7 +18,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from agent.services.admin import WaitingForCalls
 from memory.process.breaker import NotNow
 from memory.sql.engine import Database
-from memory.sql.summaries import LOOK_BACK
+from memory.sql.messages.summaries import LOOK_BACK
 from memory.sql.tables import figures, work
 
 log = logging.getLogger("hachi.upkeep")

@@ -24,8 +24,9 @@ from memory.process.breaker import request_of, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
-from memory.sql.jobs import CLAIMED_BY_ID, SUSPECT, Job, JobQueue
-from memory.sql.summaries import LOOK_BACK
+from memory.sql.jobs.job import CLAIMED_BY_ID, SUSPECT, Job
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.messages.summaries import LOOK_BACK
 
 log = logging.getLogger("hachi.worker")
 

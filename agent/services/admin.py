@@ -17,7 +17,7 @@ from memory.index.sync import IndexSync, Progress
 from memory.process.breaker import Breaker
 from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.jobs import JobQueue
+from memory.sql.jobs.queue import JobQueue
 from memory.sql.keys import Keys
 
 

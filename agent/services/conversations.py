@@ -48,16 +48,17 @@ from memory.forgetting.edits import replace_messages
 from memory.index.sync import IndexSync, Progress
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Forgotten, Memory, Message
-from memory.sql.deliveries import Deliveries, Sent, note_origins
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in, still_hidden
+from memory.sql.jobs.deliveries import Deliveries, Sent, note_origins
 from memory.sql.keys import person_keys
-from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import all_readable, unexpired
-from memory.sql.message_rows import kept
-from memory.sql.messages import Transcript
+from memory.sql.memories.memory_rows import all_readable, unexpired
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.message_rows import kept
+from memory.sql.messages.reply_sources import note_answer
+from memory.sql.messages.summaries import owner_of
+from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record
-from memory.sql.summaries import owner_of
 from memory.sql.tables import (
     conversations,
     memories,
@@ -267,7 +268,7 @@ class ConversationService:
                     )
                     new += written is not None
                     if written and message.role == "assistant":
-                        await self.transcript.note_answer(connection, message, speaker, target.place)
+                        await note_answer(connection, message, speaker, target.place)
         await self.sync.try_to_catch_up(progress)
         return new
 

@@ -16,9 +16,9 @@ from memory.forgetting.forget import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index.sync import IndexSync
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
-from memory.sql.deliveries import quote_id
 from memory.sql.hidden import hidden_in
-from memory.sql.memories import MemoryStore
+from memory.sql.jobs.deliveries import quote_id
+from memory.sql.memories.store import MemoryStore
 
 MOST_OFFERED = 5
 """The most that a receipt offers: what rests on the same messages comes first."""

@@ -59,8 +59,8 @@ from memory.records import (
     MemoryUpdate,
 )
 from memory.search.recall import Recall
-from memory.sql.memories import MemoryStore, tellers
-from memory.sql.messages import Transcript
+from memory.sql.memories.store import MemoryStore, tellers
+from memory.sql.messages.transcript import Transcript
 from memory.text.names import fold
 from memory.text.ttl import describe
 from tools.failures import TryAgain
@@ -358,7 +358,8 @@ class MemoryService:
         while rows := await self.store.newest(
             audience, self.clock(), min(BATCH, limit - len(found) + 1), after=after, **times
         ):
-            names = await self.transcript.names({row.user_id for row in rows}, audience) if author else {}
+            users = {row.user_id for row in rows} if author else ()
+            names = await self.transcript.speakers.names(users, audience)
             for row in rows:
                 told = not author or fold(author) in (fold(row.user_id), fold(names.get(row.user_id, "")))
                 if told and kind in (None, row.type) and not (tags and tags.isdisjoint(row.subjects)):

@@ -22,9 +22,9 @@ from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Decision, Erased, Forgotten, Memory
 from memory.search.core_facts import core_facts
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
-from memory.sql.summaries import ConversationSummaries, owner_of
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.summaries import ConversationSummaries, owner_of
+from memory.sql.messages.transcript import Transcript
 from memory.text.names import fold, named
 
 MODES = ("companion", "study", "work")
@@ -100,7 +100,7 @@ class PeopleService:
 
     async def named(self, text: str, *, user: User, place: Where = None) -> list[str]:
         """The people whom the text names, of those who wrote where the user reads."""
-        return sorted(named(text, await self.transcript.authors(audience_of(user, place))))
+        return sorted(named(text, await self.transcript.speakers.authors(audience_of(user, place))))
 
     async def alias(self, person: Name, other: Name, *, user: User, place: Where = None) -> Decision:
         """Remember that a person has another name; a search for either finds what is known of both."""

@@ -10,11 +10,11 @@ from sqlalchemy import exists, func, select, union
 
 from memory.audience import Audience
 from memory.sql.engine import Database
-from memory.sql.jobs import JobQueue
-from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import is_active, unexpired
-from memory.sql.message_rows import kept
-from memory.sql.messages import Transcript
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.memories.memory_rows import is_active, unexpired
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.message_rows import kept
+from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import (
     erasures,
     figures,
@@ -148,7 +148,7 @@ class StatisticsService:
 
     async def names(self, people: Collection[str]) -> dict[str, str]:
         """Return what these people are called, as they signed last."""
-        return await Transcript(self.database).names(people)
+        return await Transcript(self.database).speakers.names(people)
 
     async def totals(self) -> dict[str, int]:
         """Return the count of each kind of row, in display order."""

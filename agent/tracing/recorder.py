@@ -25,7 +25,7 @@ from memory.audience import Place
 from memory.errors import StoreUnavailable
 from memory.process.breaker import Breaker, CircuitOpen
 from memory.process.spans import Recording, Span, recording, unrecorded
-from memory.sql.jobs import Job
+from memory.sql.jobs.job import Job
 
 log = logging.getLogger("hachi.traces")
 

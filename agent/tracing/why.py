@@ -23,7 +23,7 @@ from memory.index.sync import IndexSync
 from memory.process.spans import Span
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
-from memory.sql.memory_rows import WHOLE_ID, begins
+from memory.sql.memories.memory_rows import WHOLE_ID, begins
 from memory.sql.tables import memories, memory_owners, memory_updates
 from memory.text.short_ids import SHORT_ID
 

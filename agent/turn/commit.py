@@ -17,10 +17,12 @@ from agent.types.client import Called, items_as_json
 from memory.process.spans import new_id
 from memory.records import Hit, Message
 from memory.sql.engine import Database
-from memory.sql.jobs import Job, JobQueue
-from memory.sql.message_rows import missing
-from memory.sql.messages import Transcript
-from memory.sql.reply_sources import ReplySources
+from memory.sql.jobs.job import Job
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.messages.client_calls import keep_calls
+from memory.sql.messages.message_rows import missing
+from memory.sql.messages.reply_sources import ReplySources
+from memory.sql.messages.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class AnswerStore:
         if stored:
             await sources.record(connection, reply.id, question)
         if stored and request.client and request.client.after:
-            await self.transcript.keep_items(connection, question, None)
+            await keep_calls(connection, question, None)
         return stored
 
     async def _store_calls(
@@ -126,7 +128,7 @@ class AnswerStore:
         client, lost = received.request.client, sources.lost()
         items = items_as_json().dump_python((*(client.after if client else ()), *calls))
         if not await connection.scalar(select(lost.holds), lost.values):
-            await self.transcript.keep_items(connection, str(received.id), items, sources.ids)
+            await keep_calls(connection, str(received.id), items, sources.ids)
 
 
 def message_of(request: TurnRequest, follows: str | None) -> Message:

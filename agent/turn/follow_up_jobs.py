@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from memory.sql.tables import Utc, active_conversations, memories, messages
 from sqlalchemy import BindParameter, bindparam, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,10 +20,11 @@ from memory.process.breaker import NotNow
 from memory.records import Decision, Draft, Hit
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_among, undoable_until
-from memory.sql.jobs import Job, JobQueue, When, when
-from memory.sql.message_rows import kept
-from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
-from memory.sql.tables import Utc, active_conversations, memories, messages
+from memory.sql.jobs.job import Job
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.jobs.statements import When, when
+from memory.sql.messages.message_rows import kept
+from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
 from tools.failures import ToolFailed
 
 APPLY_UPDATES = "apply_updates"

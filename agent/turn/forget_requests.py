@@ -14,8 +14,8 @@ from memory.errors import MemoryFault
 from memory.index import Kind
 from memory.records import ForgetCandidate, ForgetKind, Hit
 from memory.search.recall import Recall
-from memory.sql.memories import tellers
-from memory.sql.messages import Transcript
+from memory.sql.memories.store import tellers
+from memory.sql.messages.transcript import Transcript
 
 log = logging.getLogger("hachi.turn")
 

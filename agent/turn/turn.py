@@ -35,10 +35,10 @@ from agent.types.events import MemoryDecided, StreamEvent
 from memory.facts.writer import FactWriter
 from memory.process.breaker import request_of
 from memory.search.recall import Recall
-from memory.sql.deliveries import note_origins
 from memory.sql.engine import Database
-from memory.sql.jobs import JobQueue
-from memory.sql.messages import Transcript
+from memory.sql.jobs.deliveries import note_origins
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.messages.transcript import Transcript
 from tools.context import TurnContext
 
 
@@ -130,7 +130,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
     if not deps.settings.memory:
         request = replace(request, user=None, author=request.speaker)
     else:
-        label = await deps.transcript.label(request.speaker, request.user, request.place)
+        label = await deps.transcript.speakers.label(request.speaker, request.user, request.place)
         request = replace(request, author=label)
     sent = await compare(deps.transcript, request)
     if request.user is None:

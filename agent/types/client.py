@@ -106,5 +106,5 @@ class ClientTurn:
     replies_to: str = ""
     """The message that it replies to, as `name: text`: data, and not the speaker's words."""
     quoted: tuple[str, ...] = ()
-    """The ids of what `replies_to` holds, of rows or by `memory.sql.deliveries.quote_id`: the trace rests on
-    them."""
+    """The ids of what `replies_to` holds, of rows or by `quote_id` of `memory.sql.jobs.deliveries`: the trace
+    rests on them."""

@@ -35,10 +35,10 @@ from memory.people.tasks import Tasks
 from memory.process.breaker import Breaker
 from memory.search.recall import Recall
 from memory.sql.engine import Database
-from memory.sql.jobs import JobQueue
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
-from memory.sql.summaries import ConversationSummaries
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.summaries import ConversationSummaries
+from memory.sql.messages.transcript import Transcript
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
@@ -165,7 +165,7 @@ def _components(
     figures = Figures(database)
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
     summaries = ConversationSummaries(database)
-    sync = IndexSync(store, transcript, index, embedder, clock, summaries)
+    sync = IndexSync(database, index, embedder, clock)
     judge = models.judge if models.judges else None
     similar = SimilarFacts(database, store, sync.searching.search, embedder, judge, models.consolidates)
     people = database if traces_database else None

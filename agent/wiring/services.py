@@ -19,7 +19,7 @@ from memory.facts.history import History
 from memory.forgetting.cleanup import CleanUp, Limits
 from memory.forgetting.person import Erasure
 from memory.people.places import Places
-from memory.sql.deliveries import Deliveries
+from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.keys import Keys
 
 

@@ -23,8 +23,8 @@ from memory.index.bm25 import stems
 from memory.process.spans import span
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken, retried
-from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import is_active
+from memory.sql.memories.memory_rows import is_active
+from memory.sql.memories.store import MemoryStore
 from memory.sql.rests_on import record_each
 from memory.sql.tables import memories, memory_owners
 from memory.text.names import Aliases, fold

@@ -8,7 +8,7 @@ from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_ke
 from memory.facts.compare import Verdict, content_key
 from memory.process.spans import new_id
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
-from memory.sql.memories import CORRECTED, FOR_A_TIME, tellers
+from memory.sql.memories.store import CORRECTED, FOR_A_TIME, tellers
 from memory.text.ttl import read_ttl
 
 

@@ -18,12 +18,12 @@ from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.changes import changed
 from memory.sql.hidden import hide, link_is_hidden
-from memory.sql.jobs import JobQueue
-from memory.sql.memory_rows import BY_IDS
-from memory.sql.message_rows import MESSAGE, kept
-from memory.sql.message_rows import heard_by as heard_by_owner
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.memories.memory_rows import BY_IDS
+from memory.sql.messages.message_rows import MESSAGE, kept
+from memory.sql.messages.message_rows import heard_by as heard_by_owner
+from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by
 from memory.sql.rests_on import let_go, resting_on, stated_in, statements_of
-from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by
 from memory.sql.tables import (
     active_conversations,
     context_entries,

@@ -23,8 +23,8 @@ from memory.facts.similar import Searched, SimilarFacts
 from memory.index import vectors
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken
-from memory.sql.memories import MemoryStore
-from memory.sql.owner_links import link
+from memory.sql.memories.owner_links import link, made_private, replaced_since
+from memory.sql.memories.store import MemoryStore
 from memory.sql.rests_on import record
 from memory.text.short_ids import read_id
 
@@ -123,7 +123,7 @@ class FactRows:
             if over and origin.live and candidate.expires_at is None:
                 return candidate.decision("ignore", None, "it had already expired")
         lacking = origin.owners.difference(worded_so)
-        replaced = await self.store.replaced_since(connection, lacking, candidate.key, origin.said_at, now)
+        replaced = await replaced_since(connection, lacking, candidate.key, origin.said_at, now)
         if worded_so or not replaced or lacking.difference(replaced):
             return None
         id = next(iter(replaced.values()))
@@ -135,7 +135,7 @@ class FactRows:
         another fact of the same message. It stays private until they state it again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
-        private = await self.store.made_private(connection, candidate.origin.user)
+        private = await made_private(connection, candidate.origin.user)
         origin, content = candidate.origin, candidate.draft.content
         stated = states(origin.said, content)
         return any(

@@ -20,7 +20,7 @@ from memory.records import Memory
 from memory.sql.changes import Position
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.memories import MemoryStore, tellers
+from memory.sql.memories.store import MemoryStore, tellers
 from memory.text.names import Aliases
 
 log = logging.getLogger("hachi.memory")

@@ -25,7 +25,7 @@ from memory.process.spans import note, span
 from memory.records import Decision, Draft
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
-from memory.sql.memories import MemoryStore
+from memory.sql.memories.store import MemoryStore
 from memory.text import storable
 from memory.text.tags import tags
 

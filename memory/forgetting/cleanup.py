@@ -15,9 +15,9 @@ from memory.forgetting.purge import BATCH, NOBODY, Purge
 from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
-from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import unexpired
-from memory.sql.message_rows import kept
+from memory.sql.memories.memory_rows import unexpired
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.message_rows import kept
 from memory.sql.tables import memories, memory_owners, message_origins, messages
 
 Reason = Literal["expired", "unused", "over the cap"]

@@ -23,10 +23,10 @@ from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.hidden import Kind, link_id, still_hidden
-from memory.sql.memories import MADE_PRIVATE, tellers
-from memory.sql.memory_rows import fetch, is_active
-from memory.sql.message_rows import kept
-from memory.sql.owner_links import link
+from memory.sql.memories.memory_rows import fetch, is_active
+from memory.sql.memories.owner_links import link
+from memory.sql.memories.store import MADE_PRIVATE, tellers
+from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import context_entries, memories, memory_owners, memory_updates, messages, rests_on
 

@@ -6,7 +6,6 @@ meanwhile: that is an entry of its own (`replaced`), so that undoing restores th
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 
 from sqlalchemy import and_, insert, select, tuple_, update
@@ -17,11 +16,11 @@ from memory.errors import NotFound
 from memory.forgetting.reach import Link, Reach
 from memory.sql import hidden as entries
 from memory.sql.changes import changed
-from memory.sql.deliveries import tell_platforms
 from memory.sql.hidden import Kind, link_id, parts, replaced_id, still_hidden
-from memory.sql.memories import CORRECTED
-from memory.sql.memory_rows import begins, index_again, unexpired
-from memory.sql.message_rows import index_neighbours_again, talk_of
+from memory.sql.jobs.deliveries import tell_platforms
+from memory.sql.memories.memory_rows import begins, index_again, unexpired
+from memory.sql.memories.store import CORRECTED
+from memory.sql.messages.lines import index_windows_again
 from memory.sql.tables import forgettings, hidden, memories, memory_owners, messages
 
 LINKS_AT_ONCE = 200
@@ -197,8 +196,7 @@ async def tell_messages(connection: AsyncConnection, ids: Collection[str], now: 
     for part in parts(ids):
         found = select(messages.c.id, messages.c.seq, messages.c.conversation_id, messages.c.place)
         rows += (await connection.execute(found.where(messages.c.id.in_(part)))).all()
-    for (conversation, place), lines in groupby(sorted(rows, key=talk_of), key=talk_of):
-        await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
+    await index_windows_again(connection, rows)
     await changed(connection, "message", [row.id for row in rows])
 
 

@@ -10,8 +10,8 @@ from memory.errors import NotFound
 from memory.forgetting.reach import Reach, stated_alone
 from memory.records import ForgetCandidate, ForgetKind
 from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, TASK_IS_HIDDEN
-from memory.sql.memory_rows import begins
-from memory.sql.message_rows import kept
+from memory.sql.memories.memory_rows import begins
+from memory.sql.messages.message_rows import kept
 from memory.sql.tables import context_entries, memories, messages, tasks
 
 ITEMS: tuple[Literal["entry", "task"], ...] = ("entry", "task")

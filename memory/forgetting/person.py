@@ -29,9 +29,9 @@ from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.records import Erased, Remainder
 from memory.sql import hidden as entries
-from memory.sql.deliveries import forget_what_came
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
+from memory.sql.jobs.deliveries import forget_what_came
 from memory.sql.tables import (
     forgettings,
     knowledge_chunks,

@@ -10,7 +10,7 @@ from memory.audience import GLOBAL, user_key
 from memory.forgetting.reach import NOT_SCANNED, TELLING, Link, Reach, Scanned, facts_of, lost_links, names_of
 from memory.forgetting.repeats import repeats, words
 from memory.sql.hidden import parts
-from memory.sql.message_rows import kept
+from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import resting_on
 from memory.sql.tables import (
     active_conversations,

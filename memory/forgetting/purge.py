@@ -7,7 +7,6 @@ that somebody else stated too passes to that one.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, true, update
@@ -19,13 +18,14 @@ from memory.forgetting.reach import Link, lost_links
 from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.changes import changed
-from memory.sql.deliveries import tell_platforms
 from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
-from memory.sql.memories import CORRECTED
-from memory.sql.memory_rows import fetch, index_again
-from memory.sql.message_rows import index_neighbours_again, kept, talk_of
-from memory.sql.owner_links import hold_again, with_replaced
+from memory.sql.jobs.deliveries import tell_platforms
+from memory.sql.memories.memory_rows import fetch, index_again
+from memory.sql.memories.owner_links import hold_again, with_replaced
+from memory.sql.memories.store import CORRECTED
+from memory.sql.messages.lines import index_windows_again
+from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import let_go, record_each, resting_on, statements_of
 from memory.sql.tables import (
     context_entries,
@@ -300,8 +300,7 @@ async def delete_messages(connection: AsyncConnection, ids: Collection[str], now
     await tell_platforms(connection, ids, now)
     for part in parts(ids):
         rows = (await connection.execute(select(messages).where(messages.c.id.in_(part)))).all()
-        for (conversation, place), lines in groupby(sorted(rows, key=talk_of), key=talk_of):
-            await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
+        await index_windows_again(connection, rows)
         await connection.execute(delete(messages).where(messages.c.id.in_(part)))
         await changed(connection, "message", part, gone=True)
 

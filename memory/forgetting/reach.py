@@ -22,10 +22,10 @@ from memory.audience import GLOBAL, Place, owners_of, user_key
 from memory.forgetting.repeats import has_words_of, repeats, words
 from memory.records import ForgetCandidate, Memory
 from memory.sql.hidden import parts
-from memory.sql.memories import tellers
-from memory.sql.memory_rows import fetch
-from memory.sql.message_rows import kept
-from memory.sql.owner_links import with_replaced
+from memory.sql.memories.memory_rows import fetch
+from memory.sql.memories.owner_links import with_replaced
+from memory.sql.memories.store import tellers
+from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import statements_of
 from memory.sql.tables import (
     context_entries,

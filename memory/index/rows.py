@@ -5,7 +5,6 @@ summaries, and the chunks of documents.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,11 +15,11 @@ from memory.index import CHUNKS, Kind, Point
 from memory.index.windows import LIMIT, Window, touched_windows, window_of
 from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import is_active, unexpired
-from memory.sql.message_rows import Line, kept
-from memory.sql.messages import Transcript
-from memory.sql.summaries import ActiveConversation, ConversationSummaries
+from memory.sql.memories.memory_rows import is_active, unexpired
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.lines import lines_around, lines_before, lines_of, newest_lines
+from memory.sql.messages.message_rows import Line, kept
+from memory.sql.messages.summaries import ActiveConversation, ConversationSummaries
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
@@ -38,28 +37,24 @@ class Draft(NamedTuple):
 Ids = Mapping[Kind, Collection[str]]
 
 
-@dataclass(frozen=True)
 class Rows:
-    store: MemoryStore
-    transcript: Transcript
-    summaries: ConversationSummaries
-
-    @property
-    def database(self) -> Database:
-        return self.store.database
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._store = MemoryStore(database)
+        self._conversations = ConversationSummaries(database)
 
     async def shown(self, ids: Ids, now: datetime) -> list[Draft]:
         """Those of these rows that the index shows, and the neighbours whose windows they are part of."""
         facts = await self._facts(memories.c.id.in_(ids["memory"]), now) if "memory" in ids else []
         found = [*facts, *await self._summaries(ids.get("summary", ()))]
-        lines = await self.transcript.lines(ids["message"]) if "message" in ids else []
+        lines = await lines_of(self.database, ids["message"]) if "message" in ids else []
         found += await self._messages(lines, neighbours=True)
         return found + (await self._chunks(chunks.c.id.in_(ids["chunk"])) if "chunk" in ids else [])
 
     async def readable(self, ids: Ids, owners: frozenset[str], now: datetime) -> list[Draft]:
         """Those of these rows that the index shows to readers with these owner keys."""
-        facts = await self.store.by_ids(ids.get("memory", ()), Audience(owners), now)
-        lines = await self.transcript.lines(ids["message"]) if "message" in ids else []
+        facts = await self._store.by_ids(ids.get("memory", ()), Audience(owners), now)
+        lines = await lines_of(self.database, ids["message"]) if "message" in ids else []
         found = [*map(_of_memory, facts.values()), *await self._summaries(ids.get("summary", ()))]
         found += await self._messages([line for line in lines if not owners.isdisjoint(line.owners)])
         found += await self._chunks(chunks.c.id.in_(ids["chunk"])) if "chunk" in ids else []
@@ -74,14 +69,14 @@ class Rows:
         if kinds == CHUNKS:
             newest = _CHUNKS.order_by(documents.c.added_at.desc(), chunks.c.id).limit(limit)
             return await self._chunks(documents.c.owner.in_(owners), newest)
-        found = [_of_memory(memory) for memory in await self.store.newest(audience, now, limit)]
-        found += [_of_summary(one) for one in await self.summaries.newest(audience, now, limit)]
-        return found + await self._messages(await self.transcript.newest_lines(audience, limit))
+        found = [_of_memory(memory) for memory in await self._store.newest(audience, now, limit)]
+        found += [_of_summary(one) for one in await self._conversations.newest(audience, now, limit)]
+        return found + await self._messages(await newest_lines(self.database, audience, limit))
 
     async def pages(self, now: datetime, size: int) -> AsyncIterator[list[Draft]]:
         """Everything that an index shows, the newest messages first, so many rows at a time."""
         seq: int | None = None
-        while lines := await self.transcript.lines_before(seq, size):
+        while lines := await lines_before(self.database, seq, size):
             seq = lines[-1].seq
             yield await self._messages(lines)
         for table, read in (
@@ -114,17 +109,17 @@ class Rows:
         return [row.id for row in await self.database.rows(after)]
 
     async def _facts(self, which: ColumnElement[bool], now: datetime) -> list[Draft]:
-        found = await self.store.where(and_(which, unexpired(now)))
+        found = await self._store.where(and_(which, unexpired(now)))
         return [_of_memory(memory) for memory in found if memory.owners]
 
     async def _summaries(self, ids: Collection[str]) -> list[Draft]:
-        found = await self.summaries.of_ids(ids) if ids else []
+        found = await self._conversations.of_ids(ids) if ids else []
         return [_of_summary(conversation) for conversation in found if conversation.summary]
 
     async def _messages(self, lines: Sequence[Line], *, neighbours: bool = False) -> list[Draft]:
         ids = {line.message.id for line in lines}
         drafts: dict[str, Draft] = {}
-        for around in await self.transcript.around(ids) if ids else []:
+        for around in await lines_around(self.database, ids) if ids else []:
             talk = [line.message for line in around]
             for at, message in enumerate(talk):
                 for near in touched_windows(talk, at) if neighbours else (at,):

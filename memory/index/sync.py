@@ -19,9 +19,7 @@ from memory.index.embedders import Embedder, know_dimension
 from memory.index.rows import Rows
 from memory.index.searching import RowSearch, Searching, Waiting
 from memory.sql.changes import KEPT, Change, ChangeLog, Position, Unfollowed
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
-from memory.sql.summaries import ConversationSummaries
+from memory.sql.engine import Database
 
 log = logging.getLogger("hachi.index")
 
@@ -44,16 +42,14 @@ Progress = Callable[[int], None]
 class IndexSync:
     def __init__(
         self,
-        store: MemoryStore,
-        transcript: Transcript,
+        database: Database,
         index: Index,
         embedder: Embedder,
         clock: Callable[[], datetime],
-        conversations: ConversationSummaries,
     ) -> None:
-        self._database = store.database
-        self._log = ChangeLog(store.database)
-        self._rows = Rows(store, transcript, conversations)
+        self._database = database
+        self._log = ChangeLog(database)
+        self._rows = Rows(database)
         self._index = index
         self._embedder = embedder
         self._clock = clock

@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from memory.records import Message
-from memory.sql.message_rows import REACH
+from memory.sql.messages.message_rows import REACH
 
 GAP = timedelta(hours=6)
 """A longer silence ends the window."""

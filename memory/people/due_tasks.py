@@ -16,7 +16,9 @@ from memory.audience import Place
 from memory.records import Task
 from memory.sql.engine import Database
 from memory.sql.hidden import TASK_IS_HIDDEN
-from memory.sql.jobs import REMIND, Job, JobQueue, claimable
+from memory.sql.jobs.job import REMIND, Job
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.jobs.statements import claimable
 from memory.sql.tables import message_origins, messages, rests_on, tasks, work
 
 TOO_OLD = timedelta(days=30)

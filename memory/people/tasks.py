@@ -25,7 +25,7 @@ from memory.process.spans import new_id
 from memory.records import Task, TaskStatus
 from memory.sql.engine import Database
 from memory.sql.hidden import TASK_IS_HIDDEN
-from memory.sql.message_rows import missing
+from memory.sql.messages.message_rows import missing
 from memory.sql.rests_on import record
 from memory.sql.tables import tasks
 from memory.text import storable

@@ -13,9 +13,9 @@ from sqlalchemy import bindparam, or_, select
 from memory.audience import Audience
 from memory.index.bm25 import stems
 from memory.records import Memory
-from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import READABLE, UNEXPIRED, WITH_OWNERS, with_owners
-from memory.sql.message_rows import kept, name_in
+from memory.sql.memories.memory_rows import READABLE, UNEXPIRED, WITH_OWNERS, with_owners
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.message_rows import kept, name_in
 from memory.sql.tables import memories, memory_tags, messages
 from memory.text.tags import tag
 

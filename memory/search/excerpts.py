@@ -13,7 +13,7 @@ from itertools import pairwise
 from memory.index.windows import GAP
 from memory.records import Hit
 from memory.search.ranking import asks
-from memory.sql.message_rows import Line
+from memory.sql.messages.message_rows import Line
 
 SHORT = 60
 """A found message with fewer characters is shown with the message before it."""

@@ -9,7 +9,7 @@ from memory.audience import Audience
 from memory.index import Kind
 from memory.records import Hit, Memory, Message
 from memory.search.ranking import Candidate
-from memory.sql.summaries import ActiveConversation
+from memory.sql.messages.summaries import ActiveConversation
 
 
 @dataclass(frozen=True, slots=True)

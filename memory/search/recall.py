@@ -32,10 +32,11 @@ from memory.search.explanation import Explanation
 from memory.search.found_rows import FoundRows, Wanted, memory_hit
 from memory.search.ranking import DEPTH, ENTRY_OF, matching, rank
 from memory.search.time_ranges import time_span
-from memory.sql.memories import MemoryStore
-from memory.sql.message_rows import Line
-from memory.sql.messages import HACHI, Transcript
-from memory.sql.summaries import ConversationSummaries
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.message_rows import Line
+from memory.sql.messages.speakers import HACHI
+from memory.sql.messages.summaries import ConversationSummaries
+from memory.sql.messages.transcript import Transcript
 from memory.text.names import Aliases, called, named, spelled, without_names
 from memory.text.tags import tags
 
@@ -140,7 +141,7 @@ class Recall:
             else:
                 found = await self._matching(wanted, aliases, subjects)
                 if not (found.hits or author or subjects):
-                    named = called(question, await self._transcript.authors(audience) - {HACHI})
+                    named = called(question, await self._transcript.speakers.authors(audience) - {HACHI})
                     found = replace(found, hits=await self._newest_of(named, wanted))
             hits = found.hits[:limit]
             note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
@@ -183,7 +184,7 @@ class Recall:
         """The names of who told the found facts, by the facts' ids. In private all are the person's own."""
         told = {hit.id: hit.memory.user_id for hit in hits if hit.memory}
         told = {id: user for id, user in told.items() if user_key(user) not in audience.keys}
-        names = await self._transcript.names(set(told.values()), audience)
+        names = await self._transcript.speakers.names(set(told.values()), audience)
         return {id: names[user] for id, user in told.items()}
 
     async def memory(self, id: str, audience: Audience) -> Memory:
@@ -202,7 +203,7 @@ class Recall:
 
     async def _matching(self, wanted: Wanted, aliases: Aliases, subjects: Collection[str]) -> Found:
         text = aliases.widened(wanted.question)
-        authors = await self._transcript.authors(wanted.audience)
+        authors = await self._transcript.speakers.authors(wanted.audience)
         topic = _topic(text, authors)
         depth = BESIDE_REPLIES if HACHI in authors else DEPTH
         asked = Question(
@@ -300,8 +301,8 @@ class Recall:
         if not wanted.author:
             return found
         tellers = {memory.user_id for memory in found.memories.values()}
-        names = await self._transcript.names(tellers, wanted.audience)
-        authors = {*await self._transcript.authors(wanted.audience), *names, *names.values()}
+        names = await self._transcript.speakers.names(tellers, wanted.audience)
+        authors = {*await self._transcript.speakers.authors(wanted.audience), *names, *names.values()}
         exactly = {author for author in authors if spelled(author) == spelled(wanted.author)}
         return found.by(exactly or named(wanted.author, authors), names)
 

@@ -41,11 +41,12 @@ from memory.sql.changes import START as START_OF_LOG
 from memory.sql.changes import ChangeLog, Position
 from memory.sql.engine import Database
 from memory.sql.engine.schema import HEAD
-from memory.sql.jobs import JobQueue
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.reply_sources import note_answer
+from memory.sql.messages.summaries import ConversationSummaries, owner_of
+from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record
-from memory.sql.summaries import ConversationSummaries, owner_of
 from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
@@ -176,9 +177,7 @@ class Stack:
         self.conversations = ConversationSummaries(self.database)
         self.tasks = Tasks(self.database)
         self.queue = JobQueue(self.database, self.clock)
-        self.indexing = IndexSync(
-            self.store, self.transcript, self.index, self.embedder, self.clock, self.conversations
-        )
+        self.indexing = IndexSync(self.database, self.index, self.embedder, self.clock)
         self.recall = Recall(
             self.store,
             self.transcript,
@@ -252,7 +251,7 @@ class Stack:
         async with self.database.write() as connection:
             await self.transcript.append(connection, message, user=user, place=where, now=self.clock.now)
             if role == "assistant":
-                await self.transcript.note_answer(connection, message, user, where)
+                await note_answer(connection, message, user, where)
             await record(connection, message.id, shown, "found")
         return message.id
 

@@ -16,8 +16,8 @@ from agent.tracing.store.traces import Traces
 from memory.errors import StoreUnavailable
 from memory.forgetting.person_rows import ErasureProgress
 from memory.index.embedders import Embedder
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.transcript import Transcript
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from memory.records import Memory
 from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.hidden import ENTRY_IS_HIDDEN, TASK_IS_HIDDEN, link_is_hidden
-from memory.sql.memories import MemoryStore
-from memory.sql.message_rows import kept, readable
-from memory.sql.summaries import outlived
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.message_rows import kept, readable
+from memory.sql.messages.summaries import outlived
 
 FORMAT, VERSION = "hachi-export", 1
 """Raise the version when readers of the previous one could not read the new one."""

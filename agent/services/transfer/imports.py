@@ -25,8 +25,8 @@ from memory.facts.compare import content_key
 from memory.index.sync import Progress
 from memory.records import DEFAULT_IMPORTANCE, Draft, Memory, Source
 from memory.sql.engine import Database
-from memory.sql.memories import MemoryStore
-from memory.sql.owner_links import link
+from memory.sql.memories.owner_links import link
+from memory.sql.memories.store import MemoryStore
 from memory.sql.rests_on import record
 from memory.sql.tables import memory_owners
 from memory.text.ttl import LONGEST

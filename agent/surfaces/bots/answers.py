@@ -17,7 +17,7 @@ from agent.types.records_json import goes_with, taken_with
 from memory.audience import PRIVATE, Place, user_key
 from memory.people.profile import UserContext
 from memory.records import Decision, Erased, ForgetCandidate, Forgotten, Memory, Task
-from memory.sql.memories import tellers
+from memory.sql.memories.store import tellers
 
 MAX_LINE = 300
 """Characters of a memory or task in a list."""

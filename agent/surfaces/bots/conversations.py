@@ -15,7 +15,7 @@ from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, s
 from agent.surfaces.bots.turns import Answering, NotShown, Shown, Turns
 from memory.errors import MemoryFault
 from memory.people.places import Listening
-from memory.sql.deliveries import Deliveries
+from memory.sql.jobs.deliveries import Deliveries
 
 log = logging.getLogger("hachi.bots")
 

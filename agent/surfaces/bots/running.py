@@ -19,8 +19,8 @@ from agent.surfaces.bots.turns import NotShown
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
 from memory.people.places import Places
-from memory.sql.deliveries import Deliveries
-from memory.sql.jobs import POSTS, Job
+from memory.sql.jobs.deliveries import Deliveries
+from memory.sql.jobs.job import POSTS, Job
 
 log = logging.getLogger("hachi.bots")
 

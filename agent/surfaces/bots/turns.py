@@ -25,7 +25,7 @@ from agent.surfaces.bots.replies import Reply
 from agent.surfaces.links import forget_path
 from agent.types.client import ClientTurn
 from memory.audience import PRIVATE, Place
-from memory.sql.deliveries import Deliveries, quote_id
+from memory.sql.jobs.deliveries import Deliveries, quote_id
 from memory.text import storable
 
 log = logging.getLogger("hachi.bots")

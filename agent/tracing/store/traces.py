@@ -28,9 +28,9 @@ from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in
-from memory.sql.memories import MemoryStore
-from memory.sql.message_rows import kept
-from memory.sql.messages import Transcript
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.message_rows import kept
+from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import hidden as hidden_rows
 from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, traces, users
 
@@ -182,7 +182,7 @@ class Traces:
             shown = [(row.trace, str(UUID(bytes=row.row_id))) for row in await self.database.rows(query)]
             ids = await hidden_in(self._people, {id for _, id in shown})
             hidden = {trace for trace, id in shown if id in ids}
-        names = await Transcript(self._people).names({row.user_id for row in rows if row.user_id})
+        names = await Transcript(self._people).speakers.names({row.user_id for row in rows if row.user_id})
         work = await self._work([row.id for row in rows if row.kind == TURN])
         usual = await self.usual() if rows else 0.0
         found = [

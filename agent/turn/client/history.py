@@ -22,7 +22,7 @@ from memory.audience import user_key
 from memory.forgetting.edits import bring_back, replace_messages
 from memory.process.spans import new_id
 from memory.records import Message
-from memory.sql.messages import Transcript
+from memory.sql.messages.transcript import Transcript
 from memory.text import storable
 
 MOST = 1_000

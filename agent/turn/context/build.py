@@ -23,9 +23,9 @@ from memory.people.tasks import Tasks
 from memory.process.spans import span
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
-from memory.sql.summaries import ConversationSummaries, owner_of
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.summaries import ConversationSummaries, owner_of
+from memory.sql.messages.transcript import Transcript
 from memory.text import storable
 
 log = logging.getLogger("hachi.turn")

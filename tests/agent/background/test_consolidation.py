@@ -24,7 +24,7 @@ from hachi import Companion, Settings
 from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE, Place, user_key
 from memory.people.memory_updates import MemoryUpdates
-from memory.sql.summaries import LOOK_BACK
+from memory.sql.messages.summaries import LOOK_BACK
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]

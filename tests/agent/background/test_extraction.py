@@ -24,7 +24,7 @@ from agent.settings import Budget
 from memory.audience import PRIVATE, user_key
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Message, Task
-from memory.sql.message_rows import Line
+from memory.sql.messages.message_rows import Line
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 SUMMARY = Budget(300)

@@ -18,7 +18,7 @@ from memory.audience import PRIVATE, Audience, Place
 from memory.people.due_tasks import Reminder
 from memory.people.profile import Profile, UserContext
 from memory.records import Task
-from memory.sql.jobs import CLAIM, MAX_ATTEMPTS
+from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]

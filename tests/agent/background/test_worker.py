@@ -15,7 +15,7 @@ from agent.types import TurnRequest
 from hachi import Companion, Place
 from memory.process.breaker import NotNow
 from memory.records import Draft, Hit
-from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job
+from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, Job
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]

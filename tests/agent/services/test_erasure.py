@@ -152,7 +152,7 @@ async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, 
         "place:acme/general",
     }
     audience = Audience.of("ben", Place.parse("acme/general"))
-    assert await pet.components.transcript.authors(audience) == {"ana", "hachi"}
+    assert await pet.components.transcript.speakers.authors(audience) == {"ana", "hachi"}
 
 
 # Traces.

@@ -119,7 +119,7 @@ async def test_who_told_it_is_called_by_no_name_from_elsewhere(pet: Any) -> None
     await pet.respond("hello", user="ben", place=GENERAL)
     await pet.remember("The server password rotates on Monday", user="u1", place=GENERAL, author="Ulla")
     audience = Audience.of("ben", Place.parse(GENERAL))
-    assert await pet.components.transcript.names({"u1"}, audience) == {"u1": "Ulla"}
+    assert await pet.components.transcript.speakers.names({"u1"}, audience) == {"u1": "Ulla"}
 
 
 async def test_what_another_said_instead_stays_beside_what_one_changes(pet: Any) -> None:

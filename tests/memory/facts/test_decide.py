@@ -15,7 +15,7 @@ from memory.audience import Place, user_key
 from memory.facts.candidate import Provenance
 from memory.facts.decide import RULINGS
 from memory.records import Draft
-from memory.sql.memories import CORRECTED, tellers
+from memory.sql.memories.store import CORRECTED, tellers
 from memory.sql.tables import memory_updates
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from sqlalchemy import select
 from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.facts.derived import no_longer, remaining, withhold
+from memory.sql.messages.summaries import LOOK_BACK
 from memory.sql.rests_on import let_go, record
-from memory.sql.summaries import LOOK_BACK
 from memory.sql.tables import memories
 
 if TYPE_CHECKING:

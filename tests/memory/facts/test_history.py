@@ -10,7 +10,7 @@ import pytest
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
-from memory.sql.memories import UNDONE
+from memory.sql.memories.store import UNDONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -841,7 +841,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from memory.facts.candidate import Provenance
-from memory.sql.summaries import ConversationSummaries
+from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.embedded.index import EmbeddedIndex
@@ -849,8 +849,8 @@ from memory.index.sync import IndexSync
 from memory.facts.similar import SimilarFacts
 from memory.records import Draft
 from memory.facts.writer import FactWriter
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.transcript import Transcript
 
 def now():
     return datetime.now(UTC)
@@ -860,7 +860,7 @@ async def main():
     database = await Database.open(url, Path())
     store, embedder = MemoryStore(database), BundledEmbedder()
     index = EmbeddedIndex(Path("/dev/null/index"), embedder, database.number)  # cannot be opened
-    indexing = IndexSync(store, Transcript(database), index, embedder, now, ConversationSummaries(database))
+    indexing = IndexSync(database, index, embedder, now)
     similar = SimilarFacts(database, store, indexing.searching.search, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     print("ready", flush=True)

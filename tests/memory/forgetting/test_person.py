@@ -31,8 +31,8 @@ from memory.records import Draft, Erased
 from memory.sql import tables
 from memory.sql.engine.errors import Overtaken
 from memory.sql.keys import Keys, digest
-from memory.sql.memories import CORRECTED
-from memory.sql.summaries import LOOK_BACK, owner_of
+from memory.sql.memories.store import CORRECTED
+from memory.sql.messages.summaries import LOOK_BACK, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -515,7 +515,7 @@ async def test_shared_names_and_shared_conversation_ids_stay_the_others(stack: S
         row.author for row in await rows(stack, speakers.owner, speakers.author) if row.owner == THERE.key
     }
     assert names == {"Sam"}
-    assert await stack.transcript.authors(Audience.of("ben", THERE)) >= {"Sam"}
+    assert await stack.transcript.speakers.authors(Audience.of("ben", THERE)) >= {"Sam"}
     assert ("travel", "ben") in await rows(stack, conversations.id, conversations.user_id)
     assert await tables_with(stack, "anna", "Annie") == set()
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from memory.audience import Audience
 from memory.facts.compare import content_key
 from memory.records import Memory
-from memory.sql.owner_links import link
+from memory.sql.memories.owner_links import link
 from memory.sql.tables import memories, memory_owners
 from tests.memory.sql.test_memories import give_way, keep
 

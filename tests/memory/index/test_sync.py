@@ -16,7 +16,7 @@ from memory.index import Question
 from memory.index import sync as module
 from memory.index.embedded.index import EmbeddedIndex
 from memory.sql import changes
-from memory.sql.owner_links import link
+from memory.sql.memories.owner_links import link
 from memory.sql.tables import vectors
 
 if TYPE_CHECKING:

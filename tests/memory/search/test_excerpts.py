@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from memory.records import Hit, Message
 from memory.search.excerpts import EXPLAINED, Excerpt, excerpts, relevant
-from memory.sql.message_rows import Line
+from memory.sql.messages.message_rows import Line
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
 LONG = "A statement that is long enough to be understood without what was said before it."

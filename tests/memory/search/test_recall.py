@@ -13,7 +13,7 @@ from memory.errors import NotFound, StoreUnavailable
 from memory.facts.compare import content_key
 from memory.index import Point
 from memory.search.recall import COLD_START
-from memory.sql.owner_links import link
+from memory.sql.memories.owner_links import link
 
 if TYPE_CHECKING:
     from memory.records import Memory

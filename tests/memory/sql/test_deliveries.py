@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from memory.sql.deliveries import KEPT, PURGE_EVERY, Deliveries
 from memory.sql.engine import Database
-from memory.sql.jobs import JobQueue
+from memory.sql.jobs.deliveries import KEPT, PURGE_EVERY, Deliveries
+from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import deliveries
 
 

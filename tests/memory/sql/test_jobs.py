@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from memory.sql.tables import work
 from sqlalchemy import text, update
 
 from memory.sql.engine import Database, notices
-from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, REMIND, Job, JobQueue
-from memory.sql.tables import work
+from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, Job
+from memory.sql.jobs.queue import JobQueue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -243,7 +244,7 @@ async def test_the_others_are_told_of_a_job_that_is_due_now_once_it_is_committed
 async def test_a_claim_is_renewed_while_its_process_works(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.sql.jobs.RENEW_SECONDS", 0.001)
+    monkeypatch.setattr("memory.sql.jobs.queue.RENEW_SECONDS", 0.001)
     job = await claim(stack, await add(stack))
     async with stack.queue.working_on(job):
         stack.clock.now += CLAIM

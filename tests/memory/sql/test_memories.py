@@ -14,7 +14,7 @@ from memory.facts.compare import content_key
 from memory.records import Memory
 from memory.sql.changes import ChangeLog, Position
 from memory.sql.engine.errors import Overtaken
-from memory.sql.owner_links import link
+from memory.sql.memories.owner_links import link
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack

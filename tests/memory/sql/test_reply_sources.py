@@ -13,7 +13,7 @@ from sqlalchemy import select, update
 from memory.audience import Audience, Place
 from memory.records import Message
 from memory.sql import hidden as entries
-from memory.sql.reply_sources import ReplySources
+from memory.sql.messages.reply_sources import ReplySources
 from memory.sql.tables import active_conversations, rests_on
 
 if TYPE_CHECKING:

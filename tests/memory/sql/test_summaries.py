@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.audience import GLOBAL, PRIVATE, Audience, Place
-from memory.sql.summaries import ActiveConversation, owner_of
+from memory.sql.messages.summaries import ActiveConversation, owner_of
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
@@ -210,7 +210,7 @@ async def test_a_conversation_without_a_summary_begins_at_its_beginning(
 async def test_a_transcript_imported_into_a_conversation_is_not_worked_through(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.sql.summaries.MOST_BEHIND", 10)
+    monkeypatch.setattr("memory.sql.messages.summaries.MOST_BEHIND", 10)
     await say(stack, "one")
     await cover(stack, (await waiting(stack))[1])
     await say(stack, *(str(number) for number in range(10)))

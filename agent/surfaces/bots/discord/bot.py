@@ -99,7 +99,8 @@ class DiscordBot(discord.AutoShardedClient):
         self.tree = build_tree(self, self.commands)
         self.pressed = partial(press, self.commands)
         self.allowed = Allowed(settings.discord_servers, settings.discord_channels, settings.discord_roles)
-        self.conversations = Conversations(pet, DiscordPlatform(self, pet.conversations.transcript.label))
+        label = pet.conversations.transcript.speakers.label
+        self.conversations = Conversations(pet, DiscordPlatform(self, label))
         self.jobs = PlatformJobs(self.conversations, SOURCE)
         parsers = self._connection.parsers
         parsers.update({event: _readable(event, parse) for event, parse in parsers.items()})

@@ -66,7 +66,7 @@ class SlackBot:
         )
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
-        label, listening = pet.conversations.transcript.label, pet.people.places.listening
+        label, listening = pet.conversations.transcript.speakers.label, pet.people.places.listening
         self.reader = Reader(self.client, label, listening, pet.clock)
         self.conversations = Conversations(pet, SlackPlatform(self.client, self.reader))
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)

@@ -154,7 +154,7 @@ async def _index(pet: "Companion", counts: dict[str, int]) -> str:
 
 async def _work(pet: "Companion") -> str:
     """Raises MemoryFault with what to do where work was given up, or ends its process each time."""
-    from memory.sql.jobs import SUSPECT
+    from memory.sql.jobs.job import SUSPECT
 
     jobs = await pet.admin.jobs.listed(pet.clock())
     given_up = sum(job.state == "given up" for job in jobs)

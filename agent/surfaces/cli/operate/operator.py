@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from agent.companion import Companion
     from memory.forgetting.cleanup import CleanupItem
-    from memory.sql.jobs import ListedJob
+    from memory.sql.jobs.job import ListedJob
     from memory.sql.keys import Key
 
 

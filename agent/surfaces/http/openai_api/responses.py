@@ -30,6 +30,7 @@ from agent.surfaces.http.openai_api.response_events import ResponseEvents, Respo
 from agent.types.client import Called, Item, Returned, Said, items_as_json
 from memory.audience import Audience
 from memory.records import Message
+from memory.sql.messages.client_calls import kept_calls
 
 router = APIRouter(tags=["chat"])
 
@@ -185,7 +186,7 @@ async def _before(pet: Companion, response: str, user: str | None) -> tuple[str,
     stored = await transcript.branches(question.conversation_id, user, HISTORY)
     said = [
         *_until_answer(stored, question.id),
-        *items_as_json().validate_python(await transcript.kept_items(sent[0]) or ()),
+        *items_as_json().validate_python(await kept_calls(pet.components.database, sent[0]) or ()),
     ]
     return question.conversation_id, [_input_item(item) for item in said]
 

@@ -19,7 +19,7 @@ from agent.surfaces.http.openai_api.completion import example
 from agent.types.arguments import Content, Importance, Limit, Subjects, Ttl, Type
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
-from memory.sql.memories import CORRECTED
+from memory.sql.memories.store import CORRECTED
 
 MAX_SESSION = 400
 """Characters of a session's id."""

@@ -36,7 +36,7 @@ from memory.audience import Audience
 from memory.people.profile import UserContext
 from memory.records import Erased, ForgetKind, Hit, HitKind, Memory, MemoryType, MemoryUpdate, Task
 from memory.search.excerpts import Excerpt, excerpts
-from memory.sql.message_rows import Line
+from memory.sql.messages.message_rows import Line
 
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ import pytest_asyncio
 from scripted_server import Call, Say, ScriptedServer, answer
 from sqlalchemy import update
 
+from memory.sql.messages.client_calls import kept_calls
 from memory.sql.tables import forgettings
 
 WEATHER: Any = {
@@ -121,7 +122,7 @@ async def test_calls_that_wait_are_hidden_and_deleted_with_what_they_may_repeat(
     [asked] = scripted.messages(user)
 
     async def waits() -> bool:
-        return await pet.components.transcript.kept_items(asked["id"]) is not None
+        return await kept_calls(pet.components.database, asked["id"]) is not None
 
     async def forget() -> Any:
         if forgotten == "message":

@@ -20,8 +20,8 @@ from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
 from memory.sql.changes import changed
 from memory.sql.engine import Database
-from memory.sql.message_rows import Line
-from memory.sql.messages import Transcript
+from memory.sql.messages.message_rows import Line
+from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import Utc, memories, messages, rests_on
 from memory.sql.tables import active_conversations as table
 

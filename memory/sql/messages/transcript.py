@@ -20,36 +20,32 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import PRIVATE, Audience, Place, owners_of, user_key
+from memory.audience import Audience, Place, owners_of, user_key
 from memory.errors import NotFound
 from memory.records import Message
 from memory.sql.changes import changed
 from memory.sql.engine import Database
-from memory.sql.memory_rows import begins
-from memory.sql.message_rows import (
+from memory.sql.memories.memory_rows import begins
+from memory.sql.messages.message_rows import (
     AROUND,
     BY_IDS,
     LAST,
     LINES,
     MESSAGE,
-    READ_BY_SOMEBODY,
-    TALKS,
     Condition,
     Line,
     heard_by,
     kept,
-    name_in,
     people_and_places,
     readable,
     to_line,
     to_message,
 )
-from memory.sql.rests_on import let_go, record
+from memory.sql.messages.speakers import Speakers
 from memory.sql.tables import (
     conversations,
     forgettings,
@@ -60,19 +56,10 @@ from memory.sql.tables import (
     speakers,
     users,
 )
-from memory.text.names import spelled
 
-HACHI = "hachi"
-"""Signs the replies."""
 _hides = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
 _this = (hidden.c.row_id == messages.c.id, hidden.c.kind == "message")
 _REPLACED = (~kept()).label("replaced")
-_SOURCE = rests_on.c.source_id
-_REPEATS_HIDDEN = exists().where(
-    rests_on.c.derived_id == messages.c.id,
-    hidden.c.row_id.in_([_SOURCE, _SOURCE + " user:" + messages.c.user_id, _SOURCE + " " + messages.c.place]),
-)
-"""True where something that the calls of a message were written from is hidden from its author."""
 _ON_A_BRANCH = ~exists().select_from(_hides).where(*_this, forgettings.c.why != "edited")
 """True for messages that nothing hides but a client's edit of its history."""
 
@@ -82,9 +69,7 @@ class Transcript:
         self._database = database
         self._known: set[tuple[str, ...]] = set()
         """Keys of users, conversations and speakers that the database already has."""
-        self._authors: dict[frozenset[str], frozenset[str]] = {}
-        self._bearers: dict[tuple[str, str], str] = {}
-        """Who first wrote under a name, by the outermost place and the name as it is spelled."""
+        self.speakers = Speakers(database)
 
     async def append(
         self,
@@ -137,97 +122,17 @@ class Transcript:
             self._database.after_commit(connection, partial(self._remember, new))
         return message
 
-    async def note_answer(self, connection: AsyncConnection, reply: Message, user: str, place: Place) -> None:
-        """Store that a reply, which was written without the question that it answers, answers the messages
-        right before it."""
-        talk = (
-            messages.c.conversation_id == reply.conversation_id,
-            messages.c.user_id == user,
-            messages.c.place == ("" if place.private else place.key),
-        )
-        own = select(messages.c.seq).where(messages.c.id == reply.id).scalar_subquery()
-        before = select(func.max(messages.c.seq)).where(*talk, messages.c.role == "assistant")
-        since = func.coalesce(before.where(messages.c.seq < own).scalar_subquery(), 0)
-        asked = select(messages.c.id).where(*talk, messages.c.seq > since, messages.c.seq < own)
-        await record(connection, reply.id, await connection.scalars(asked), "answered")
-
     def _remember(self, written: Iterable[tuple[str, ...]]) -> None:
         self._known.update(written)
-        self._authors.clear()
+        self.speakers.new_author()
 
     def _insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT that does nothing if the row exists."""
         return self._database.insert(table).on_conflict_do_nothing()
 
-    async def authors(self, audience: Audience) -> frozenset[str]:
-        """The names of the authors whose messages this audience may read. Cached: a new name from another
-        process may be missing, which only affects the order of search results."""
-        authors = self._authors.get(audience.keys)
-        if authors is None:
-            query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
-            authors = frozenset(row.author for row in await self._database.rows(query))
-            self._authors[audience.keys] = authors
-        return authors
-
-    async def label(self, name: str, user: str | None, place: Place) -> str:
-        """What a person of this name is called in the place and all around and inside it: their name, or with
-        their id if somebody else wrote there first under it. In private nobody else is there."""
-        if place.private:
-            return name
-        me, outermost = user or "anonymous", place.containing()[-1]
-        known = (outermost.key, spelled(name))
-        bearer = self._bearers.get(known) or await self._bearer(name, outermost)
-        if bearer is None:
-            return name
-        self._bearers[known] = bearer
-        return _told_apart(name, me, bearer)
-
-    async def _bearer(self, name: str, outermost: Place) -> str | None:
-        """Who was the first to write under this name there; Hachi's own name is its own."""
-        if spelled(name) == HACHI:
-            return HACHI
-        there = partial(_inside, outermost.key)
-        async with self._database.read() as connection:
-            used = await connection.scalars(select(speakers.c.author).where(there(speakers.c.owner)))
-            forms = {author for author in used if spelled(author) == spelled(name)}
-            first = select(messages.c.user_id).where(messages.c.role == "user", there(messages.c.place))
-            bears = or_(messages.c.author.in_(forms), messages.c.user_id == name)
-            return await connection.scalar(first.where(bears).order_by(messages.c.seq).limit(1))
-
-    async def names(self, people: Collection[str], audience: Audience | None = None) -> dict[str, str]:
-        """What these people are called where the audience reads: as they signed there last. Whoever wrote
-        nothing there is called as was noted there, or by their id; by no name that they bear elsewhere.
-        Without an audience, what they are called by who looks after the installation: as they signed last
-        anywhere; who wrote nothing has no entry."""
-        if not people:
-            return {}
-        if audience is None:
-            return await self._names_anywhere(people)
-        places = people_and_places(audience)[1]
-        around = Place.of_key(min(places, key=len)) if places else PRIVATE
-        async with self._database.read() as connection:
-            last = select(users.c.id, name_in(users.c.id, places)).where(users.c.id.in_(people))
-            signed = {id: name for id, name in await connection.execute(last) if name}
-            keys = {user_key(id): id for id in people if id not in signed}
-            here = select(speakers.c.author).where(speakers.c.owner.in_(places))
-            own = select(speakers).where(speakers.c.owner.in_(keys), speakers.c.author.in_(here))
-            own = own.order_by(speakers.c.author.desc())
-            noted = await connection.execute(own) if keys else ()
-            signed |= {keys[row.owner]: row.author for row in noted}
-        return {id: await self.label(signed.get(id, id), id, around) for id in people}
-
-    async def _names_anywhere(self, people: Collection[str]) -> dict[str, str]:
-        last = select(users.c.id, name_in(users.c.id)).where(users.c.id.in_(people))
-        borne = select(speakers.c.author, users.c.id).join(users, speakers.c.owner == "user:" + users.c.id)
-        first: dict[str, str] = {}
-        for name, id in await self._database.rows(borne.order_by(users.c.created_at, users.c.id)):
-            first.setdefault(spelled(name), id)
-        signed = [(id, name) for id, name in await self._database.rows(last) if name]
-        return {id: _told_apart(name, id, first.get(spelled(name), id)) for id, name in signed}
-
     async def _named_as_now(self, rows: Sequence[Any], audience: Audience) -> list[Message]:
         """These messages; those of places with what their authors are called there now."""
-        names = await self.names({row.user_id for row in rows if _is_signed(row)}, audience)
+        names = await self.speakers.names({row.user_id for row in rows if _is_signed(row)}, audience)
         return [
             replace(to_message(row), author=names[row.user_id]) if _is_signed(row) else to_message(row)
             for row in rows
@@ -295,24 +200,6 @@ class Transcript:
         if len(rows) != 1:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return to_message(rows[0])
-
-    async def keep_items(
-        self, connection: AsyncConnection, message_id: str, items: Any | None, sources: Collection[str] = ()
-    ) -> None:
-        """In the caller's transaction, store the calls of a client's tools that the message waits for, which
-        a model wrote from these `sources`, unless it was forgotten; None removes them."""
-        waiting = update(messages).where(messages.c.id == message_id, kept())
-        await connection.execute(waiting.values(client_items=items))
-        await let_go(connection, [message_id])
-        await record(connection, message_id, sources, "found")
-
-    async def kept_items(self, message_id: str) -> Any | None:
-        """The calls of a client's tools that the message waits for; None where it is answered, or where
-        something that they were written from is hidden, which they may repeat."""
-        async with self._database.read() as connection:
-            return await connection.scalar(
-                select(messages.c.client_items).where(messages.c.id == message_id, kept(), ~_REPEATS_HIDDEN)
-            )
 
     async def waiting(self, conversation: str, user: str, text: str) -> str | None:
         """The id of the user's newest message with this text in the conversation that waits for calls of a
@@ -415,8 +302,7 @@ class Transcript:
     def forget_known(self) -> None:
         """Empty the caches, after an erasure."""
         self._known.clear()
-        self._authors.clear()
-        self._bearers.clear()
+        self.speakers.clear()
 
     async def written_since(self, user: str, moment: datetime) -> int:
         """Return how many of this user's messages came since then."""
@@ -426,45 +312,10 @@ class Transcript:
         [[count]] = await self._database.rows(query)
         return int(count)
 
-    async def lines(self, ids: Collection[str]) -> list[Line]:
-        """These messages with their owners. For the index alone: no audience is checked."""
-        rows = await self._database.rows(LINES.where(messages.c.id.in_(ids), kept(), READ_BY_SOMEBODY))
-        return [to_line(row) for row in rows]
-
-    async def newest_lines(self, audience: Audience, limit: int) -> list[Line]:
-        """Messages and replies with their owners, newest first."""
-        query = LINES.where(readable(audience), kept()).order_by(messages.c.seq.desc())
-        return [to_line(row) for row in await self._database.rows(query.limit(limit))]
-
-    async def lines_before(self, seq: int | None, limit: int) -> list[Line]:
-        """The newest messages of all people before that one, newest first. For the index alone."""
-        query = LINES.where(kept(), READ_BY_SOMEBODY).order_by(messages.c.seq.desc()).limit(limit)
-        query = query if seq is None else query.where(messages.c.seq < seq)
-        return [to_line(row) for row in await self._database.rows(query)]
-
-    async def around(self, ids: Collection[str]) -> list[list[Line]]:
-        """For each conversation of these messages: all from the first to the last of them and twice `REACH`
-        on either side, in order. The windows of all their neighbours need no others. If several people use a
-        conversation id in private, each has their own conversation."""
-        found: dict[tuple[str, str], list[Line]] = {}
-        for row in await self._database.rows(TALKS, {"ids": list(ids)}):
-            found.setdefault((row.conversation_id, row.heard), []).append(to_line(row))
-        return list(found.values())
-
-
-def _told_apart(name: str, user: str, bearer: str) -> str:
-    """What a person of this name is called: by it alone if they are who bore it first. Only letters and
-    digits tell names apart, and a colon ends one in the prompt."""
-    return name if user == bearer else f"{name} ({' '.join(user.split(':'))})"
-
 
 def _is_signed(row: Any) -> bool:
     """Whether somebody wrote it where others read."""
     return bool(row.place) and row.role == "user"
-
-
-def _inside(outermost: str, column: ColumnElement[str]) -> ColumnElement[bool]:
-    return or_(column == outermost, column.startswith(f"{outermost}/", autoescape=True))
 
 
 @cache

@@ -25,7 +25,7 @@ from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.tables import messages, metadata, trace_bodies
 
-FOLDER = Path(__file__).parents[1] / "data" / "second_edition"
+FOLDER = Path(__file__).parents[2] / "data" / "second_edition"
 CHANNEL = "acme/general"
 
 

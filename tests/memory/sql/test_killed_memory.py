@@ -27,7 +27,7 @@ from pathlib import Path
 from uuid import uuid4
 from memory.audience import PRIVATE
 from memory.facts.candidate import Provenance
-from memory.sql.summaries import ConversationSummaries
+from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.embedded.index import EmbeddedIndex
@@ -35,8 +35,8 @@ from memory.index.sync import IndexSync
 from memory.facts.similar import SimilarFacts
 from memory.records import Draft, Message
 from memory.facts.writer import FactWriter
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.transcript import Transcript
 
 def now():
     return datetime.now(UTC)
@@ -47,7 +47,7 @@ async def main():
     database = await Database.open(url, Path())
     index = EmbeddedIndex(folder, embedder, database.number)
     store, transcript = MemoryStore(database), Transcript(database)
-    indexing = IndexSync(store, transcript, index, embedder, now, ConversationSummaries(database))
+    indexing = IndexSync(database, index, embedder, now)
     similar = SimilarFacts(database, store, indexing.searching.search, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     for number in count(begin):

@@ -31,8 +31,7 @@ from memory.records import Memory
 from memory.sql.changes import Position
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.hidden import link_is_hidden
-from memory.sql.memory_rows import (
+from memory.sql.memories.memory_rows import (
     ALIASES,
     BY_IDS,
     CHANGED_SINCE,
@@ -45,11 +44,9 @@ from memory.sql.memory_rows import (
     unexpired,
     with_owners,
 )
-from memory.sql.message_rows import kept
-from memory.sql.owner_links import end
+from memory.sql.memories.owner_links import end
+from memory.sql.messages.message_rows import kept
 from memory.sql.tables import (
-    forgettings,
-    hidden,
     memories,
     memory_aliases,
     memory_owners,
@@ -230,25 +227,6 @@ class MemoryStore:
         by_id = {memory.id: memory for memory in found}
         return {owner: by_id[id] for owner, id in ids.items()}
 
-    async def replaced_since(
-        self,
-        connection: AsyncConnection,
-        owners: Collection[str],
-        content_key: str,
-        said_at: datetime,
-        now: datetime,
-    ) -> dict[str, str]:
-        """The memory with these words that was replaced by a statement from after `said_at`, for each of the
-        owners for whom it was."""
-        query = (
-            select(memory_owners.c.owner, memory_owners.c.memory_id)
-            .join(memories, memories.c.id == memory_owners.c.superseded_by)
-            .where(memory_owners.c.content_key == content_key, memory_owners.c.owner.in_(owners))
-            .where(memories.c.id != memory_owners.c.memory_id, ~link_is_hidden())
-            .where(memories.c.created_at > said_at, memories.c.created_at <= now)
-        )
-        return {row.owner: row.memory_id for row in await connection.execute(query)}
-
     async def candidates(
         self,
         connection: AsyncConnection,
@@ -329,16 +307,6 @@ class MemoryStore:
         done = await connection.execute(update(memories).where(memories.c.id == memory.id).values(**raised))
         if done.rowcount == 0:
             raise Overtaken(f"memory {memory.id} has just been deleted")
-
-    async def made_private(self, connection: AsyncConnection, user: str) -> list[tuple[Memory, datetime]]:
-        """The memories that a person made private, superseded ones too, and when they last did so."""
-        made = (forgettings.c.person == user, forgettings.c.why == "private", hidden.c.kind == "link")
-        entries = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
-        links = select(hidden.c.row_id, forgettings.c.at).select_from(entries).where(*made)
-        rows = await connection.execute(links.order_by(forgettings.c.at))
-        taken_back: dict[str, datetime] = {row.row_id.partition(" ")[0]: row.at for row in rows}
-        found = await fetch(connection, memories.c.id.in_(taken_back)) if taken_back else []
-        return [(memory, taken_back[memory.id]) for memory in found]
 
     # After the turn.
 

@@ -19,8 +19,10 @@ from memory.audience import Place
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.hidden import parts
-from memory.sql.jobs import ANSWER, POSTS, Job, JobQueue, when
-from memory.sql.message_rows import kept, missing, to_message
+from memory.sql.jobs.job import ANSWER, POSTS, Job
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.jobs.statements import when
+from memory.sql.messages.message_rows import kept, missing, to_message
 from memory.sql.tables import Utc, deliveries, forgettings, hidden, message_origins, messages, rests_on, work
 
 KEPT = timedelta(days=7)

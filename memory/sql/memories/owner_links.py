@@ -11,9 +11,10 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, and_, exists, insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.sql.hidden import link_id, show, still_hidden
-from memory.sql.memory_rows import index_again
-from memory.sql.tables import memory_aliases, memory_owners
+from memory.records import Memory
+from memory.sql.hidden import link_id, link_is_hidden, show, still_hidden
+from memory.sql.memories.memory_rows import fetch, index_again
+from memory.sql.tables import forgettings, hidden, memories, memory_aliases, memory_owners
 
 HOLDS = {"superseded_by": None, "superseded_at": None, "reason": None}
 
@@ -93,3 +94,33 @@ async def with_replaced(connection: AsyncConnection, ids: Iterable[str]) -> set[
     )
     older = select(memory_owners.c.memory_id).join(chain, memory_owners.c.superseded_by == chain.c.memory_id)
     return ids.union(await connection.scalars(select(chain.union(older).c.memory_id)))
+
+
+async def replaced_since(
+    connection: AsyncConnection,
+    owners: Collection[str],
+    content_key: str,
+    said_at: datetime,
+    now: datetime,
+) -> dict[str, str]:
+    """The memory with these words that was replaced by a statement from after `said_at`, for each of the
+    owners for whom it was."""
+    query = (
+        select(memory_owners.c.owner, memory_owners.c.memory_id)
+        .join(memories, memories.c.id == memory_owners.c.superseded_by)
+        .where(memory_owners.c.content_key == content_key, memory_owners.c.owner.in_(owners))
+        .where(memories.c.id != memory_owners.c.memory_id, ~link_is_hidden())
+        .where(memories.c.created_at > said_at, memories.c.created_at <= now)
+    )
+    return {row.owner: row.memory_id for row in await connection.execute(query)}
+
+
+async def made_private(connection: AsyncConnection, user: str) -> list[tuple[Memory, datetime]]:
+    """The memories that a person made private, superseded ones too, and when they last did so."""
+    made = (forgettings.c.person == user, forgettings.c.why == "private", hidden.c.kind == "link")
+    entries = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
+    links = select(hidden.c.row_id, forgettings.c.at).select_from(entries).where(*made)
+    rows = await connection.execute(links.order_by(forgettings.c.at))
+    taken_back: dict[str, datetime] = {row.row_id.partition(" ")[0]: row.at for row in rows}
+    found = await fetch(connection, memories.c.id.in_(taken_back)) if taken_back else []
+    return [(memory, taken_back[memory.id]) for memory in found]

@@ -1,16 +1,15 @@
 """Converts rows of `messages` to `Message` and `Line` records; conditions that several modules share."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, false, func, literal, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, false, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, owners_of
 from memory.records import Message
-from memory.sql.changes import changed
-from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN, is_hidden
+from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
 from memory.sql.tables import messages
 
 REACH = 2
@@ -28,11 +27,6 @@ class Line:
     user: str
     """The user who wrote the message or got the reply."""
 
-    @property
-    def heard_by(self) -> str:
-        """The owner key of the message's place, or in private of its user."""
-        return min(self.owners)  # "place:" sorts before "user:"
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -45,8 +39,6 @@ class Condition:
 MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__ if name in messages.c)
 LINES = select(messages, WITHDRAWN.label("withdrawn"))
 """What `to_line` reads."""
-READ_BY_SOMEBODY = or_(messages.c.role == "user", ~WITHDRAWN)
-"""False for replies that their place has no longer."""
 
 
 def kept() -> ColumnElement[bool]:
@@ -110,52 +102,6 @@ AROUND = (
 """Each of these messages with up to `REACH` on either side of it in its conversation."""
 
 
-def _heard(said: Any) -> ColumnElement[str]:
-    """The owner key of those who may read the whole conversation: its place, or in private its user."""
-    own = or_(said.c.place == "", is_hidden("told", said.c.id))
-    return case((own, literal("user:") + said.c.user_id), else_=said.c.place)
-
-
-_told = select(_hit.c.conversation_id, _hit.c.seq, _heard(_hit).label("heard"))
-_told_in = _told.where(_hit.c.id.in_(bindparam("ids", expanding=True))).subquery("told_in")
-
-
-_talk = (
-    select(
-        _told_in.c.conversation_id,
-        _told_in.c.heard,
-        func.min(_told_in.c.seq).label("first"),
-        func.max(_told_in.c.seq).label("last"),
-    )
-    .group_by(_told_in.c.conversation_id, _told_in.c.heard)
-    .subquery("talk")
-)
-
-
-def _of_talk(said: Any) -> list[ColumnElement[bool]]:
-    return [
-        said.c.conversation_id == _talk.c.conversation_id,
-        _heard(said) == _talk.c.heard,
-        ~is_hidden("message", said.c.id),
-        or_(said.c.role == "user", ~is_hidden("told", said.c.id)),
-    ]
-
-
-_nearby = select(_edge.c.seq).where(*_of_talk(_edge)).offset(2 * REACH - 1).limit(1)
-_begin = _nearby.where(_edge.c.seq < _talk.c.first).order_by(_edge.c.seq.desc())
-_end = _nearby.where(_edge.c.seq > _talk.c.last).order_by(_edge.c.seq)
-TALKS = (
-    select(messages, WITHDRAWN.label("withdrawn"), _talk.c.heard)
-    .where(
-        *_of_talk(messages),
-        messages.c.seq >= func.coalesce(_begin.scalar_subquery(), 0),
-        messages.c.seq <= func.coalesce(_end.scalar_subquery(), 2**62),
-    )
-    .order_by(messages.c.seq)
-)
-"""All from the first to the last of these messages in each conversation, and twice `REACH` on either side."""
-
-
 async def missing(connection: AsyncConnection, ids: Collection[str], owner: str | None = None) -> set[str]:
     """Which of these messages have been deleted or hidden or, with the key of an `owner`, are not theirs;
     the others cannot be until the caller's transaction ends. A job about a message asks this before it
@@ -166,31 +112,6 @@ async def missing(connection: AsyncConnection, ids: Collection[str], owner: str 
     there = there if owner is None else there.where(heard_by(owner))
     rows = await connection.execute(there.with_for_update(read=True, key_share=True))
     return set(ids) - set(rows.scalars())
-
-
-def talk_of(row: Any) -> tuple[str, str]:
-    return row.conversation_id, row.place
-
-
-async def index_neighbours_again(
-    connection: AsyncConnection, conversation: str, place: str, seqs: Sequence[int]
-) -> None:
-    """Tell every index that each message whose window contains one of these has changed. Before a message is
-    deleted, and when it is hidden or shown again."""
-    talk = (messages.c.conversation_id == conversation, messages.c.place == place)
-    heard = select(messages.c.id, messages.c.seq).where(*talk, or_(kept(), messages.c.seq.in_(seqs)))
-    before = heard.where(messages.c.seq < min(seqs)).order_by(messages.c.seq.desc()).limit(REACH)
-    within = heard.where(messages.c.seq.between(min(seqs), max(seqs)))
-    after = heard.where(messages.c.seq > max(seqs)).order_by(messages.c.seq).limit(REACH)
-    found = [row for query in (before, within, after) for row in (await connection.execute(query)).all()]
-    lines, deleted = sorted(found, key=lambda row: row.seq), set(seqs)
-    near = {
-        neighbour.id
-        for at, line in enumerate(lines)
-        if line.seq in deleted
-        for neighbour in lines[max(0, at - REACH) : at + REACH + 1]
-    }
-    await changed(connection, "message", near)
 
 
 def name_in(user: ColumnElement[str], places: Any = None) -> Any:

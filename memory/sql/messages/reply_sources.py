@@ -7,10 +7,11 @@ from typing import Any
 from sqlalchemy import BindParameter, ColumnElement, bindparam, exists, func, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience
+from memory.audience import Audience, Place
+from memory.records import Message
 from memory.sql.hidden import TASK_IS_HIDDEN, link_id, link_is_hidden
-from memory.sql.message_rows import BY_AUDIENCE, Condition, kept, people_and_places
-from memory.sql.rests_on import How, record_each
+from memory.sql.messages.message_rows import BY_AUDIENCE, Condition, kept, people_and_places
+from memory.sql.rests_on import How, record, record_each
 from memory.sql.tables import active_conversations, hidden, memory_owners, messages, tasks
 
 
@@ -65,3 +66,18 @@ def _lost() -> ColumnElement[bool]:
 
 _LOST = _lost()
 """Built once: building it takes longer than running it."""
+
+
+async def note_answer(connection: AsyncConnection, reply: Message, user: str, place: Place) -> None:
+    """Store that a reply, which was written without the question that it answers, answers the messages right
+    before it."""
+    talk = (
+        messages.c.conversation_id == reply.conversation_id,
+        messages.c.user_id == user,
+        messages.c.place == place.stored,
+    )
+    own = select(messages.c.seq).where(messages.c.id == reply.id).scalar_subquery()
+    before = select(func.max(messages.c.seq)).where(*talk, messages.c.role == "assistant")
+    since = func.coalesce(before.where(messages.c.seq < own).scalar_subquery(), 0)
+    asked = select(messages.c.id).where(*talk, messages.c.seq > since, messages.c.seq < own)
+    await record(connection, reply.id, await connection.scalars(asked), "answered")

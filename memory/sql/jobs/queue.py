@@ -12,83 +12,26 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
-from sqlalchemy import (
-    Boolean,
-    ColumnElement,
-    and_,
-    bindparam,
-    case,
-    delete,
-    func,
-    insert,
-    not_,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
 from memory.errors import MemoryFault, NotFound
 from memory.process.identity import is_gone, this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
-from memory.sql.engine.notices import listen, notice
-from memory.sql.memory_rows import begins
-from memory.sql.tables import Utc, work
+from memory.sql.engine.notices import listen
+from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, SUSPECT, Job, ListedJob, to_job, to_listed
+from memory.sql.jobs.statements import ADD, ANY_DUE, CLAIM_DUE, CLAIMED, NOW_DUE, When, claimable
+from memory.sql.memories.memory_rows import begins
+from memory.sql.tables import work
 
 log = logging.getLogger("hachi.worker")
 
-CLAIM = timedelta(seconds=30)
-"""How long a claimed job belongs to the process that claimed it, unless that renews the claim."""
 RENEW_SECONDS = 10.0
 """How often a process renews the claim of a job that it works on."""
-MAX_ATTEMPTS = 8
-"""After this many failures the job stays in the table, and `hachi doctor` reports it."""
-SUSPECT = 2
-"""From this many crashes on, a job runs beside no other such job, and waits longer after each."""
-
-REMIND = "remind"
-"""The kind of job that announces a due task: see `memory.people.due_tasks`."""
-ANSWER = "answer"
-"""The kind of job that answers a message of a chat platform: see `memory.sql.deliveries`."""
-POSTS = "posts"
-"""The kind of job that makes the posts of a reply on a chat platform follow the stored one."""
-CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS})
-"""Kinds that only some processes can handle, whose workers do not claim them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    id: str
-    kind: str
-    user_id: str
-    payload: dict[str, Any]
-    attempts: int
-    """Which attempt this is: one more than the failures so far."""
-    about: str | None = None
-    crashes: int = 0
-    """How many processes ended while they ran it."""
-    created_at: datetime | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ListedJob:
-    """A job as `hachi jobs list` shows it, without what it is about."""
-
-    id: str
-    kind: str
-    user_id: str
-    state: Literal["waiting", "running", "given up"]
-    failures: int
-    crashes: int
-    due_at: datetime
-    created_at: datetime
-    last_error: str | None
 
 
 class JobQueue:
@@ -124,12 +67,12 @@ class JobQueue:
             "due_at": now + CLAIM if ours else due or now,
             "created_at": now,
         }
-        await connection.execute(insert(work) if ours else _ADD, row)
+        await connection.execute(insert(work) if ours else ADD, row)
         return job
 
     async def take(self, id: str) -> Job | None:
         """A job that the caller has claimed; None if it is done."""
-        return next(map(_job, await self._database.rows(select(work).where(work.c.id == id))), None)
+        return next(map(to_job, await self._database.rows(select(work).where(work.c.id == id))), None)
 
     async def claim_due(
         self, now: datetime, most: int, *, last: str = "", suspects: bool = True
@@ -139,10 +82,10 @@ class JobQueue:
         none."""
         given = {"now": now, "most": most, "last": last, "suspects": suspects}
         given |= {"until": now + CLAIM, "process": self._process}
-        if self._database.sqlite and not await self._database.rows(_ANY_DUE, {"now": now}):
+        if self._database.sqlite and not await self._database.rows(ANY_DUE, {"now": now}):
             return []  # a look in vain is no transaction that writes
-        rows = await self._database.rows(_CLAIM_DUE, given)
-        return [_job(row) for row in sorted(rows, key=lambda row: (row.kind == last, row.seq))]
+        rows = await self._database.rows(CLAIM_DUE, given)
+        return [to_job(row) for row in sorted(rows, key=lambda row: (row.kind == last, row.seq))]
 
     async def claim(self, now: datetime, id: str) -> Job | None:
         """Claim the job with this id. None if it is not due."""
@@ -165,7 +108,7 @@ class JobQueue:
             .returning(work)
         )
         rows = await self._database.rows(claimed)
-        return [_job(row) for row in sorted(rows, key=lambda row: row.seq)]
+        return [to_job(row) for row in sorted(rows, key=lambda row: row.seq)]
 
     async def listen(self, wake: Callable[[str], None]) -> None:
         """Call `wake` with the kind of each job that another process has made due now, and with nothing where
@@ -209,7 +152,7 @@ class JobQueue:
 
         A reminder waits for the end of its claim, since it may have been sent.
         """
-        for row in await self._database.rows(_CLAIMED):
+        for row in await self._database.rows(CLAIMED):
             ours = row.claimed_by == self._process
             dead = not ours and row.kind != REMIND and is_gone(row.claimed_by)
             if row.due_at > now and not dead:
@@ -247,7 +190,7 @@ class JobQueue:
         """Make the waiting job with this `about` due at another time, which follows from what is `given`,
         with this payload, in the caller's transaction; where none waits that has not failed, add one.
         Without a time a job that waits stays as it is, and a new one is due now. Returns when it is due."""
-        move, add = due or _NOW
+        move, add = due or NOW_DUE
         values = {
             "new_payload": dict(payload),
             "new_about": about,
@@ -295,12 +238,12 @@ class JobQueue:
         """The jobs, oldest first; with `given_up` those alone."""
         query = select(work).order_by(work.c.seq)
         query = query.where(work.c.attempts >= MAX_ATTEMPTS) if given_up else query
-        return [_listed(row, now) for row in await self._database.rows(query)]
+        return [to_listed(row, now) for row in await self._database.rows(query)]
 
     async def named(self, id: str, now: datetime) -> ListedJob:
         """The job with this id, or with this prefix of eight or more characters. Raises NotFound."""
         query = select(work).where(begins(work.c.id, id))
-        found = [_listed(row, now) for row in await self._database.rows(query)]
+        found = [to_listed(row, now) for row in await self._database.rows(query)]
         if len(found) != 1:
             raise NotFound(f"no job {id!r}; `hachi jobs list` shows the ids")
         return found[0]
@@ -320,75 +263,3 @@ class JobQueue:
         ).select_from(work)
         [[waiting, given_up]] = await self._database.rows(query)
         return waiting, given_up
-
-
-def claimable(now: Any) -> ColumnElement[bool]:
-    """True for jobs that are due, claimed by nobody and not given up."""
-    return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
-
-
-When = tuple[ReturningUpdate[Any], ReturningInsert[Any]]
-"""When an expected job is due: see `when`."""
-
-
-def when(due: ColumnElement[datetime] | None = None) -> When:
-    """The statements of `JobQueue.expect` for jobs that are `due` at this expression, which may have
-    parameters beside "now"; None is now, and leaves a job that waits as it is. Building them takes longer
-    than running them, so they are built once."""
-    names = ("id", "kind", "user_id", "payload", "about")
-    new = {name: bindparam(f"new_{name}", type_=work.c[name].type) for name in names}
-    now = bindparam("now", type_=Utc())
-    waits = work.c.claimed_by.is_(None), work.c.attempts + work.c.crashes == 0
-    same = update(work).where(work.c.kind == new["kind"], work.c.about == new["about"], *waits)
-    moved = {"due_at": work.c.due_at} if due is None else {"payload": new["payload"], "due_at": due}
-    added = insert(work).values(**new, created_at=now, due_at=now if due is None else due)
-    told = work.c.due_at, case((work.c.due_at <= now, _TELL))
-    return same.values(**moved).returning(*told), added.returning(*told)
-
-
-_TELL = notice(work.c.kind)
-_ADD = insert(work).returning(case((work.c.due_at <= work.c.created_at, _TELL)))
-_NOW = when()
-
-# Built once, since a worker runs them after every turn: building them takes longer than running them.
-_DUE = and_(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))
-_ANY_DUE = select(work.c.seq).where(_DUE).limit(1)
-_IS_LAST, _IS_SUSPECT = work.c.kind == bindparam("last"), work.c.crashes >= SUSPECT
-_suspect = select(func.min(work.c.seq)).where(_DUE, _IS_SUSPECT).scalar_subquery()
-_nth = func.row_number().over(partition_by=(work.c.user_id, _IS_LAST), order_by=work.c.seq)
-_due = (
-    select(work.c.seq)
-    .where(_DUE, or_(not_(_IS_SUSPECT), and_(bindparam("suspects", type_=Boolean()), work.c.seq == _suspect)))
-    .order_by(_IS_LAST, _IS_SUSPECT, _nth, work.c.seq)
-    .limit(bindparam("most"))
-)
-_free = select(work.c.seq).where(work.c.seq.in_(_due), _DUE).with_for_update(skip_locked=True).cte("free")
-_CLAIM_DUE = (
-    update(work)
-    .where(work.c.seq.in_(select(_free.c.seq)))
-    .values(due_at=bindparam("until", type_=Utc()), claimed_by=bindparam("process"))
-    .returning(work)
-)
-_CLAIMED = select(work).where(work.c.claimed_by.is_not(None))
-
-
-def _job(row: Any) -> Job:
-    return Job(
-        row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about, row.crashes, row.created_at
-    )
-
-
-def _listed(row: Any, now: datetime) -> ListedJob:
-    running = row.claimed_by is not None and row.due_at > now
-    state: Literal["waiting", "running", "given up"] = "running" if running else "waiting"
-    return ListedJob(
-        id=row.id,
-        kind=row.kind,
-        user_id=row.user_id,
-        state="given up" if row.attempts >= MAX_ATTEMPTS else state,
-        failures=row.attempts,
-        crashes=row.crashes,
-        due_at=row.due_at,
-        created_at=row.created_at,
-        last_error=row.last_error,
-    )

@@ -85,7 +85,7 @@ def schema(home: Path) -> set[tuple[str, str]]:
     return {(name, " ".join(sql.replace("(", " ( ").replace(")", " ) ").split())) for name, sql in rows}
 
 
-SECOND_EDITION = Path(__file__).parents[2] / "data" / "second_edition" / "hachi.db.gz"
+SECOND_EDITION = Path(__file__).parents[3] / "data" / "second_edition" / "hachi.db.gz"
 
 
 def second_edition(home: Path) -> None:

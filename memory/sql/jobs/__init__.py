@@ -1,0 +1,1 @@
+"""The queue of background work, and what chat platforms delivered."""

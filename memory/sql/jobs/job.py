@@ -1,0 +1,72 @@
+"""A job as it is stored: its kinds, how often it is tried, and its records."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+CLAIM = timedelta(seconds=30)
+"""How long a claimed job belongs to the process that claimed it, unless that renews the claim."""
+MAX_ATTEMPTS = 8
+"""After this many failures the job stays in the table, and `hachi doctor` reports it."""
+SUSPECT = 2
+"""From this many crashes on, a job runs beside no other such job, and waits longer after each."""
+
+REMIND = "remind"
+"""The kind of job that announces a due task: see `memory.people.due_tasks`."""
+ANSWER = "answer"
+"""The kind of job that answers a message of a chat platform: see `memory.sql.jobs.deliveries`."""
+POSTS = "posts"
+"""The kind of job that makes the posts of a reply on a chat platform follow the stored one."""
+CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS})
+"""Kinds that only some processes can handle, whose workers do not claim them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    id: str
+    kind: str
+    user_id: str
+    payload: dict[str, Any]
+    attempts: int
+    """Which attempt this is: one more than the failures so far."""
+    about: str | None = None
+    crashes: int = 0
+    """How many processes ended while they ran it."""
+    created_at: datetime | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job as `hachi jobs list` shows it, without what it is about."""
+
+    id: str
+    kind: str
+    user_id: str
+    state: Literal["waiting", "running", "given up"]
+    failures: int
+    crashes: int
+    due_at: datetime
+    created_at: datetime
+    last_error: str | None
+
+
+def to_job(row: Any) -> Job:
+    return Job(
+        row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about, row.crashes, row.created_at
+    )
+
+
+def to_listed(row: Any, now: datetime) -> ListedJob:
+    running = row.claimed_by is not None and row.due_at > now
+    state: Literal["waiting", "running", "given up"] = "running" if running else "waiting"
+    return ListedJob(
+        id=row.id,
+        kind=row.kind,
+        user_id=row.user_id,
+        state="given up" if row.attempts >= MAX_ATTEMPTS else state,
+        failures=row.attempts,
+        crashes=row.crashes,
+        due_at=row.due_at,
+        created_at=row.created_at,
+        last_error=row.last_error,
+    )

@@ -1,0 +1,71 @@
+"""The statements of the queue, built once: building them takes longer than running them."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
+
+from memory.sql.engine.notices import notice
+from memory.sql.jobs.job import CLAIMED_BY_ID, MAX_ATTEMPTS, SUSPECT
+from memory.sql.tables import Utc, work
+
+
+def claimable(now: Any) -> ColumnElement[bool]:
+    """True for jobs that are due, claimed by nobody and not given up."""
+    return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
+
+
+When = tuple[ReturningUpdate[Any], ReturningInsert[Any]]
+"""When an expected job is due: see `when`."""
+
+
+def when(due: ColumnElement[datetime] | None = None) -> When:
+    """The statements of `JobQueue.expect` for jobs that are `due` at this expression, which may have
+    parameters beside "now"; None is now, and leaves a job that waits as it is."""
+    names = ("id", "kind", "user_id", "payload", "about")
+    new = {name: bindparam(f"new_{name}", type_=work.c[name].type) for name in names}
+    now = bindparam("now", type_=Utc())
+    waits = work.c.claimed_by.is_(None), work.c.attempts + work.c.crashes == 0
+    same = update(work).where(work.c.kind == new["kind"], work.c.about == new["about"], *waits)
+    moved = {"due_at": work.c.due_at} if due is None else {"payload": new["payload"], "due_at": due}
+    added = insert(work).values(**new, created_at=now, due_at=now if due is None else due)
+    told = work.c.due_at, case((work.c.due_at <= now, _TELL))
+    return same.values(**moved).returning(*told), added.returning(*told)
+
+
+_TELL = notice(work.c.kind)
+ADD = insert(work).returning(case((work.c.due_at <= work.c.created_at, _TELL)))
+NOW_DUE = when()
+
+_DUE = and_(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))
+ANY_DUE = select(work.c.seq).where(_DUE).limit(1)
+_IS_LAST, _IS_SUSPECT = work.c.kind == bindparam("last"), work.c.crashes >= SUSPECT
+_suspect = select(func.min(work.c.seq)).where(_DUE, _IS_SUSPECT).scalar_subquery()
+_nth = func.row_number().over(partition_by=(work.c.user_id, _IS_LAST), order_by=work.c.seq)
+_due = (
+    select(work.c.seq)
+    .where(_DUE, or_(not_(_IS_SUSPECT), and_(bindparam("suspects", type_=Boolean()), work.c.seq == _suspect)))
+    .order_by(_IS_LAST, _IS_SUSPECT, _nth, work.c.seq)
+    .limit(bindparam("most"))
+)
+_free = select(work.c.seq).where(work.c.seq.in_(_due), _DUE).with_for_update(skip_locked=True).cte("free")
+CLAIM_DUE = (
+    update(work)
+    .where(work.c.seq.in_(select(_free.c.seq)))
+    .values(due_at=bindparam("until", type_=Utc()), claimed_by=bindparam("process"))
+    .returning(work)
+)
+CLAIMED = select(work).where(work.c.claimed_by.is_not(None))

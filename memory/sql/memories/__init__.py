@@ -1,0 +1,1 @@
+"""Memories: their rows, and the links to their owners."""

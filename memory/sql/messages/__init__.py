@@ -1,0 +1,1 @@
+"""Messages, what conversations were summarised as, and what replies were written from."""

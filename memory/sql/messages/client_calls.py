@@ -1,0 +1,38 @@
+"""The calls of a client's tools that a message waits for."""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import exists, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.sql.engine import Database
+from memory.sql.messages.message_rows import kept
+from memory.sql.rests_on import let_go, record
+from memory.sql.tables import hidden, messages, rests_on
+
+_SOURCE = rests_on.c.source_id
+_REPEATS_HIDDEN = exists().where(
+    rests_on.c.derived_id == messages.c.id,
+    hidden.c.row_id.in_([_SOURCE, _SOURCE + " user:" + messages.c.user_id, _SOURCE + " " + messages.c.place]),
+)
+"""True where something that the calls of a message were written from is hidden from its author."""
+
+
+async def keep_calls(
+    connection: AsyncConnection, message: str, calls: Any | None, sources: Collection[str] = ()
+) -> None:
+    """In the caller's transaction, store the calls that a message waits for, which a model wrote from these
+    `sources`, unless it was forgotten; None removes them."""
+    waiting = update(messages).where(messages.c.id == message, kept())
+    await connection.execute(waiting.values(client_items=calls))
+    await let_go(connection, [message])
+    await record(connection, message, sources, "found")
+
+
+async def kept_calls(database: Database, message: str) -> Any | None:
+    """The calls that a message waits for; None where it is answered, or where something that they were
+    written from is hidden, which they may repeat."""
+    where = (messages.c.id == message, kept(), ~_REPEATS_HIDDEN)
+    async with database.read() as connection:
+        return await connection.scalar(select(messages.c.client_items).where(*where))

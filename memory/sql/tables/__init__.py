@@ -1,0 +1,62 @@
+"""The tables. SQL is the source of truth; the index is rebuilt from it."""
+
+from memory.sql.tables.columns import Utc, metadata
+from memory.sql.tables.facts import (
+    forgettings,
+    hidden,
+    memories,
+    memory_aliases,
+    memory_owners,
+    memory_tags,
+    memory_updates,
+    rests_on,
+    session_memories,
+)
+from memory.sql.tables.index import changes, index_positions, knowledge_chunks, knowledge_documents, vectors
+from memory.sql.tables.operation import api_keys, erasures, figures, trace_bodies, trace_rows, traces, work
+from memory.sql.tables.people import context_entries, places, tasks, unkept, users
+from memory.sql.tables.transcript import (
+    active_conversations,
+    conversations,
+    deliveries,
+    message_origins,
+    messages,
+    speakers,
+)
+
+__all__ = [
+    "Utc",
+    "active_conversations",
+    "api_keys",
+    "changes",
+    "context_entries",
+    "conversations",
+    "deliveries",
+    "erasures",
+    "figures",
+    "forgettings",
+    "hidden",
+    "index_positions",
+    "knowledge_chunks",
+    "knowledge_documents",
+    "memories",
+    "memory_aliases",
+    "memory_owners",
+    "memory_tags",
+    "memory_updates",
+    "message_origins",
+    "messages",
+    "metadata",
+    "places",
+    "rests_on",
+    "session_memories",
+    "speakers",
+    "tasks",
+    "trace_bodies",
+    "trace_rows",
+    "traces",
+    "unkept",
+    "users",
+    "vectors",
+    "work",
+]

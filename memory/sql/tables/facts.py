@@ -1,0 +1,147 @@
+"""Facts and their owners, what rests on what, and what is hidden."""
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+from memory.sql.tables.columns import Utc, metadata, row_id
+
+rests_on = Table(
+    "rests_on",
+    metadata,
+    Column(
+        "derived_id", row_id, primary_key=True, comment="a fact, reply, summary, task or entry of a profile"
+    ),
+    Column("source_id", row_id, primary_key=True, index=True, comment="a message, memory, summary or task"),
+    Column("how", Text, primary_key=True, comment="stated, answered, found or covered"),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("id", row_id, primary_key=True),
+    Column("content", Text, nullable=False),
+    Column("subjects", JSON, nullable=False),
+    Column("created_at", Utc, nullable=False, comment="when it was said"),
+    Column("expires_at", Utc),
+    Column("source", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("importance", Float, nullable=False),
+    Column("last_accessed_at", Utc),
+    Column("uses", Integer, nullable=False, server_default="0"),
+    Column("user_id", Text, nullable=False, comment="who said it"),
+    Column("place", Text, nullable=False, comment="where: dm or the names joined by /"),
+    Column("message_id", row_id, comment="its evidence"),
+    Index("ix_memories_expires_at", "expires_at"),
+    Index("ix_memories_foremost", "user_id", "importance", "created_at"),
+)
+
+memory_owners = Table(
+    "memory_owners",
+    metadata,
+    Column("memory_id", row_id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("owner", Text, primary_key=True, comment="user:U, place:P or global"),
+    Column("content_key", String(64), nullable=False, index=True, comment="of the normalised content"),
+    Column(
+        "superseded_by",
+        row_id,
+        index=True,
+        comment="NULL: it holds for this owner; itself: it would, and is hidden",
+    ),
+    Column("superseded_at", Utc, comment="NULL: it never held, or was taken back, and is not brought back"),
+    Column("reason", Text),
+    # One active memory with the same words per owner, so that parallel turns store a fact once.
+    Index(
+        "uq_memory_owners_active",
+        "owner",
+        "content_key",
+        unique=True,
+        sqlite_where=text("superseded_by IS NULL"),
+        postgresql_where=text("superseded_by IS NULL"),
+    ),
+)
+
+memory_aliases = Table(
+    "memory_aliases",
+    metadata,
+    Column("memory_id", row_id, primary_key=True),
+    Column(
+        "owner", Text, primary_key=True, index=True, comment="each of the memory's, as a search asks by it"
+    ),
+    Column("name", Text, primary_key=True, comment="the memory says that this name …"),
+    Column("other", Text, primary_key=True, comment="… and this one are one person's"),
+    ForeignKeyConstraint(
+        ["memory_id", "owner"], ["memory_owners.memory_id", "memory_owners.owner"], ondelete="CASCADE"
+    ),
+)
+
+memory_tags = Table(
+    "memory_tags",
+    metadata,
+    Column("tag", Text, primary_key=True, comment="one of the memory's subjects"),
+    Column("memory_id", row_id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True, index=True),
+)
+
+session_memories = Table(
+    "session_memories",
+    metadata,
+    Column("memory_id", row_id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column(
+        "conversation_id",
+        Text,
+        ForeignKey("conversations.id", ondelete="CASCADE"),
+        primary_key=True,
+        index=True,
+        comment="a session that it was given to, beside those in which it was said",
+    ),
+)
+
+forgettings = Table(
+    "forgettings",
+    metadata,
+    Column("id", row_id, primary_key=True),
+    Column("person", Text, nullable=False, index=True, comment="whose act hides the rows"),
+    Column("at", Utc, nullable=False),
+    Column("until", Utc, index=True, comment="when the rows are deleted for good; NULL: never"),
+    Column("why", Text, nullable=False, comment="forgotten, edited, private, erased or old"),
+    Column("named", row_id, comment="the memory that was named"),
+)
+
+hidden = Table(
+    "hidden",
+    metadata,
+    Column(
+        "row_id", Text, primary_key=True, comment="of a link: memory and owner; of a replacement: both too"
+    ),
+    Column("kind", Text, primary_key=True, comment="link, replaced, message, told, task or entry"),
+    Column(
+        "forgetting_id",
+        row_id,
+        ForeignKey("forgettings.id", ondelete="CASCADE"),
+        primary_key=True,
+        index=True,
+        comment="a row that any forgetting names is in no read",
+    ),
+)
+
+memory_updates = Table(
+    "memory_updates",
+    metadata,
+    Column("id", row_id, primary_key=True),
+    Column("user_id", Text, nullable=False, index=True),
+    Column("old_id", row_id, nullable=False, index=True),
+    Column("new_id", row_id, index=True),
+    Column("reason", Text, nullable=False),
+    Column("created_at", Utc, nullable=False),
+    Column("owners", JSON, nullable=False, comment="the owners for whom old gave way to new"),
+)

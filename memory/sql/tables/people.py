@@ -1,0 +1,59 @@
+"""People and places: what they told of themselves, their tasks, and what they want kept."""
+
+from sqlalchemy import Column, Index, Table, Text
+
+from memory.sql.tables.columns import Utc, metadata, row_id
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("created_at", Utc, nullable=False),
+    Column("import_key", Text, comment="random; makes the ids of imported messages that have none"),
+)
+
+context_entries = Table(
+    "context_entries",
+    metadata,
+    Column("user_id", Text, primary_key=True),
+    Column("place", Text, primary_key=True, comment="where it was told; the place's key, empty in private"),
+    Column("field", Text, primary_key=True, comment="of the user context: profile.name, preferences.tone …"),
+    Column("item", Text, primary_key=True, comment="of a list: which one; empty where there is one value"),
+    Column("value", Text, nullable=False),
+    Column("id", row_id, nullable=False, unique=True, comment="made of the key; it rests on messages by it"),
+    Column("said_at", Utc, nullable=False, comment="only what was said later takes its place"),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("id", row_id, primary_key=True),
+    Column("user_id", Text, nullable=False, index=True),
+    Column(
+        "place", Text, nullable=False, comment="where it was asked for; the place's key, empty in private"
+    ),
+    Column("description", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("due", Utc),
+    Column("created_at", Utc, nullable=False),
+    Column("last_updated", Utc, nullable=False),
+    Column("reminded", Utc, comment="the due time that was announced, or given up; another one is due again"),
+    Index("ix_tasks_due", "due"),
+)
+
+places = Table(
+    "places",
+    metadata,
+    Column("place", Text, primary_key=True, comment="the place's key"),
+    Column("listening", Text, nullable=False, comment="mentions, everything or nothing"),
+    Column("changed_by", Text, nullable=False),
+    Column("changed_at", Utc, nullable=False),
+)
+
+unkept = Table(
+    "unkept",
+    metadata,
+    Column("user_id", Text, primary_key=True, comment="who wants nothing of theirs kept"),
+    Column("place", Text, primary_key=True, comment="there: the place's key; empty: anywhere"),
+    Column("since", Utc, nullable=False),
+)
