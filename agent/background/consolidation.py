@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from memory.sql.tables import active_conversations
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -48,6 +47,7 @@ from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.message_rows import Line, missing
 from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.rests_on import let_go, record
+from memory.sql.tables import active_conversations
 
 log = logging.getLogger("hachi.upkeep")
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from agents import ModelResponse
 from agents.models.interface import Model
-from memory.sql.tables import active_conversations, messages
 from sqlalchemy import func, select
 
 from agent.background.consolidation import Consolidation, Overtaken
@@ -27,6 +26,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs.job import Job
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by
+from memory.sql.tables import active_conversations, messages
 
 EVERY = 1_000_000_000
 """Messages of a conversation: none is skipped."""

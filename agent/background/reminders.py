@@ -9,8 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, tzinfo
 
-from memory.sql.tables import work as work_table
-
 from agent.types import TurnRequest
 from memory.people.due_tasks import DueTasks, Reminder, is_family
 from memory.people.profile import UserContext
@@ -23,6 +21,7 @@ from memory.sql.jobs.job import Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record, statements_of
+from memory.sql.tables import work as work_table
 from memory.text import one_line
 
 log = logging.getLogger("hachi.reminders")

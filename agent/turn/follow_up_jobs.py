@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from memory.sql.tables import Utc, active_conversations, memories, messages
 from sqlalchemy import BindParameter, bindparam, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -25,6 +24,7 @@ from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import When, when
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
+from memory.sql.tables import Utc, active_conversations, memories, messages
 from tools.failures import ToolFailed
 
 APPLY_UPDATES = "apply_updates"

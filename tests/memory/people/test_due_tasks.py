@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from memory.sql.tables import tasks, work
 from sqlalchemy import select
 
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import AT_ONCE, TOO_OLD, DueTasks
 from memory.sql.jobs.job import CLAIM, REMIND
 from memory.sql.jobs.queue import JobQueue
+from memory.sql.tables import tasks, work
 
 if TYPE_CHECKING:
     from memory.records import Task

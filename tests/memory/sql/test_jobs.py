@@ -8,12 +8,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from memory.sql.tables import work
 from sqlalchemy import text, update
 
 from memory.sql.engine import Database, notices
 from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, Job
 from memory.sql.jobs.queue import JobQueue
+from memory.sql.tables import work
 
 if TYPE_CHECKING:
     from pathlib import Path
