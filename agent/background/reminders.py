@@ -34,13 +34,12 @@ LONGEST = 300
 """Characters of a task that a reminder quotes."""
 
 Send = Callable[[Reminder, str], Awaitable[bool | str]]
-"""``send(reminder, text)`` returns whether it reached the person, `reminder.task.user_id`, or the id across
-platforms of the post that did (``discord:1234``). After False or an error it is called again later, up to
-eight times in all."""
+"""``send(reminder, text)``, with `text_of` the task, returns whether it reached the person,
+`reminder.task.user_id`, or the id across platforms of the post that did (``discord:1234``). After False or an
+error it is called again later, up to eight times in all."""
 
-_NOW = "⏰ Reminder: “{what}”"
-_DUE = "⏰ Reminder: “{what}”, due {when}"
-_WAS_DUE = "⏰ “{what}” was due {when}; I was away and could not remind you in time."
+_NOW = "⏰ Reminder: “{what}”{when}"
+_WAS_DUE = "⏰ “{what}” was due{when}; I was away and could not remind you in time."
 
 
 class Reminders:
@@ -143,8 +142,16 @@ class Reminders:
 def text_of(task: Task, known: UserContext, now: datetime) -> str:
     """Return the reminder for a due task: one line, with the time in the person's time zone."""
     assert task.due is not None
-    form = _WAS_DUE if now - task.due > LATE else _DUE if known.profile.timezone else _NOW
-    return form.format(what=_quoted(task.description), when=_time(task.due, known.zone))
+    if now - task.due > LATE:
+        return _WAS_DUE.format(what=_quoted(task.description), when=f" {_time(task.due, known.zone)}")
+    when = f", due {_time(task.due, known.zone)}" if known.profile.timezone else ""
+    return _NOW.format(what=_quoted(task.description), when=when)
+
+
+def words_of(task: Task, now: datetime) -> str:
+    """Return the same without a time, for where each reader sees it by their own clock."""
+    form = _WAS_DUE if task.due and now - task.due > LATE else _NOW
+    return form.format(what=_quoted(task.description), when="")
 
 
 def _quoted(description: str) -> str:

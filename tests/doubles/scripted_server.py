@@ -304,7 +304,7 @@ class ScriptedServer:
             begun = 0
             for event in self._events(Say(step.text), asked):
                 begun += _is_piece(event)
-                if begun > step.pieces:
+                if begun > step.pieces or (begun and not _is_piece(event)):  # its end is not told
                     break
                 await _write(writer, _chunk(event))
         if isinstance(step, Hang):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from agent.background.reminders import words_of
 from agent.companion import Companion
 from agent.models.providers import base_url_of
 from agent.settings import Settings
@@ -158,11 +159,12 @@ def task_item(task: Task) -> Item:
     return Item(shorten(task.description), (*state, *due), (Button("Done", "done", task.id),))
 
 
-def reminder_answer(text: str, task: str) -> Answer:
-    """Return a reminder of the task with this id, with buttons to finish it and to be reminded again."""
+def reminder_answer(task: Task, now: datetime) -> Answer:
+    """Return a reminder of the task, with buttons to finish it and to be reminded again."""
     later = {"10 minutes": "in 10 minutes", "An hour": "in an hour", "Tomorrow": "tomorrow"}
-    snooze = (Button(label, "snooze", f"{task}.{due}") for label, due in later.items())
-    return Answer(text, buttons=(Button("Done", "done", task), *snooze))
+    snooze = (Button(label, "snooze", f"{task.id}.{due}") for label, due in later.items())
+    buttons = (Button("Done", "done", task.id), *snooze)
+    return Answer(words_of(task, now), note=("due ", task.due) if task.due else (), buttons=buttons)
 
 
 def context_items(known: UserContext) -> tuple[Item, ...]:

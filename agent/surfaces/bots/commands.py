@@ -43,6 +43,7 @@ NO_TEXT = Answer("There is no text in that message.")
 NOT_KEPT = "Whoever wrote that wants nothing of theirs kept here."
 NOT_OPEN = "That task is not open any more, or it is somebody else's."
 GONE = "That is not yours to forget, or it is forgotten already."
+UNDO_OVER = "That cannot be undone any more: it is back already, or its time is over and it is gone for good."
 KEPT_BEFORE = "What I kept before stays: {prefix}forget-me takes it away."
 NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
 LISTENS: dict[Listening, str] = {
@@ -248,7 +249,10 @@ class Commands:
         return forgotten_answer(receipt, told_by_others=told_by_others)
 
     async def _restore(self, asker: Asker, id: str) -> Answer:
-        back = await self._pet.memories.undo_forget(id, user=asker.user)
+        try:
+            back = await self._pet.memories.undo_forget(id, user=asker.user)
+        except NotFound:
+            return Answer(UNDO_OVER, outcome="over")
         return Answer(f"I remember it again: {shorten(back.content)}", outcome="undone")
 
     async def _forget_me(self, asker: Asker, _: str) -> Answer:
@@ -315,5 +319,5 @@ class Commands:
         if id not in known:
             return Answer(NOT_OPEN)
         task = (await self._pet.tasks.update(id=id, due=due, **asker.scope)).task
-        when = ("until ", task.due) if task.due else ()
+        when = ("again ", task.due) if task.due else ()
         return Answer(f"I remind you again: {shorten(task.description)}", note=when, outcome="snoozed")

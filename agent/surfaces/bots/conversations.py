@@ -243,10 +243,15 @@ class Conversations:
         return bool(most) and await self.pet.conversations.written_since(midnight, user=user) >= most
 
     async def _gather(self, conversation: _Conversation) -> None:
-        """Add to the burst what the same person adds before a pause."""
+        """Add to the burst what the same person adds before a pause. What has a reply already, of an earlier
+        process, is answered by itself: there."""
         burst, waiting = conversation.turn.burst, conversation.waiting
-        while True:
-            while waiting and waiting[0].user == burst[0].user and not waiting[0].to_others:
+        while not burst[0].posts:
+            while (
+                waiting
+                and waiting[0].user == burst[0].user
+                and not (waiting[0].to_others or waiting[0].posts)
+            ):
                 burst.append(waiting.popleft())
             conversation.arrived.clear()
             if waiting or len(burst) >= MAX_WAITING:

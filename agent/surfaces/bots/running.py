@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agent.background.reminders import Send
+from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, reminder_answer
 from agent.surfaces.bots.conversations import Conversations
@@ -18,7 +19,6 @@ from agent.surfaces.bots.replies import Gone, Reply
 from agent.surfaces.bots.turns import NotShown
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
-from memory.people.places import Places
 from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.jobs.job import POSTS, Job
 
@@ -48,16 +48,20 @@ def who_answers(settings: Settings) -> str:
     return f"the model {settings.chosen_model} answers"
 
 
-def reminder_sender(places: Places, within: Place, post: Callable[..., Awaitable[str]]) -> Send:
+def reminder_sender(pet: Companion, within: Place, post: Callable[..., Awaitable[str]]) -> Send:
     """Return what sends reminders by `post`, a `Platform.write`. It tries where the task was asked for, then
     their direct messages. If those are closed, the place where they last spoke gets a message that they have
     a reminder. `within` contains the platform's places. Each is a new message, because edits notify
     nobody."""
 
     async def send(reminder: Reminder, text: str) -> bool | str:
-        user, place, answer = reminder.task.user_id, reminder.place, reminder_answer(text, reminder.task.id)
+        user, place, answer = (
+            reminder.task.user_id,
+            reminder.place,
+            reminder_answer(reminder.task, pet.clock()),
+        )
         sent = await post(user, place, answer, reminder.asked_in) or await post(user, PRIVATE, answer)
-        last = None if sent else await places.last_of(user, within)
+        last = None if sent else await pet.people.places.last_of(user, within)
         return sent or bool(last and await post(user, last, CLOSED))
 
     return send

@@ -148,7 +148,7 @@ class DiscordBot(discord.AutoShardedClient):
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
-            send = reminder_sender(self.pet.people.places, ROOT, self.conversations.platform.write)
+            send = reminder_sender(self.pet, ROOT, self.conversations.platform.write)
             self._leaving.callback(self.pet.reminders.register(user_name(""), send))
             await self._leaving.enter_async_context(self.jobs.running())
             id, scopes = int(self.application_id or 0), ("bot", "applications.commands")

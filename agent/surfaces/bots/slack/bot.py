@@ -142,9 +142,7 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
     name, team = f"on Slack in {me.get('team')} as {me.get('user')}", str(me.get("team_id"))
     async with AsyncExitStack() as leaving:
         where = await leaving.enter_async_context(_by_http(bot, *http) if http else _by_socket(bot))
-        send = reminder_sender(
-            bot.pet.people.places, Place(("slack", team)), bot.conversations.platform.write
-        )
+        send = reminder_sender(bot.pet, Place(("slack", team)), bot.conversations.platform.write)
         leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
         await leaving.enter_async_context(bot.jobs(team).running())
         yield f"{name}, {where}"

@@ -1,59 +1,63 @@
 """What is left when the process of a bot is killed: what was accepted is answered, once."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from discord_server import DM, TOKEN, DiscordServer
+from discord_server import BOT, DM, GENERAL, TOKEN, DiscordServer
+from forked import forked
 from scripted_server import Hang, ScriptedServer, answer
 from slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
 
-Start = Callable[[], Any]
-
 
 class OnSlack:
-    command, settings = "slack", {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN}
+    command, there, private = "slack", "C1", "D1"
 
     def __init__(self, server: SlackServer) -> None:
         self.server = server
-        self.settings = self.settings | {"SLACK_API_URL": server.api}
-        self.event: Any = None
+        self.settings = {
+            "SLACK_BOT_TOKEN": BOT_TOKEN,
+            "SLACK_APP_TOKEN": APP_TOKEN,
+            "SLACK_API_URL": server.api,
+        }
+        self.events: list[Any] = []
 
-    async def say(self, text: str) -> None:
-        self.event = self.server.says("UANA", text, channel="D1")
-        await self.server.deliver(self.event)
+    async def say(self, text: str, channel: str) -> None:
+        if channel == self.private:
+            told = [self.server.says("UANA", text, channel=channel)]
+        else:
+            told = self.server.mentions("UANA", text, channel=channel)
+        self.events += told
+        await self.server.deliver(*told)
 
-    async def say_again(self) -> None:
-        await self.server.deliver(self.event)
+    async def say_all_again(self) -> None:
+        await self.server.deliver(*self.events)
 
-    @property
-    def shown(self) -> list[str]:
-        return [message.text for message in self.server.in_channel("D1")]
+    def shown(self, channel: str) -> list[str]:
+        return [message.text for message in self.server.in_channel(channel)]
 
 
 class OnDiscord:
-    command, settings = "discord", {"DISCORD_TOKEN": TOKEN}
+    command, there, private = "discord", GENERAL, DM
 
     def __init__(self, server: DiscordServer) -> None:
         self.server = server
-        self.settings = self.settings | {"DISCORD_API_URL": f"http://{server.address}/api/v10"}
+        self.settings = {"DISCORD_TOKEN": TOKEN, "DISCORD_API_URL": f"http://{server.address}/api/v10"}
 
-    async def say(self, text: str) -> None:
+    async def say(self, text: str, channel: int) -> None:
         async with asyncio.timeout(30):
             await self.server.connected.wait()
-        await self.server.say(text)
+        await self.server.say(text if channel == DM else f"<@{BOT}> {text}", channel=channel)
 
-    async def say_again(self) -> None:
+    async def say_all_again(self) -> None:
         await self.server.connected.wait()
-        await self.server.send("MESSAGE_CREATE", self.server.history[DM][-1])
+        for channel in (DM, GENERAL):
+            await self.server.send("MESSAGE_CREATE", self.server.history[channel][-1])
 
-    @property
-    def shown(self) -> list[str]:
-        return self.server.shown(DM)
+    def shown(self, channel: int) -> list[str]:
+        return self.server.shown(channel)
 
 
 @pytest.fixture(params=[(SlackServer, OnSlack), (DiscordServer, OnDiscord)], ids=["slack", "discord"])
@@ -63,62 +67,32 @@ async def platform(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
         yield on(running)
 
 
-@pytest.fixture
-def start(home: Path, server: ScriptedServer, platform: Any) -> Start:
-    @asynccontextmanager
-    async def running() -> AsyncIterator[None]:
-        """The bot as a process of its own, killed (SIGKILL) at the end of the block."""
-        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test", "HACHI_MODEL": "tiny"}
-        settings = model | {"HACHI_API": "chat", "HACHI_MODEL_RETRIES": "0", "HACHI_HOME": str(home)}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "hachi", platform.command),
-            env={"PATH": "/usr/bin", **settings, **platform.settings},
-            stderr=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        try:
-            yield
-        finally:
-            process.kill()
-            await process.communicate()
-            getattr(platform.server, "connected", asyncio.Event()).clear()
-
-    return running
-
-
 async def until(holds: Callable[[], Any]) -> None:
     async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what is waited for happens in another process
             await asyncio.sleep(0.02)
 
 
-async def test_killed_while_the_model_thinks_the_next_start_answers_once(
-    start: Start, platform: Any, server: ScriptedServer, rows: Callable[..., Any]
+async def test_after_a_kill_the_next_start_answers_once_and_ends_the_reply_that_was_cut(
+    home: Path, platform: Any, server: ScriptedServer, rows: Callable[..., Any]
 ) -> None:
-    server.script(Hang())
-    async with start():
-        await platform.say("are you there?")
-        await until(lambda: server.asked)
-    server.script(answer("Here I am."), answer("Twice!"))
-    async with start():
-        await platform.say_again()
-        await until(lambda: platform.shown)
-        await platform.say_again()
-        await until(lambda: not rows("SELECT * FROM work WHERE kind = 'answer'"))
-    assert platform.shown == ["Here I am."]
-
-
-async def test_a_reply_that_a_kill_cut_is_written_to_its_end_by_the_next_start(
-    start: Start, platform: Any, server: ScriptedServer, rows: Callable[..., Any]
-) -> None:
-    server.script(Hang('{"message": "Once upon', 9))
-    async with start():
-        await platform.say("a story, please")
-        noted = "SELECT * FROM work WHERE kind = 'answer' AND payload LIKE '%:%:%'"
-        await until(lambda: platform.shown and rows(noted))
-        assert platform.shown[0].startswith("Once")
-    server.script(answer("Once upon a time."))
-    async with start():
-        await until(lambda: not rows("SELECT * FROM work WHERE kind = 'answer'"))
-    assert platform.shown == ["Once upon a time."]
-    assert len(rows("SELECT * FROM messages")) == 2
+    model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test", "HACHI_MODEL": "tiny"}
+    settings = model | {"HACHI_API": "chat", "HACHI_MODEL_RETRIES": "0", "HACHI_HOME": str(home)}
+    waiting = "SELECT * FROM work WHERE kind = 'answer'"
+    server.script(Hang('{"message": "Once upon', 9), Hang())
+    async with forked(platform.command, settings | platform.settings):
+        await platform.say("a story, please", platform.there)
+        await until(lambda: platform.shown(platform.there) and rows(f"{waiting} AND payload LIKE '%:%:%'"))
+        assert platform.shown(platform.there)[0].startswith("Once")
+        await platform.say("are you there?", platform.private)
+        await until(lambda: len(server.asked) == 2)
+    getattr(platform.server, "connected", asyncio.Event()).clear()
+    server.script(*[answer("Here is all of it.")] * 2, answer("Twice!"))
+    async with forked(platform.command, settings | platform.settings):
+        await platform.say_all_again()
+        await until(lambda: platform.shown(platform.private))
+        await platform.say_all_again()
+        await until(lambda: not rows(waiting))
+    for channel in (platform.there, platform.private):
+        assert platform.shown(channel) == ["Here is all of it."]
+    assert len(rows("SELECT * FROM messages")) == 4

@@ -30,15 +30,16 @@ async def until(holds: Callable[[], Any]) -> None:
             await asyncio.sleep(0.002)
 
 
+REMINDER = "⏰ Reminder: “call Lucie”"
 GENERAL, LAST = Place(("chat", "acme", "general")), Place(("chat", "acme", "random"))
 
 
 @pytest.mark.parametrize(
     ("place", "open_", "delivered"),
     [
-        (GENERAL, {GENERAL, PRIVATE}, [(GENERAL, "call Lucie", "chat:9")]),
-        (PRIVATE, {GENERAL, PRIVATE}, [(PRIVATE, "call Lucie", "chat:9")]),
-        (GENERAL, {PRIVATE}, [(PRIVATE, "call Lucie")]),
+        (GENERAL, {GENERAL, PRIVATE}, [(GENERAL, REMINDER, "chat:9")]),
+        (PRIVATE, {GENERAL, PRIVATE}, [(PRIVATE, REMINDER, "chat:9")]),
+        (GENERAL, {PRIVATE}, [(PRIVATE, REMINDER)]),
         (GENERAL, {LAST}, [(LAST, CLOSED.text)]),
         (PRIVATE, {GENERAL}, []),
     ],
@@ -56,9 +57,9 @@ async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they
         return "chat:10" if where in open_ else ""
 
     task = (await pet.tasks.update("call Lucie", user=ANA, place=place)).task
-    send = reminder_sender(pet.people.places, Place(("chat",)), post)
-    whole = any(text == "call Lucie" for _, text, *_ in delivered)
-    reached = await send(Reminder(task, place, "c", "chat:9"), "call Lucie")
+    send = reminder_sender(pet, Place(("chat",)), post)
+    whole = any(text == REMINDER for _, text, *_ in delivered)
+    reached = await send(Reminder(task, place, "c", "chat:9"), "")
     assert reached == ("chat:10" if whole else bool(delivered)), "a hint has none of its text to bring back"
     assert sent == delivered
 
@@ -184,11 +185,11 @@ async def test_a_reply_to_who_wants_nothing_kept_goes_with_the_question(
     assert ANA not in str(rows("SELECT * FROM deliveries"))
 
 
-async def test_a_reply_that_was_cut_is_written_to_its_end_where_it_stands(
+async def test_a_reply_that_was_cut_is_written_to_its_end_where_it_stands_though_more_was_said_since(
     conversations_with: Any, platform: Any, server: ScriptedServer, rows: Any
 ) -> None:
     killed, next_start = conversations_with(), PlatformJobs(conversations_with(), "chat")
-    server.script(Hang('{"message": "Once upon', 9), answer("Once upon a time."))
+    server.script(Hang('{"message": "Once upon', 9), answer("Once upon a time."), answer("Yes."))
     question = platform.there["chat:1"] = ana("a story", origin="chat:1")
     await killed.receive(question, "mentions")
     await until(lambda: platform.replies and platform.replies[0].texts)
@@ -196,9 +197,12 @@ async def test_a_reply_that_was_cut_is_written_to_its_end_where_it_stands(
     worker.cancel()  # as a kill does
     await asyncio.gather(worker, return_exceptions=True)
     await killed.stop(0)
-    await do(next_start)
-    assert platform.said == ["Once upon a time."]
-    assert [row["text"] for row in rows("SELECT text FROM messages")] == ["a story", "Once upon a time."]
+    await next_start.do()
+    await next_start.conversations.receive(ana("are you there?", origin="chat:2"), "mentions")
+    await next_start.conversations.settle()
+    assert platform.said == ["Once upon a time.", "Yes."]
+    said = [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")]
+    assert said == ["a story", "Once upon a time.", "are you there?", "Yes."]
 
 
 async def test_a_reply_that_could_not_be_shown_is_shown_once_the_platform_is_back(

@@ -144,12 +144,14 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     clock.advance(minutes=2)
     assert await pet.reminders.run() == 1
     reminder = slack.in_channel(channel, thread="1.5")[-1]
+    assert re.fullmatch("⏰ Reminder: “call Ben”\ndue <!date.*>", reminder.text)
     done, soon, *_ = buttons_of(reminder.blocks)
     for pressed, user, replaced in ((soon, "UBEN", False), (soon, "UANA", True)):
         before = len(slack.responses)
         await slack.deliver(slack.pressed(pressed, user=user, channel=channel))
         await slack.until(lambda before=before: len(slack.responses) > before)
         assert slack.responses[-1]["replace_original"] is replaced
+    assert re.fullmatch("I remind you again: call Ben\nagain <!date.*>", slack.responses[-1]["text"])
     clock.advance(minutes=9)
     assert await pet.reminders.run() == 0
     clock.advance(minutes=1)
