@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import count
 from typing import Any, NamedTuple
 
 from json_repair.json_parser import JSONParser
@@ -24,7 +23,6 @@ LAST_REPAIRED = 2000
 MOST_OBJECTS = 1000
 _END = "\uffff"
 """Stands after the last character while a text is repaired, so that what it ends up in is known to be cut."""
-
 _BACKSLASH = "\ufffe"
 """Stands for two while a text is repaired: json-repair reads an escape in their second one."""
 
@@ -36,19 +34,15 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 """Where an object or a list begins; or the fields of one whose brace is missing."""
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
-_CUT_MEMBER = re.compile(rf'(?:,|(?<=\{{))\s*(?:"[^"{_END}]*+(?:"\s*+(?::[^"{_END}]*)?)?)?{_END}\Z')
 _MARKS = re.compile(r"[\"'{}\[\]]")
 _OTHER_STRINGS = re.compile(r'(?<=[:\[,{ ])("""|`)((?:(?!```).){0,4000}?)\1(?=\s*[,}\]:])', re.DOTALL)
 _UNCLOSED = re.compile(r"(?<=[^\"'\]}\s,])(?<!null),\s*(?=\"memories\"\s*:)")
-_MEMORIES = re.compile(r"""(["'])memories\1(?=\s*:)""")
-_INVISIBLE = "\u2060"
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
-_ESCAPE = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])""")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»‘’＂＇「『″]|[\"”＂]\s*[：﹕]")
 _ASCII_KEY = re.compile(r"""["'](?:message|memories)["']\s*:""")
 _IN_ASCII = str.maketrans("｛｝［］【】：﹕，﹐、“”„＂″「」『』«»", "{}[][]::,,," + '"' * 11)
 _OUTER_APOSTROPHE = re.compile(r"(?<!\w)[‘’＇]|[‘’＇](?!\w)")
+_ESCAPE = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])""")
 
 
 class Fields(dict[str, Any]):
@@ -133,44 +127,18 @@ def in_ascii(text: str) -> str:
 def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, int]:
     """Return what json-repair makes of the text at `start`, and where it ends; None, and where to read on, if
     it makes nothing. `bare` fields lack the brace before them."""
-    damaged = ("{" if bare else "") + text[start:].replace("\\\\", _BACKSLASH)
+    damaged = _HALF_ESCAPE.sub("", ("{" if bare else "") + text[start:].replace("\\\\", _BACKSLASH)) + _END
     damaged = _UNCLOSED.sub('", ', _OTHER_STRINGS.sub(lambda string: json.dumps(string[2]), damaged))
-    seen = count()  # equal keys would become one; `Fields.named` joins these
-    damaged = _MEMORIES.sub(lambda key: f'"memories{next(seen) * _INVISIBLE}"', damaged)
-    damaged = _HALF_ESCAPE.sub("", damaged) + _END
     parser = JSONParser(damaged, None, False)
-    if (whole := _completed(damaged)) is not None:
-        _cut_last(whole)
-        return whole, len(text)
-    try:
+    value = None
+    with suppress(RecursionError, ValueError):
         value = _marked(parser.parse_json())
-    except (RecursionError, ValueError):
-        value = None
     if not isinstance(value, Fields) or not value:
         return None, start + 1
     rest = damaged[parser.index :].removesuffix(_END)
     if not rest and not damaged.rstrip(f" \n\t`,]){_END}").endswith("}"):
         _cut_last(value)
     return value, len(text) - len(rest)
-
-
-def _completed(text: str) -> Fields | None:
-    """Return the object of a text that was only cut, and ends with `_END`; None if more is wrong with it."""
-    closers: list[str] = []
-    last = ""
-    for token in _TOKENS.finditer(text):
-        last = token[0]
-        if last in ("{", "["):
-            closers.append("}" if last == "{" else "]")
-        elif last in ("}", "]") and (not closers or closers.pop() != last or not closers):
-            return None
-    in_string = last.startswith('"') and _END in last
-    whole = text + '"' if in_string else text.removesuffix(_END)
-    for ended in (whole, _CUT_MEMBER.sub("", text)):
-        with suppress(ValueError, RecursionError):
-            value = _marked(_WHOLE.decode(ended + "".join(closers[::-1])))
-            return value if isinstance(value, Fields) and value else None
-    return None
 
 
 def _marked(value: Any) -> Any:

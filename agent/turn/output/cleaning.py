@@ -12,12 +12,6 @@ THOUGHT_OPENS = re.compile(
     rf"[<◁]({_THOUGHT})[>▷]|\[THINK\]|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
 )
 THOUGHT_CLOSES = re.compile(rf"[<◁]/{_THOUGHT}[>▷]|\[/THINK\]|{_FINAL}", re.IGNORECASE)
-# After a brace, a closing tag counts at the end of a passage, not where a sentence mentions it.
-_ENDS_PASSAGE = re.compile(
-    rf"(?:(?<=\n)|(?<=\n )|(?<=\}}))(?:{THOUGHT_CLOSES.pattern})"
-    rf"|(?:{THOUGHT_CLOSES.pattern})[ \t]*(?:[\n{{`]|\Z)",
-    re.IGNORECASE,
-)
 _THOUGHT_AFTER = re.compile(rf"(?<=[}}`])\s*<({_THOUGHT})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _STEPS = re.compile(r"\A(?:Question|Thought|Action):.*^Final Answer:", re.DOTALL | re.MULTILINE)
 _FINAL_CHANNEL = re.compile(rf"(?s:{_FINAL}|\A(?:assistant)?analysis(?=[A-Z]).{{0,20000}}?assistantfinal)")
@@ -36,7 +30,6 @@ NEXT_TURN = re.compile(
     rf"{TURN_ENDS.pattern}|^[#>*_ \t]{{0,6}}(?i:user|human|instruction)[*_ \t]{{0,4}}:", re.MULTILINE
 )
 """Where another speaker's turn begins."""
-
 _LEAKED = re.compile(
     r"<(tool_calls?|function_calls?|function|invoke)(?=[>= ]).*?(?:</\1>|\Z)"
     r"|<[|｜]tool[▁_]calls?(?:[▁_]section)?[▁_]begin[|｜]>.*?(?:<[|｜]tool[▁_]calls(?:[▁_]section)?[▁_]end[|｜]>|\Z)"
@@ -51,18 +44,6 @@ _LEFT_BEFORE = re.compile(
     r"\s*(?:```[\w+-]*)?[\s\[{]*\Z",
     re.IGNORECASE,
 )
-_LABELLED = re.compile(
-    r"[#>*_ ]{0,6}message[*_ ]{0,4}(?:[:=][*_]{0,2}|\n)\s*[|>]?\s*(.*?)"
-    r"(?:[\s>-]*^[#>*_ ]{0,6}(?:new )?memor(?:y|ies)[*_ ]*(?:to \w+)?[*_ ]*(?:[:=\n].*)?)?\Z",
-    re.IGNORECASE | re.DOTALL | re.MULTILINE,
-)
-_BEGUN = re.compile(r"""(?:```\w*)?[\s\[\\"']*[{｛]\s*\\*["']\w*\\*["']?[\s:\\"'\[{]*\Z""")
-"""An object of which not even the first value was written."""
-ABOUT_FORM = re.compile(
-    r"\bjson\b|requested format|here(?: is|'s|’s) (?:my|the) (?:answer|response|reply|output)|\bthe user\b",
-    re.I,
-)
-"""Says that an answer in some format follows, or thinks about what to say."""
 
 
 def cleaned(text: str) -> str:
@@ -73,13 +54,11 @@ def cleaned(text: str) -> str:
         if closed is None:
             return _trailing_answer(text)
         text = text[closed.end() :]
-    brace, last = text.find("{"), None
-    for closed in THOUGHT_CLOSES.finditer(text):
-        if not -1 < brace < closed.start() or _ENDS_PASSAGE.match(text, closed.start()):
-            last = closed
-    if last is None:
+    brace = text.find("{")
+    closes = [*THOUGHT_CLOSES.finditer(text, 0, brace if brace >= 0 else len(text))]
+    if not closes:
         return text
-    return trimmed(text[last.end() :]) or trimmed(text[: last.start()])
+    return trimmed(text[closes[-1].end() :]) or trimmed(text[: closes[-1].start()])
 
 
 def first_turn(text: str) -> str:
@@ -120,13 +99,3 @@ def unfenced(text: str) -> str:
     text = _LEFT_AFTER.sub("", prose(text), count=1)
     # Only the last characters are searched for the end, to keep this cheap.
     return trimmed(text[:-60] + _LEFT_BEFORE.sub("", text[-60:]))
-
-
-def unlabelled(text: str) -> str:
-    """Return the message of an answer in labelled lines, without its label and the memories below it."""
-    return trimmed(labelled[1]) if (labelled := _LABELLED.match(text)) else text
-
-
-def without_begun(text: str) -> str:
-    """Return the text without an object at its end that has only begun."""
-    return trimmed(text[:-80] + _BEGUN.sub("", text[-80:]))

@@ -9,16 +9,7 @@ from itertools import pairwise, zip_longest
 from pydantic_core import from_json
 
 from agent.models.json_objects import CutText, Fields, Found, in_ascii, objects_in, unescape
-from agent.turn.output.cleaning import (
-    ABOUT_FORM,
-    NEXT_TURN,
-    cleaned,
-    first_turn,
-    prose,
-    unfenced,
-    unlabelled,
-    without_begun,
-)
+from agent.turn.output.cleaning import NEXT_TURN, cleaned, first_turn, prose, unfenced
 from agent.turn.output.envelope import OTHER_MESSAGES, Envelope, envelope_in, is_call, sentences_in
 from agent.turn.output.memories import drafts_in, trimmed
 from memory.records import Draft
@@ -30,18 +21,17 @@ FALLBACK_NOTED = "Noted, I will remember that."
 MOST_FORGET = 8
 NEARBY = 400
 """Characters around an object that help decide whether it is the answer or part of one."""
-PLACEHOLDERS = frozenset("str string text … ...".split())
-"""What the message is in the form of an answer that a model repeats."""
-
 _ENCODED = re.compile(r'"(?:[^"\\]|\\.)*+"\Z|[^{]*+\{\s{0,99}\\+["\']\w{1,40}\\+["\']\s{0,9}:', re.DOTALL)
 """One JSON string, or an object whose quotes are escaped."""
 _MAY_BE_ENVELOPE = ("{", '"message"')
 _SPILLED = re.compile(r"""\A([^{]*?)[\"',\s]*["']+memories\b["']*\s*:*\s*[\[{].*\Z""", re.DOTALL)
 """The memories of a message whose end was not recognised."""
+_QUOTED_KEY = re.compile(r"\{\s*[\"']")
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
 _OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
-_QUOTED_KEY = re.compile(r"\{\s*[\"']")
 _FENCE_OPENS = re.compile(r"```[\w+-]{0,20}\s{0,9}\Z")
+_BEGUN = re.compile(r"""(?:```\w*)?[\s\[\\"']*[{｛]\s*\\*["']\w*\\*["']?[\s:\\"'\[{]*\Z""")
+"""An object of which not even the first value was written."""
 _FENCED = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)\n?[ \t]*(?:```)?", re.DOTALL)
 
 
@@ -83,19 +73,14 @@ def _repaired(text: str, depth: int) -> Answer:
         return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1)
     text, found = _without_cut_object(text, list(objects_in(text)))
     envelope, around = _chosen(text, found)
-    memories = drafts_in(envelope.memories)
-    message = _SPILLED.sub(r"\1", envelope.message or "")
+    memories, message = drafts_in(envelope.memories), _SPILLED.sub(r"\1", envelope.message or "")
     cut = isinstance(envelope.message, CutText)
     message = first_turn(message) if cut else message
     unclosed = '"message"' in message and message.count("{") > message.count("}")
     broken = cut or "memories" in message or unclosed
-    if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and broken:
-        message = message if _is_json(message) else _repaired(message, depth + 1).message
-    announced = envelope.sure or envelope.message is not None
-    if announced and len(around) < NEARBY // 2 and ABOUT_FORM.search(around):
-        around = ""
-    around = _without_object(around, found)
-    shown = without_begun(readable(message)) or without_begun(unlabelled(around))
+    if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and broken and not _is_json(message):
+        message = _repaired(message, depth + 1).message
+    shown = _without_begun(readable(message)) or _without_begun(readable(_without_object(around, found)))
     shown = shown or (FALLBACK_NOTED if memories else FALLBACK)
     return Answer(shown, memories, tuple(dict.fromkeys(envelope.forget))[:MOST_FORGET])
 
@@ -116,10 +101,7 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope, str]:
         if used and NEXT_TURN.search(between):
             break
         used.append(item)
-        if part.message in PLACEHOLDERS and whole.sure:
-            continue
-        corrected = part.message is not None and bool(unfenced(between))
-        if whole.message in PLACEHOLDERS or (whole.message is not None and corrected):
+        if whole.message is not None and part.message is not None and unfenced(between):
             whole = Envelope()
         whole.add(part)
     if not used:
@@ -173,3 +155,8 @@ def _without_object(text: str, found: list[Found]) -> str:
         trimmed(readable(said)) for item in found for said in sentences_in(item.value) if said[0] != "{"
     )
     return max(sentences, key=len, default="")
+
+
+def _without_begun(text: str) -> str:
+    """Return the text without an object at its end that has only begun."""
+    return trimmed(text[:-80] + _BEGUN.sub("", text[-80:]))

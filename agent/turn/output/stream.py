@@ -6,35 +6,28 @@ import re
 from collections.abc import Callable
 
 from agent.models.json_objects import unescape
-from agent.turn.output.cleaning import ABOUT_FORM, OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS
+from agent.turn.output.cleaning import OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS
 from agent.turn.output.envelope import MESSAGES
 from agent.turn.output.memories import EDGES
-from agent.turn.output.parse import PLACEHOLDERS
 from memory.text import readable
 
-CERTAIN, CERTAIN_AFTER_ALL = 120, 400
-"""Characters of prose after which it counts as the answer itself; more if it announces one or talks about the
-user."""
+CERTAIN = 120
+"""Characters of prose after which it counts as the answer itself."""
 PATIENCE = 8192
 """After this many undecided characters, nothing is shown until the end."""
 LOOKAHEAD = 60
 """Characters after a quote, brace or bracket that decide its meaning."""
 
-_KEYS = rf"(?:{'|'.join(MESSAGES)}|memories|name|tool|function|tool_calls|type|text|content|thoughts?|output)"
+_NAMES = "|".join(MESSAGES)
+_KEYS = rf"(?:{_NAMES}|memories|name|tool|function|tool_calls|type|text|content|thoughts?|output)"
 _OBJECT = re.compile(r"(```\w*\s*)?(?=\{)")
 _ENVELOPE = re.compile(rf"""(```\w*\s*)?(?=\{{\s*\\*["']?{_KEYS}\\*["']?\s*:)""", re.IGNORECASE)
 _STRINGS_AND_BRACES = re.compile(r"""(["'])((?:(?!\1)[^\\\n]|\\.)*+)\1|[{}\[\]]""", re.DOTALL)
-_MESSAGE = re.compile(rf"""([{{,]\s*)(["']?)(?:{"|".join(MESSAGES)})\2\s*:\s*"(?=..)""", re.I | re.DOTALL)
-_NOISE = (
-    r"[<◁]/?(?:seed:|think|thought|reason|reflect|scratch|analysis|comment|message>|memories>|tool|function"
-)
-_NOISE += r"|invoke|start_of|end_of|s>)|<[|｜]|\[/?(?:INST|TOOL|THINK)"
-_LABEL = r"[#>*_ ]{0,9}(?:new )?(?:message|memories)[*_ \t]{0,4}(?:[:=]|\n)"
-_NOT_PROSE = re.compile(
-    rf"[`\[\"“｛]|{_NOISE}|{_LABEL}|(?:assistant)?analysis[A-Z]|(?:question|thought|action):", re.IGNORECASE
-)
-_PROSE_ENDS = re.compile(rf"{_ENVELOPE.pattern}|{_NOISE}|(?m:^){_LABEL}", re.IGNORECASE)
-_DOUBTFUL = re.compile(r"[{｛<◁\[`]|\n[ \t]*(?:[#>*_|\"']|new |memor)", re.IGNORECASE)
+_MESSAGE = re.compile(rf"""([{{,]\s*)(["']?)(?:{_NAMES})\2\s*:\s*"(?=..)""", re.I | re.DOTALL)
+_TAG = r"[<◁]/?[|｜a-z]|\[/?(?:INST|TOOL|THINK)"
+_NOT_PROSE = re.compile(rf"[`\[\"“｛]|{_TAG}|(?:assistant)?analysis[A-Z]", re.IGNORECASE)
+_PROSE_ENDS = re.compile(rf"{_ENVELOPE.pattern}|{_TAG}", re.IGNORECASE)
+_DOUBTFUL = re.compile(r"[{｛<◁\[`]")
 _UNITS = re.compile(r"""(?:[^\\"]++|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*+""")
 _NEXT_KEY = re.compile(r"""(["'])(?:message|memories|forget)\1\s*:""")
 _ENDS_STRING = tuple(",}]:\"'/#")
@@ -61,15 +54,12 @@ class MessageStream:
         if self._step == self._wait_for_end:
             return ""
         self._tail += delta
-        new: list[str] = []
+        before = len(self.shown)
         while self._tail and (piece := self._step()) is not None:
-            if text := self._settled(piece, bool(self.shown or new)):
-                new.append(text)
+            self.shown += self._settled(piece)
         if len(self._tail) + len(self._unsettled) > PATIENCE:
             self._wait_for_end()
-        text = "".join(new)
-        self.shown += text
-        return text
+        return self.shown[before:]
 
     def _wait_for_end(self) -> str | None:
         """Show nothing more: the rest comes with the final answer."""
@@ -96,8 +86,7 @@ class MessageStream:
             return self._wait_for_end()
         if found := _ENVELOPE.search(text):  # a fenced envelope after prose may be a sample
             return self._wait_for_end() if found[1] else self._go(self._object, text[found.end() :])
-        wait = len(text) < (CERTAIN_AFTER_ALL if ABOUT_FORM.search(text) else CERTAIN)
-        return None if wait else self._go(self._prose, text)
+        return None if len(text) < CERTAIN else self._go(self._prose, text)
 
     def _prose(self) -> str | None:
         """Show plain text, up to where an envelope or a chat token begins or may begin."""
@@ -124,11 +113,6 @@ class MessageStream:
         """Show the inside of the message, up to a quote that ends it or may end it."""
         units = _UNITS.match(self._tail)
         if units and units.end():
-            goes_on = units.end() == len(self._tail)
-            if not self.shown and goes_on and any(word.startswith(units[0]) for word in PLACEHOLDERS):
-                return None
-            if not self.shown and units[0] in PLACEHOLDERS:
-                return self._wait_for_end()
             self._tail = self._tail[units.end() :]
             return unescape(units[0])
         after = self._tail[1:].lstrip(EDGES)
@@ -139,14 +123,14 @@ class MessageStream:
         quote, self._tail = self._tail[0], self._tail[1:]
         return quote
 
-    def _settled(self, text: str, begun: bool) -> str:
+    def _settled(self, text: str) -> str:
         """Return the part that is safe to show: whole characters, without blanks that may be trailing."""
         text = self._unsettled + text
         cut = unfinished.start() if (unfinished := _UNFINISHED.search(text)) else len(text)
         whole = readable(text[:cut])
         words = whole.rstrip(EDGES)
         self._unsettled = whole[len(words) :] + text[cut:]
-        if begun:
+        if self.shown:
             return words
         words = words.lstrip(EDGES)
         if self._step == self._string and words.startswith("{"):  # perhaps an envelope that is encoded twice
