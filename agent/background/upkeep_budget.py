@@ -12,10 +12,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import delete, select
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
-from agent.services.admin import WaitingForCalls
+from agent.services.statistics import WaitingForCalls
 from memory.process.breaker import NotNow
 from memory.sql.engine import Database
 from memory.sql.messages.summaries import LOOK_BACK
@@ -54,7 +52,7 @@ class UpkeepBudget:
     async def spend(self, payer: str) -> None:
         """Count one call. Raises BudgetSpent, and counts nothing, if the payer has none left."""
         periods = list(self._periods())
-        insert = (insert_sqlite if self.database.sqlite else insert_postgresql)(figures)
+        insert = self.database.insert(figures)
         over = figures.c.user_id == payer, figures.c.name.startswith(COUNTED)
         async with self.database.write() as connection:
             for period in periods:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.services.forgetting import ForgetService
-from agent.services.statistics import StatisticsService
+from agent.services.statistics import StatisticsService, WaitingForCalls
 from agent.tracing.store.traces import Traces
 from agent.types.checks import checks_arguments
 from memory.forgetting.cleanup import CleanUp, CleanupItem
@@ -26,7 +26,6 @@ class HealthService:
     """Whether the databases, the embedder and the index can be reached."""
 
     database: Database
-    traces: Traces
     embedder: Embedder
     index: Index
     sync: IndexSync
@@ -38,15 +37,6 @@ class HealthService:
         return [name for name, breaker in self.breakers.items() if breaker.state != "closed"]
 
     @property
-    def database_location(self) -> str:
-        return self.database.where
-
-    @property
-    def traces_location(self) -> str | None:
-        """None if traces are in the same database as everything else."""
-        return None if self.traces.where == self.database.where else self.traces.where
-
-    @property
     def older(self) -> str | None:
         """Says that the database is older than the one that was here before."""
         return self.database.older
@@ -54,14 +44,6 @@ class HealthService:
     async def revision(self) -> str | None:
         """The revision of the database's schema. Raises StoreUnavailable."""
         return await self.database.revision()
-
-    async def damage(self) -> list[str]:
-        """What is damaged in the databases' files. Raises StoreUnavailable."""
-        return await self.database.damage()
-
-    async def traces_revision(self) -> str | None:
-        """The revision of the schema of the traces' database. Raises StoreUnavailable."""
-        return await self.traces.database.revision()
 
     async def embed(self) -> str:
         """Embed a sentence; the embedder's name and dimensions. Raises EmbedderUnavailable."""
@@ -80,15 +62,6 @@ class HealthService:
     async def waiting_for_index(self) -> int:
         """Rows that the index has not followed yet: searches read them. Raises IndexUnavailable."""
         return await self.sync.due()
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingForCalls:
-    """The consolidations whose owners have no calls left."""
-
-    jobs: int = 0
-    until: datetime | None = None
-    """When the last of them can go on."""
 
 
 @checks_arguments

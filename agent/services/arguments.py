@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
@@ -12,9 +12,11 @@ from agent.types.arguments import Content, Importance, MemoryId, Moment, Subject
 from agent.types.checks import read_fields
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.people.due_dates import read_due
-from memory.people.places import Places
-from memory.people.tasks import Due
 from memory.records import Draft
+
+if TYPE_CHECKING:
+    from memory.people.places import Places
+    from memory.people.tasks import Due
 
 
 class NewFact(TypedDict, total=False):
@@ -34,7 +36,7 @@ def draft_of(given: Mapping[str, Any]) -> Draft:
     return Draft(**read_fields(NewFact, given))
 
 
-def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> Due:
+def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> "Due":
     """Parse a due time in the person's `zone`: None keeps the current one, "never" removes it."""
     if not isinstance(text, str):
         return text
@@ -69,7 +71,7 @@ def owner_of_documents(user: str | None, place: Place | str | None) -> str:
     return GLOBAL if where.private else where.key
 
 
-async def require_kept(places: Places, user: str, place: Place) -> None:
+async def require_kept(places: "Places", user: str, place: Place) -> None:
     """Raises BadInput if the person wants nothing of theirs kept there."""
     if not await places.keeps(user, place):
         raise BadInput(f"{user} wants nothing kept of what they say here, and has to take that back first")

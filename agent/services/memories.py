@@ -1,13 +1,12 @@
 """Looks up, adds, changes and forgets memories for the person they belong to: `pet.memories`."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from reprlib import repr as shown
 from typing import Any
-from uuid import UUID
 
 from typing_extensions import TypedDict, Unpack
 
@@ -15,8 +14,8 @@ from agent.errors import BadInput
 from agent.services.arguments import audience_of, bound_of, draft_of, require_kept
 from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
+from agent.services.listing import ListService
 from agent.types.arguments import (
-    MOST_LISTED,
     Content,
     FewLimit,
     Importance,
@@ -31,7 +30,6 @@ from agent.types.arguments import (
     Type,
     User,
     Where,
-    moment_of,
     place_of,
 )
 from agent.types.checks import checks_arguments
@@ -44,7 +42,6 @@ from memory.facts.writer import FactWriter
 from memory.index import KINDS
 from memory.index.sync import IndexSync
 from memory.people.places import Places
-from memory.people.profile_store import ProfileStore
 from memory.records import (
     DEFAULT_IMPORTANCE,
     Decision,
@@ -55,19 +52,13 @@ from memory.records import (
     Hit,
     HitKind,
     Memory,
-    MemoryType,
     MemoryUpdate,
 )
 from memory.search.recall import Recall
-from memory.sql.memories.store import MemoryStore, tellers
-from memory.sql.messages.transcript import Transcript
-from memory.text.names import fold
+from memory.sql.memories.store import tellers
 from memory.text.ttl import describe
 from tools.failures import TryAgain
 from tools.found import Reader, find, newest
-
-BATCH = 500
-"""Memories that are read at once for a list."""
 
 
 class MemoryChanges(TypedDict, total=False):
@@ -88,17 +79,13 @@ _STATED = ("said_at", "everybody", "author")
 
 @checks_arguments
 @dataclass(frozen=True)
-class MemoryService:
-    store: MemoryStore
+class MemoryService(ListService):
     recall: Recall
     writer: FactWriter
-    transcript: Transcript
     forgetting: ForgetService
     past: History
-    profiles: ProfileStore
     sync: IndexSync
     erasure: ErasureService
-    clock: Callable[[], datetime]
     places: Places
 
     @property
@@ -124,7 +111,7 @@ class MemoryService:
         of these tags, `since` and `until` when it was said, `author` what a person of this name said
         or, with "hachi", its replies, which no other search brings. `cursor` is the `next` of the page
         before."""
-        start, zone = _position(cursor), await self._zone(user, place) if since or until else UTC
+        start, zone = _position(cursor), await self.zone(user, place_of(place)) if since or until else UTC
         found = await self.recall.look(
             query,
             audience_of(user, place),
@@ -165,11 +152,8 @@ class MemoryService:
         return await newest(await self._reader(user, place), limit)
 
     async def _reader(self, user: User, place: Where) -> Reader:
-        zone = await self._zone(user, place)
+        zone = await self.zone(user, place_of(place))
         return Reader(self.recall, audience_of(user, place), zone, message_ids=True)
-
-    async def _zone(self, user: User, place: Where) -> tzinfo:
-        return (await self.profiles.view(user, place_of(place), self.clock())).zone
 
     async def remember(
         self,
@@ -228,10 +212,6 @@ class MemoryService:
         decisions = await remember_many(self.writer, [(draft, origin) for draft in drafts])
         await self.sync.try_to_catch_up()
         return decisions
-
-    async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
-        """One memory, by its id or the first eight characters of it. Raises NotFound."""
-        return await self.store.get(id, audience_of(user, place), self.clock())
 
     async def update(
         self,
@@ -335,58 +315,12 @@ class MemoryService:
         self.sync.wake()
         return update
 
-    async def list(
-        self,
-        *,
-        user: User,
-        place: Where = None,
-        limit: Limit = MOST_LISTED,
-        subjects: Subjects = (),
-        since: Moment = None,
-        until: Moment = None,
-        author: str = "",
-        kind: MemoryType | None = None,
-        cursor: str | None = None,
-    ) -> Page[Memory]:
-        """What is remembered, newest first: all, or those with one of these `subjects`, of this time, told by
-        this `author` (a name or an id), of this `kind` (fact, preference, insight). `cursor` is the `next` of
-        the page before; what is remembered meanwhile moves no page."""
-        tags, audience = {*subjects}, audience_of(user, place)
-        zone, after = await self._zone(user, place) if since or until else UTC, _key(cursor)
-        times = {"since": bound_of(since, zone), "until": bound_of(until, zone, end=True)}
-        found: Page[Memory] = Page()
-        while rows := await self.store.newest(
-            audience, self.clock(), min(BATCH, limit - len(found) + 1), after=after, **times
-        ):
-            users = {row.user_id for row in rows} if author else ()
-            names = await self.transcript.speakers.names(users, audience)
-            for row in rows:
-                told = not author or fold(author) in (fold(row.user_id), fold(names.get(row.user_id, "")))
-                if told and kind in (None, row.type) and not (tags and tags.isdisjoint(row.subjects)):
-                    if len(found) == limit:
-                        found.next = f"{found[-1].created_at.isoformat()}~{found[-1].id}"
-                        return found
-                    found.append(row)
-            after = rows[-1].created_at, rows[-1].id
-        return found
-
 
 def _position(cursor: str | None) -> int:
     """How many hits the pages before had. Raises BadInput."""
     if cursor is not None and not re.fullmatch(r"\d{1,5}", cursor, re.ASCII):
         raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page")
     return int(cursor or 0)
-
-
-def _key(cursor: str | None) -> tuple[datetime, str] | None:
-    """The time and the id of the last memory of the page before. Raises BadInput."""
-    if cursor is None:
-        return None
-    at, _, id = cursor.partition("~")
-    try:
-        return moment_of("cursor", at), str(UUID(id))
-    except (BadInput, ValueError):
-        raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page") from None
 
 
 def _told_in(memory: Memory, user: User, asked_in: Place) -> Place:

@@ -99,6 +99,15 @@ class KnownPerson:
     last_message: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingForCalls:
+    """The consolidations whose owners have no calls left."""
+
+    jobs: int = 0
+    until: datetime | None = None
+    """When the last of them can go on."""
+
+
 @dataclass(frozen=True)
 class StatisticsService:
     database: Database

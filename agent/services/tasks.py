@@ -45,7 +45,7 @@ class TaskService:
             raise BadInput("description: say what is to be done, or give the id of a task")
         await require_kept(self.places, user, where)
         now = self.clock()
-        zone = (await self.profiles.view(user, where, now)).zone if isinstance(due, str) else None
+        zone = await self.profiles.zone(user, where, now) if isinstance(due, str) else None
         return await self.tasks.update(
             user,
             description,

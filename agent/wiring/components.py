@@ -11,7 +11,7 @@ from agent.background.upkeep_budget import UpkeepBudget
 from agent.models.providers import base_url_of
 from agent.models.registry import Models
 from agent.services.statistics import Figures
-from agent.services.transfer.home import lost_database, make_private, remove_obsolete
+from agent.services.transfer.home import open_database
 from agent.settings import Settings
 from agent.tracing.prices import Prices, read_prices
 from agent.tracing.recorder import Recorder
@@ -98,17 +98,7 @@ async def open_components(
 ) -> AsyncIterator[Components]:
     async with AsyncExitStack() as closing:
         breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
-        url = settings.database_url.get_secret_value() if settings.database_url else None
-        remove_obsolete(settings.home)
-        make_private(settings.home)
-        closing.callback(make_private, settings.home)  # last, for the files that were made meanwhile
-        if url is None and (lost := lost_database(settings.home)):
-            raise StoreUnavailable(lost)
-        database = await Database.open(url, settings.home)
-        closing.push_async_callback(database.close)
-        closing.push_async_callback(_count_writes, database)
-        if database.older:
-            log.warning("%s", database.older)
+        database = await closing.enter_async_context(open_database(settings))
         traces_database = _traces_database_of(settings)
         if traces_database is not None:
             closing.push_async_callback(traces_database.close)
@@ -211,13 +201,6 @@ async def _note_uses(c: Components) -> None:
         await c.figures.flush()
     except StoreUnavailable as error:
         log.warning("the use of memories is not noted: %s", error)
-
-
-async def _count_writes(database: Database) -> None:
-    try:
-        await database.count_writes()
-    except StoreUnavailable as error:
-        log.warning("the writes are not counted: %s", error)
 
 
 def days(number: float | None) -> timedelta | None:

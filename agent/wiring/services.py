@@ -48,7 +48,7 @@ def build_services(c: Components) -> Services:
         transcript=c.transcript,
         forgetting=forgetting,
         past=History(c.database),
-        profiles=c.profiles,
+        zone=lambda user, place: c.profiles.zone(user, place, c.clock()),
         sync=c.sync,
         erasure=erasure,
         clock=c.clock,
@@ -118,7 +118,7 @@ def _admin(c: Components, forgetting: ForgetService) -> AdminService:
         days(settings.message_days),
     )
     return AdminService(
-        health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
+        health=HealthService(c.database, c.embedder, c.index, c.sync, c.breakers),
         statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
         keys=Keys(c.database),
         jobs=c.queue,

@@ -7,7 +7,7 @@ wants to be answered, and their time zone, are no secret: of these the latest co
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, exists, func, not_, or_, select
@@ -30,6 +30,10 @@ class ProfileStore:
     async def view(self, user: str, place: Place, now: datetime) -> UserContext:
         """What a turn in `place` may know about the user. Facts and tasks are stored elsewhere."""
         return context_of(await self.readable(user, place, now))
+
+    async def zone(self, user: str, place: Place, now: datetime) -> tzinfo:
+        """The zone that the user told, as far as it may be known in `place`; else this machine's."""
+        return (await self.view(user, place, now)).zone
 
     async def readable(self, user: str, place: Place, now: datetime) -> list[Entry]:
         """The entries that may be read in this place, without memory summaries of other places, and without

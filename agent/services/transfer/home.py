@@ -1,15 +1,51 @@
-"""The data folder: only its owner may read what Hachi writes there."""
+"""The data folder, which only its owner may read, and the database that is in it or at a server."""
 
+import logging
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+
+from agent.settings import Settings
+from memory.errors import StoreUnavailable
+from memory.sql.engine import Database
+
+log = logging.getLogger("hachi")
 
 FILES = ("hachi.db*", "traces.db*", "hachi.log*", "decisions.jsonl*", "chat_history", "embedders.json")
 FOLDERS = ("index",)
 """What Hachi writes in its data folder. Other files there are somebody else's."""
+
+
+@asynccontextmanager
+async def open_database(settings: Settings) -> AsyncIterator[Database]:
+    """The database of the settings, open; the data folder is made private before and after, for the files
+    that were made meanwhile. Raises StoreUnavailable, also where the database is missing and was there."""
+    url = settings.database_url.get_secret_value() if settings.database_url else None
+    remove_obsolete(settings.home)
+    make_private(settings.home)
+    try:
+        if url is None and (lost := lost_database(settings.home)):
+            raise StoreUnavailable(lost)
+        database = await Database.open(url, settings.home)
+        if database.older:
+            log.warning("%s", database.older)
+        try:
+            yield database
+        finally:
+            await _count_writes(database)
+            await database.close()
+    finally:
+        make_private(settings.home)
+
+
+async def _count_writes(database: Database) -> None:
+    try:
+        await database.count_writes()
+    except StoreUnavailable as error:
+        log.warning("the writes are not counted: %s", error)
 
 
 def make_private(home: Path) -> None:

@@ -30,7 +30,7 @@ from agent.surfaces.cli.output import (
     table_of,
     when,
 )
-from agent.surfaces.cli.session import with_companion
+from agent.surfaces.cli.session import with_companion, with_lists
 from agent.surfaces.cli.traces.why import why
 from agent.types.records_json import decision_json, forgotten_json, hit_json, memory_json, taken_with
 from memory.errors import NotFound
@@ -38,6 +38,7 @@ from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, Memory
 
 if TYPE_CHECKING:
     from agent.companion import Companion
+    from agent.services.listing import ListService
     from agent.services.memories import MemoryChanges
 
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
@@ -56,16 +57,16 @@ Ttl = Annotated[
 
 
 @group.command("list")
-@with_companion
+@with_lists
 async def list_memories(
-    pet: "Companion",
+    lists: "ListService",
     user: User,
     place: PlaceName = "dm",
     limit: Annotated[int, typer.Option(help="How many to show at most.")] = 10_000,
 ) -> Output:
     """List what is remembered, newest first."""
-    found = await pet.memories.list(user=user, place=place, limit=limit)
-    name = (await pet.admin.statistics.names([user])).get(user, user)
+    found = await lists.list(user=user, place=place, limit=limit)
+    name = (await lists.transcript.speakers.names([user])).get(user, user)
     title = "" if name == user else f"{name} ({user})"
     empty = f"nothing is remembered for {title or repr(user)} here"
     return table_of(found, MEMORY_COLUMNS, memory_row, empty=empty, title=title, to_json=memory_json)

@@ -12,6 +12,7 @@ from contextlib import (
     asynccontextmanager,
     nullcontext,
 )
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,8 +23,11 @@ from memory.text import storable
 
 if TYPE_CHECKING:
     from agent.companion import Companion
+    from agent.services.listing import ListService
     from agent.settings import Settings
     from agent.tracing.store.traces import Traces
+    from memory.audience import Place
+    from memory.sql.engine import Database
 
 Command = Callable[..., Coroutine[Any, Any, Any]]
 Decorator = Callable[[Command], Any]
@@ -67,21 +71,43 @@ class Session(ExitStack):
             yield pet
 
     @asynccontextmanager
-    async def traces(self) -> "AsyncIterator[Traces]":
-        """The traces alone, which open faster than a companion."""
+    async def database(self) -> "AsyncIterator[Database]":
+        """The database alone, which opens faster than a companion."""
         settings = self.settings()
-        from agent.tracing.prices import Prices, read_prices
-        from agent.tracing.store.traces import Traces
-        from memory.sql.engine import Database
+        from agent.services.transfer.home import open_database
 
+        async with open_database(settings) as database:
+            if database.older:
+                say(database.older)
+            yield database
+
+    @asynccontextmanager
+    async def lists(self) -> "AsyncIterator[ListService]":
+        async with self.database() as database:
+            from agent.services.listing import ListService
+            from memory.sql.memories.store import MemoryStore
+            from memory.sql.messages.transcript import Transcript
+
+            async def zone(user: str, place: "Place") -> tzinfo:
+                from memory.people.profile_store import ProfileStore
+
+                return await ProfileStore(database).zone(user, place, now())
+
+            yield ListService(MemoryStore(database), Transcript(database), zone, now)
+
+    @asynccontextmanager
+    async def traces(self) -> "AsyncIterator[Traces]":
         async with AsyncExitStack() as closing:
-            opened = []
-            for name, url in database_urls(settings):
-                opened.append(await Database.open(url, settings.home, name))
-                closing.push_async_callback(opened[-1].close)
-            people, *apart = opened
-            prices = Prices(read_prices(settings.prices))
-            yield Traces(opened[-1], people if apart else None, prices)
+            database = people = await closing.enter_async_context(self.database())
+            settings = self.settings()
+            from agent.tracing.prices import Prices, read_prices
+            from agent.tracing.store.traces import Traces
+            from memory.sql.engine import Database
+
+            if apart := settings.traces_url:
+                database = await Database.open(apart.get_secret_value(), settings.home, "HACHI_TRACES_URL")
+                closing.push_async_callback(database.close)
+            yield Traces(database, people if apart else None, Prices(read_prices(settings.prices)))
 
     def report(self, error: Exception) -> None:
         """Print one line on stderr, after the traceback with --debug. The log gets the traceback of a bug."""
@@ -94,6 +120,10 @@ class Session(ExitStack):
 
             logging.getLogger("hachi.cli").error("something broke inside", exc_info=error)
         print(f"hachi: {error_line(error)}", file=sys.stderr)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
 
 
 def database_urls(settings: "Settings") -> list[tuple[str, str | None]]:
@@ -170,6 +200,7 @@ def storable_all(value: Any) -> Any:
 with_session = _command_with(nullcontext)
 with_companion = _command_with(Session.companion)
 with_traces = _command_with(Session.traces)
+with_lists = _command_with(Session.lists)
 
 
 def require(condition: bool, message: str) -> None:

@@ -15,17 +15,19 @@ from urllib.parse import urlsplit
 import typer
 
 from agent.errors import HachiError
-from agent.services.transfer.home import lost_database
 from agent.surfaces.cli.operate.servers import extra
 from agent.surfaces.cli.output import Output, plain
-from agent.surfaces.cli.session import Session, error_line, with_session
+from agent.surfaces.cli.session import Session, error_line, now, with_session
 from memory.errors import EmbedderUnavailable, MemoryFault, StoreUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from agent.companion import Companion
+    from agent.services.statistics import Figures
     from agent.settings import Settings
+    from memory.sql.engine import Database
+    from memory.sql.jobs.queue import JobQueue
 
 
 CHECK_TIMEOUT = 10
@@ -49,7 +51,12 @@ class Check:
 
 async def check_everything(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:
     """Return the checks, and the number of rows of each kind if the database can be read."""
-    checks, counts = await _check_memory(session, settings)
+    counts: dict[str, int] = {}
+    checks = [*await _check_database(session, counts), *await _check_search(session, settings, counts)]
+    if settings.persona:
+        checks.append(await _check("persona", lambda: _persona(settings)))
+    if settings.tools:
+        checks.append(await _check("tools", lambda: _tools(settings)))
     checks.append(await _check("disk", lambda: _disk(settings.home)))
     if settings.otlp_endpoint:
         checks.append(await _check("collector", lambda: _collector(str(settings.otlp_endpoint))))
@@ -77,86 +84,77 @@ async def _platforms(settings: "Settings") -> list[Check]:
     return [await _check(name, looks[name]) for name, token in tokens.items() if token]
 
 
-async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:
-    left = [Check(name, None, "not looked at") for name in ("embedder", "index", "work")]
-    if not settings.database_url and (lost := lost_database(settings.home)):
-        return [Check("database", False, lost), *left], {}
-    from tools.registry import TOOLS
-
+async def _check_database(session: Session, counts: dict[str, int]) -> list[Check]:
+    """Look at the database and at the work in it, without loading what searches."""
+    settings = session.settings()
     async with AsyncExitStack() as closing:
         try:
             async with asyncio.timeout(OPEN_TIMEOUT):
-                pet = await closing.enter_async_context(session.companion())
+                database = await closing.enter_async_context(session.database())
         except (HachiError, TimeoutError) as error:
-            named = {StoreUnavailable: "database", EmbedderUnavailable: "embedder"}
-            part = next((name for kind, name in named.items() if isinstance(error, kind)), "settings")
             reason = error_line(error) or f"not open within {OPEN_TIMEOUT} s"
-            return [Check(part, False, reason), *(one for one in left if one.name != part)], {}
-        health = pet.admin.health
-        counts: dict[str, int] = {}
+            return [Check("database", False, reason), Check("work", None, "not looked at")]
+        from agent.services.statistics import Figures, StatisticsService
+        from memory.sql.jobs.queue import JobQueue
+        from memory.sql.memories.store import MemoryStore
 
-        async def database() -> str:
-            if damage := await health.damage():
-                raise StoreUnavailable(f"{health.database_location} is damaged; restore a copy: {damage[0]}")
-            counts.update(await pet.admin.statistics.totals())
-            if health.older:
-                raise StoreUnavailable(health.older)
-            return f"{health.database_location}, sound"
+        jobs, figures = JobQueue(database, now), Figures(database)
+        statistics = StatisticsService(database, MemoryStore(database), jobs, figures, now)
 
-        checks = [
-            await _check("database", database),
-            *await _traces(pet),
-            *await _advice(pet),
-            *await _nameless(pet),
-            await _check("embedder", health.embed),
-            await _check("index", lambda: _index(pet, counts)),
-            await _check("work", lambda: _work(pet)),
+        async def sound() -> str:
+            if damage := await database.damage():
+                raise StoreUnavailable(f"{database.where} is damaged; restore a copy: {damage[0]}")
+            counts.update(await statistics.totals())
+            if database.older:
+                raise StoreUnavailable(database.older)
+            return f"{database.where}, sound"
+
+        return [
+            await _check("database", sound),
+            *await _traces(settings),
+            *await _nameless(figures),
+            await _check("work", lambda: _work(settings, database, jobs)),
         ]
-        if own := [tool.name for tool in pet.components.extensions.tools if tool not in TOOLS]:
-            checks.append(Check("tools", True, f"{', '.join(own)} beside Hachi's own"))
-        return checks, counts
 
 
-async def _traces(pet: "Companion") -> list[Check]:
+async def _traces(settings: "Settings") -> list[Check]:
     """Traces are named only if they are off, or have a database of their own."""
-    if not pet.settings.traces:
+    if not settings.traces:
         return [Check("traces", None, "off")]
-    health = pet.admin.health
-    if not (location := health.traces_location):
+    if settings.traces_url is None:
         return []
-    return [await _check("traces", health.traces_revision, lambda _: location)]
+    from memory.sql.engine import Database
+
+    url = settings.traces_url.get_secret_value()
+    async with AsyncExitStack() as closing:
+
+        async def look() -> str:
+            database = Database.lazily(url, settings.home, "HACHI_TRACES_URL")
+            closing.push_async_callback(database.close)
+            await database.revision()
+            return database.where
+
+        return [await _check("traces", look)]
 
 
-async def _advice(pet: "Companion") -> list[Check]:
-    """On the servers of the index. That they are away is said by another check."""
-    with suppress(MemoryFault):
-        return [Check("index", None, told) for told in await pet.admin.health.index_advice()]
-    return []
-
-
-async def _nameless(pet: "Companion") -> list[Check]:
+async def _nameless(figures: "Figures") -> list[Check]:
     """Named only if services have asked for answers, and for nobody each time."""
     from agent.services.statistics import HOW_TO_NAME, NAMED, NAMELESS
 
-    counts = await pet.admin.statistics.figures.totals("")
-    if not counts[NAMELESS] or counts[NAMED]:
-        return []
-    told = f"{counts[NAMELESS]} requests over HTTP, and none says who speaks: nothing is kept. {HOW_TO_NAME}"
-    return [Check("people", None, told)]
+    with suppress(StoreUnavailable):  # told by the check of the database
+        counts = await figures.totals("")
+        if counts[NAMELESS] and not counts[NAMED]:
+            told = f"{counts[NAMELESS]} requests over HTTP, and none says who speaks: nothing is kept. "
+            return [Check("people", None, told + HOW_TO_NAME)]
+    return []
 
 
-async def _index(pet: "Companion", counts: dict[str, int]) -> str:
-    health = pet.admin.health
-    points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "embedded"
-    counts["waiting for the index"] = waiting = await health.waiting_for_index()
-    return f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
-
-
-async def _work(pet: "Companion") -> str:
+async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -> str:
     """Raises MemoryFault with what to do where work was given up, or ends its process each time."""
+    from agent.background.upkeep_budget import UpkeepBudget
     from memory.sql.jobs.job import SUSPECT
 
-    jobs = await pet.admin.jobs.listed(pet.clock())
+    jobs = await queue.listed(now())
     given_up = sum(job.state == "given up" for job in jobs)
     crashing = sum(job.crashes >= SUSPECT and job.state != "running" for job in jobs)
     if given_up:
@@ -167,13 +165,61 @@ async def _work(pet: "Companion") -> str:
         raise MemoryFault(
             f"{crashing} may be what ends the process; it is tried at most once an hour: `hachi jobs list`"
         )
-    waiting = await pet.admin.upkeep_waiting()
+    waiting = await UpkeepBudget(database, now, settings.upkeep_per_hour, settings.upkeep_per_day).waiting()
     told = f"{len(jobs)} waiting" if jobs else "nothing waits"
     if not waiting.until:
         return told
     until = f"until {waiting.until:%Y-%m-%d %H:%M} UTC at the latest"
-    settings = "HACHI_UPKEEP_PER_HOUR, HACHI_UPKEEP_PER_DAY"
-    return f"{told}, {waiting.jobs} of them for the next model calls, {until} ({settings})"
+    names = "HACHI_UPKEEP_PER_HOUR, HACHI_UPKEEP_PER_DAY"
+    return f"{told}, {waiting.jobs} of them for the next model calls, {until} ({names})"
+
+
+async def _check_search(session: Session, settings: "Settings", counts: dict[str, int]) -> list[Check]:
+    """Try the embedder and the index where a server or a model is to be asked. The bundled ones are in this
+    process, and made of the database whenever they do not fit it: they need no look."""
+    if settings.chosen_embedder == "bundled" and not settings.qdrant_url:
+        return [Check("embedder", True, "bundled"), Check("index", True, "embedded")]
+    async with AsyncExitStack() as closing:
+        try:
+            async with asyncio.timeout(OPEN_TIMEOUT):
+                pet = await closing.enter_async_context(session.companion())
+        except EmbedderUnavailable as error:
+            return [Check("embedder", False, error_line(error)), Check("index", None, "not looked at")]
+        except (HachiError, TimeoutError):  # told by another check
+            return [Check(name, None, "not looked at") for name in ("embedder", "index")]
+        return [
+            *await _advice(pet),
+            await _check("embedder", pet.admin.health.embed),
+            await _check("index", lambda: _index(pet, counts)),
+        ]
+
+
+async def _advice(pet: "Companion") -> list[Check]:
+    """On the servers of the index. That they are away is said by another check."""
+    with suppress(MemoryFault):
+        return [Check("index", None, told) for told in await pet.admin.health.index_advice()]
+    return []
+
+
+async def _index(pet: "Companion", counts: dict[str, int]) -> str:
+    health = pet.admin.health
+    points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "embedded"
+    counts["waiting for the index"] = waiting = await health.waiting_for_index()
+    return f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
+
+
+async def _persona(settings: "Settings") -> str:
+    from agent.turn.context.persona import read_persona
+
+    return f"{settings.persona}, {len(read_persona(settings.persona))} characters"
+
+
+async def _tools(settings: "Settings") -> str:
+    from agent.turn.extensions import extensions, tools_named
+    from tools.registry import TOOLS
+
+    own = extensions(tools_named(settings.tools), None, (), None).tools
+    return f"{', '.join(tool.name for tool in own if tool not in TOOLS)} beside Hachi's own"
 
 
 async def _disk(home: "Path") -> str:

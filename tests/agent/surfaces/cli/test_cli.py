@@ -11,7 +11,7 @@ import pytest
 from command import process, stopping, until
 from scripted_server import Say
 
-from agent.services.memories import MemoryService
+from agent.services.listing import ListService
 from agent.surfaces.cli import main
 from agent.surfaces.cli.options import login
 from agent.surfaces.cli.session import error_line
@@ -81,10 +81,10 @@ def test_wrong_usage_is_one_line_and_exits_with_2(shared, args, message):
     ],
 )
 def test_a_wrong_setting_is_one_line(shared, settings, message):
-    ran = shared("memories", "list", **settings)
+    ran = shared("memories", "search", "x", **settings)
     assert (ran.code, ran.out) == (1, "")
     assert message in ran.complaint
-    debug = shared("--debug", "memories", "list", **settings).err
+    debug = shared("--debug", "memories", "search", "x", **settings).err
     assert "Traceback" in debug
     assert message in debug.splitlines()[-1]
 
@@ -101,7 +101,7 @@ def test_a_bug_is_one_line_with_its_traceback_in_the_log(hachi, home, monkeypatc
     async def breaks(*_, **__):
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr(MemoryService, "list", breaks)
+    monkeypatch.setattr(ListService, "list", breaks)
     ran = hachi("memories", "list")
     assert ran.code == 1
     assert ran.complaint == (

@@ -1,0 +1,91 @@
+"""What is remembered, as it stands in the database: what needs neither a search nor a model."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from reprlib import repr as shown
+from uuid import UUID
+
+from agent.errors import BadInput
+from agent.services.arguments import audience_of, bound_of
+from agent.types.arguments import (
+    MOST_LISTED,
+    Limit,
+    MemoryId,
+    Moment,
+    Page,
+    Subjects,
+    User,
+    Where,
+    moment_of,
+    place_of,
+)
+from agent.types.checks import checks_arguments
+from memory.audience import Place
+from memory.records import Memory, MemoryType
+from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.transcript import Transcript
+from memory.text.names import fold
+
+BATCH = 500
+"""Memories that are read at once for a list."""
+
+
+@checks_arguments
+@dataclass(frozen=True)
+class ListService:
+    store: MemoryStore
+    transcript: Transcript
+    zone: Callable[[str, Place], Awaitable[tzinfo]]
+    """The person's time zone, where they told one."""
+    clock: Callable[[], datetime]
+
+    async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
+        """One memory, by its id or the first eight characters of it. Raises NotFound."""
+        return await self.store.get(id, audience_of(user, place), self.clock())
+
+    async def list(
+        self,
+        *,
+        user: User,
+        place: Where = None,
+        limit: Limit = MOST_LISTED,
+        subjects: Subjects = (),
+        since: Moment = None,
+        until: Moment = None,
+        author: str = "",
+        kind: MemoryType | None = None,
+        cursor: str | None = None,
+    ) -> Page[Memory]:
+        """What is remembered, newest first: all, or those with one of these `subjects`, of this time, told by
+        this `author` (a name or an id), of this `kind` (fact, preference, insight). `cursor` is the `next` of
+        the page before; what is remembered meanwhile moves no page."""
+        tags, audience = {*subjects}, audience_of(user, place)
+        zone, after = await self.zone(user, place_of(place)) if since or until else UTC, _key(cursor)
+        times = {"since": bound_of(since, zone), "until": bound_of(until, zone, end=True)}
+        found: Page[Memory] = Page()
+        while rows := await self.store.newest(
+            audience, self.clock(), min(BATCH, limit - len(found) + 1), after=after, **times
+        ):
+            users = {row.user_id for row in rows} if author else ()
+            names = await self.transcript.speakers.names(users, audience)
+            for row in rows:
+                told = not author or fold(author) in (fold(row.user_id), fold(names.get(row.user_id, "")))
+                if told and kind in (None, row.type) and not (tags and tags.isdisjoint(row.subjects)):
+                    if len(found) == limit:
+                        found.next = f"{found[-1].created_at.isoformat()}~{found[-1].id}"
+                        return found
+                    found.append(row)
+            after = rows[-1].created_at, rows[-1].id
+        return found
+
+
+def _key(cursor: str | None) -> tuple[datetime, str] | None:
+    """The time and the id of the last memory of the page before. Raises BadInput."""
+    if cursor is None:
+        return None
+    at, _, id = cursor.partition("~")
+    try:
+        return moment_of("cursor", at), str(UUID(id))
+    except (BadInput, ValueError):
+        raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page") from None
