@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from agent.surfaces.bots.answers import (
-    NOTHING,
-    QUESTION,
     STANDS,
     Answer,
     Asker,
@@ -322,29 +320,6 @@ async def known(pet: Companion) -> str:
     return str([*facts, *(message.text for message in await pet.conversations.messages(user=ANA))])
 
 
-async def test_what_a_person_confirms_is_forgotten_with_their_request_and_comes_back(pet: Companion) -> None:
-    await pet.respond(PIN, user=ANA)
-    await pet.settle()
-    question = await asked(pet, "please forget my bank PIN")
-    assert (question.text, question.items[0].note[1]) == (QUESTION, "; 2 messages and 1 reply go with it")
-    assert "4711" in question.items[0].text
-    before = await known(pet)
-
-    gone = await press(Commands(pet), PRIVATELY, question, "Forget")
-
-    assert gone.text == f"Forgotten: {question.items[0].text}"
-    taken, until, at, *_ = gone.note
-    assert (str(taken)[:24], until) == ("Taken: 1 memory, 2 messa", "It can be undone until ")
-    assert at == pet.clock() + timedelta(minutes=10)
-    assert gone.outcome == "forgotten"
-    assert "PIN" not in await known(pet)
-
-    back = await press(Commands(pet), PRIVATELY, gone, "Undo")
-
-    assert back.text == f"I remember it again: {question.items[0].text}"
-    assert await known(pet) == before
-
-
 async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion) -> None:
     for fact in ("Ana takes citalopram at night", "Ana takes citalopram for her depression"):
         told = await pet.remember(fact, user=ANA)
@@ -354,23 +329,6 @@ async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion) -> None:
         await press(Commands(pet), PRIVATELY, gone, "Forget")
     ).text == "Forgotten: Ana takes citalopram at night"
     assert await pet.memories.list(user=ANA) == []
-
-
-async def test_a_message_of_which_no_fact_was_made_is_forgotten_too(pet: Companion) -> None:
-    await pet.respond("what is a PIN good for?", user=ANA)
-    [_, message] = await pet.conversations.messages(user=ANA)
-    commands = Commands(pet)
-    gone = await commands.press(PRIVATELY, "message", f"{message.id}.{message.id[:22]}")
-    assert gone.text == "Forgotten: what is a PIN good for?"
-    assert "good for" not in await known(pet)
-    assert (
-        await press(Commands(pet), PRIVATELY, gone, "Undo")
-    ).text == f"I remember it again: {message.text}"
-    assert "good for" in await known(pet)
-
-
-async def test_where_nothing_matches_one_line_says_so(pet: Companion) -> None:
-    assert await asked(pet, "please forget my umbrella") == Answer(NOTHING)
 
 
 @pytest.mark.parametrize("asker", [Asker(BEN), BEN_IN_GENERAL])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripted_server import Hang, ScriptedServer, answer
+from scripted_server import ScriptedServer, answer
 
 from agent.surfaces.bots.answers import Answer
 from agent.surfaces.bots.conversations import IS_LATE, Conversations
@@ -77,31 +77,6 @@ def jobs(conversations: Conversations) -> PlatformJobs:
 async def do(jobs: PlatformJobs) -> None:
     await jobs.do()
     await jobs.conversations.settle()
-
-
-async def test_a_reply_follows_what_is_stored_it_is_one_line_then_back_then_gone(
-    jobs: PlatformJobs, platform: Any, server: ScriptedServer, clock: Any
-) -> None:
-    pet, question = jobs.conversations.pet, ana("my PIN is 4711", origin="chat:1")
-    long = " ".join(["4711, noted."] * 300)
-    server.script(answer(long))
-    await jobs.conversations.receive(question, "mentions")
-    await jobs.conversations.settle()
-    posted = platform.replies[0].texts
-    assert len(posted) == 2
-    [_, message] = await pet.conversations.messages(user="chat:1", place=GENERAL)
-    forgotten = await pet.conversations.forget(message.id, user="chat:1")
-    for _ in range(2):
-        await do(jobs)
-        assert platform.replies[0].texts == [FORGOTTEN, FORGOTTEN]
-    await pet.memories.undo_forget(str(forgotten.undo_id), user="chat:1")
-    await do(jobs)
-    assert platform.replies[0].texts == posted
-    await jobs.conversations.deleted("chat:1")
-    clock.advance(minutes=pet.settings.forget_undo_minutes + 1)
-    await pet.admin.purge_undo()
-    await do(jobs)
-    assert platform.said == [""]
 
 
 @pytest.mark.parametrize(("keeps", "fixed", "left"), [(True, False, FORGOTTEN), (False, True, "")])
@@ -183,26 +158,6 @@ async def test_a_reply_to_who_wants_nothing_kept_goes_with_the_question(
     await do(jobs)
     assert platform.said == [""]
     assert ANA not in str(rows("SELECT * FROM deliveries"))
-
-
-async def test_a_reply_that_was_cut_is_written_to_its_end_where_it_stands_though_more_was_said_since(
-    conversations_with: Any, platform: Any, server: ScriptedServer, rows: Any
-) -> None:
-    killed, next_start = conversations_with(), PlatformJobs(conversations_with(), "chat")
-    server.script(Hang('{"message": "Once upon', 9), answer("Once upon a time."), answer("Yes."))
-    question = platform.there["chat:1"] = ana("a story", origin="chat:1")
-    await killed.receive(question, "mentions")
-    await until(lambda: platform.replies and platform.replies[0].texts)
-    [worker] = [talk.worker for talk in killed._conversations.values()]
-    worker.cancel()  # as a kill does
-    await asyncio.gather(worker, return_exceptions=True)
-    await killed.stop(0)
-    await next_start.do()
-    await next_start.conversations.receive(ana("are you there?", origin="chat:2"), "mentions")
-    await next_start.conversations.settle()
-    assert platform.said == ["Once upon a time.", "Yes."]
-    said = [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")]
-    assert said == ["a story", "Once upon a time.", "are you there?", "Yes."]
 
 
 async def test_a_reply_that_could_not_be_shown_is_shown_once_the_platform_is_back(

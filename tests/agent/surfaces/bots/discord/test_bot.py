@@ -1,6 +1,5 @@
 """Which messages on Discord are answered, and where. discord.py is the real one, the model scripted."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -44,22 +43,6 @@ async def test_direct_messages_and_mentions_are_answered_and_a_reply_pings_nobod
     await bot.hears("hello", channel=DM)
     assert platform.shown(DM) == ["In private."]
     assert platform.typed[DM] >= 1
-
-
-async def test_messages_deleted_on_discord_are_forgotten(
-    bot: Any, platform: DiscordServer, server: ScriptedServer, rows: Rows
-) -> None:
-    server.script(answer("Noted."), answer("Kept."), answer("Noted."))
-    pin = await bot.hears("my bank PIN is 4711", channel=DM)
-    await bot.hears("I like tea", channel=DM)
-    code = await bot.hears("my locker code is 8315", channel=DM)
-    await platform.send("MESSAGE_DELETE", {"id": str(pin), "channel_id": str(DM)})
-    await platform.send("MESSAGE_DELETE_BULK", {"ids": [str(code), "12"], "channel_id": str(DM)})
-    left = "SELECT text FROM messages WHERE id NOT IN (SELECT row_id FROM hidden) ORDER BY seq"
-    async with asyncio.timeout(20):
-        while len(rows(left)) > 2:  # noqa: ASYNC110 - the bot tells nobody that it has forgotten
-            await asyncio.sleep(0.01)
-    assert [row["text"] for row in rows(left)] == ["I like tea", "Kept."]
 
 
 async def test_the_bot_is_called_by_its_name_its_role_or_a_reply(bot, platform, server) -> None:
@@ -199,19 +182,6 @@ async def test_if_the_database_is_away_only_those_who_wait_for_an_answer_learn_o
     assert len(platform.shown(DM)) == 1
 
 
-async def test_what_came_while_the_session_was_lost_is_answered_once(bot, platform, server) -> None:
-    server.script(answer("First."), answer("In private."), answer("Caught up."))
-    await bot.hears(f"{AT} one", channel=GENERAL)
-    await bot.hears("hello", channel=DM)
-    await platform.end_session()
-    await platform.say(f"{AT} two", channel=GENERAL)
-    await platform.say("nothing for you", channel=RANDOM)
-    await platform.until(lambda: len(platform.posted(GENERAL)) == 2)
-    await bot.client.conversations.settle()
-    assert platform.shown(GENERAL) == ["First.", "Caught up."]
-    assert (platform.shown(DM), platform.shown(RANDOM)) == (["In private."], [])
-
-
 async def test_a_message_that_cannot_be_read_ends_no_catching_up(bot, platform, server, monkeypatch) -> None:
     unreadable = platform.written(f"{AT} hello", channel=GENERAL)
     del unreadable["author"]
@@ -264,15 +234,6 @@ async def test_only_people_with_a_role_are_caught_up_where_roles_are_demanded(
     await bot.reached(missed[-1])
     await bot.client.conversations.settle()
     assert (platform.shown(GENERAL), platform.shown(DM)) == (["First.", "Caught up."], [])
-
-
-async def test_a_bot_that_was_removed_from_a_server_and_invited_again_answers(bot, platform, server) -> None:
-    server.script(answer("First."), answer("Back."))
-    await bot.hears(f"{AT} one", channel=GENERAL)
-    await platform.send("GUILD_DELETE", {"id": str(GUILD), "guild_id": str(GUILD)})
-    await platform.send("GUILD_CREATE", platform.guild() | {"guild_id": str(GUILD)})
-    await bot.hears(f"{AT} two", channel=GENERAL)
-    assert platform.shown(GENERAL) == ["First.", "Back."]
 
 
 async def test_nobody_is_answered_where_the_operator_does_not_allow_it(bot, platform) -> None:

@@ -14,7 +14,7 @@ from scripted_server import Hang, Say, ScriptedServer, answer
 
 from agent.surfaces.bots.answers import NOTHING, Answer, Button, Item
 from agent.surfaces.bots.discord.messages import channel_id, place_of, user_id, user_name
-from agent.surfaces.bots.discord.replies import LIMIT, answer_text, answer_view, escape, receipt_lines
+from agent.surfaces.bots.discord.replies import LIMIT, answer_text, answer_view, escape
 from agent.surfaces.bots.splitting import utf16_length
 from agent.surfaces.bots.turns import NOT_HERE
 from hachi import Companion
@@ -54,15 +54,6 @@ async def test_a_reply_whose_answer_is_lost_is_posted_once(bot, platform, server
     await bot.hears("hello")
     assert platform.shown(DM) == ["Hello there, how are you today?"]
     assert [code for code, _ in platform.refused] == [0]
-
-
-async def test_a_half_reply_that_somebody_deletes_ends_and_is_not_posted_again(bot, platform, server) -> None:
-    server.script(Hang('{"message": "' + "your PIN is 4711 " * 9, 9))
-    await bot.reached(await platform.say("hello"))
-    await platform.until(lambda: platform.shown(DM))
-    platform.posted(DM)[0].deleted = True
-    await bot.client.conversations.settle()
-    assert platform.shown(DM) == []
 
 
 async def test_its_author_stops_a_reply_with_a_button_that_goes_with_it(bot, platform, server) -> None:
@@ -234,14 +225,6 @@ def test_every_answer_fits_discords_limit(text: str, items: list[Item]) -> None:
     assert utf16_length(answer_text(Answer(text, tuple(items), note=("that is all",)))) <= LIMIT
 
 
-def test_items_with_buttons_are_numbered() -> None:
-    forget = Button("Forget", "delete", "1")
-    assert answer_text(Answer("I know:", (Item("a", ("until ", NOON), (forget,)), Item("b")))) == (
-        "I know:\n1. a (until <t:1795176000:f>)\n2. b"
-    )
-    assert answer_text(Answer("You are:", (Item("nurse", label="role"),))) == "You are:\n- **role:** nurse"
-
-
 def test_the_number_of_buttons_is_limited() -> None:
     items = tuple(Item("x", buttons=(Button("Forget", "delete", str(number)),)) for number in range(30))
     view = answer_view(Answer("many", items), 7)
@@ -262,15 +245,6 @@ def test_escaped_text_has_no_markup(text: str) -> None:
 def test_names_and_addresses_stay_whole_and_other_markup_is_escaped() -> None:
     assert escape("see https://a.example/my_page?x=1#y") == "see https://a.example/my_page?x=1#y"
     assert escape("# big _slanted_ - a__b") == "\\# big \\_slanted\\_ - a\\_\\_b"
-
-
-def test_receipts_are_small_print() -> None:
-    items = [Item("Ana has the flu", ("until ", NOON)), Item("Ana likes *tea*")]
-    assert receipt_lines(items).splitlines() == [
-        "-# Remembered until <t:1795176000:f>: Ana has the flu",
-        "-# Remembered: Ana likes \\*tea\\*",
-    ]
-    assert receipt_lines([]) == ""
 
 
 def test_only_users_of_discord_have_a_discord_id() -> None:

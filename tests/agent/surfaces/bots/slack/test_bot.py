@@ -74,32 +74,6 @@ async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_witho
     assert texts(slack, "C2")[1:] == [("Good.", "1.5")]
 
 
-async def test_where_people_talk_to_each_other_in_a_thread_the_bot_is_silent_until_it_is_called(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
-    server.script(answer("Tea is ready."), answer("Ten minutes."), answer("As long."))
-    said = [("UANA", "<@UBEN> lunch?"), ("UANA", "at noon, say"), ("UBEN", "yes"), ("UANA", "fine")]
-    said += [("UANA", f"<@{BOT}> how long is the walk?"), ("UANA", "and back?")]
-    root = slack.says("UANA", "", channel=GENERAL)["event"]["ts"]
-    await bot.hears(*slack.mentions("UANA", "tea?", channel=GENERAL, thread_ts=root))
-    for user, text in said:
-        await bot.hears(slack.says(user, text, channel=GENERAL, thread_ts=root))
-    assert [text for text, _ in texts(slack, GENERAL)] == ["Tea is ready.", "Ten minutes.", "As long."]
-
-
-async def test_a_message_deleted_on_slack_is_forgotten_with_a_thread_below_it_or_without(
-    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Any
-) -> None:
-    for text, thread in (("my bank PIN is 4711", {}), ("my locker code is 8315", {"thread_ts": "3.5"})):
-        server.script(answer("Noted."))
-        said = slack.says("UANA", text, channel=DM, **thread)
-        await bot.hears(said)
-        deletion = slack.deletes(said["event"]["ts"], channel=DM)
-        assert deletion["event"]["subtype"] == ("message_deleted" if thread else "message_changed")
-        await bot.hears(deletion)
-        assert await pet.conversations.messages(user="slack:T1:UANA") == []
-
-
 async def test_only_who_asks_to_forget_sees_the_question_and_confirms(
     bot, slack, server, pet, monkeypatch
 ) -> None:
@@ -188,19 +162,6 @@ async def test_other_messages_bots_edits_and_notices_are_neither_answered_nor_ke
         await bot.hears(payload)
         assert (server.asked, slack.messages) == ([], []), event
     assert rows("SELECT * FROM messages") == []
-
-
-async def test_a_message_that_comes_again_is_answered_once_also_after_a_restart(
-    go_online: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
-    server.script(answer("Hello!"))
-    first = await go_online()
-    message = slack.says("UANA", "hello", channel=DM)
-    await first.hears(message, message)
-    await slack.deliver(message, retry_attempt=1, retry_reason="timeout")
-    second = await go_online()
-    await second.hears(message)
-    assert [text for text, _ in texts(slack, DM)] == ["Hello!"]
 
 
 async def test_facts_of_a_thread_belong_to_its_channel(bot, slack, server, pet) -> None:

@@ -8,7 +8,6 @@ from slack_server import SlackServer
 
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
 from agent.surfaces.bots.platform import IncomingMessage
-from agent.surfaces.bots.slack import messages
 from agent.surfaces.bots.slack.client import attachment_of, build_client
 from agent.surfaces.bots.slack.messages import ASK_AGAIN, Reader, Source
 from hachi import Settings
@@ -62,14 +61,6 @@ async def test_slack_is_asked_for_several_people_side_by_side(client, slack, mon
     async with asyncio.timeout(10):
         content = await Reader(client, label, listening, clock).read(said, begins=False)
     assert (content.author, content.text) == ("Ana", "and @Ben?")
-
-
-async def test_the_cache_of_names_is_limited(client, slack, monkeypatch, clock) -> None:
-    monkeypatch.setattr(messages, "MAX_NAMES", 1)
-    reader = Reader(client, label, listening, clock)
-    for user in ("UANA", "UBEN", "UANA"):
-        await reader.name(user)
-    assert len(slack.called("users.info")) == 3
 
 
 async def test_files_and_snippets_are_read(client: Any, slack: SlackServer) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import pytest
@@ -92,30 +91,12 @@ async def test_a_reply_that_somebody_deleted_is_not_posted_again(begin, slack, s
     assert (slack.messages, ended) == ([], [True])
 
 
-async def test_where_the_bot_may_not_write_the_reply_ends_at_once(begin, slack) -> None:
-    ended: list[bool] = []
-    slack.closed = {"D1"}
-    reply = await begin(FLAT, "", stopped=lambda: ended.append(True))
-    reply.add("Good")
-    await slack.until(lambda: ended)
-    assert await reply.finish("Good morning", RECEIPTS)
-    assert slack.messages == []
-
-
 @pytest.mark.parametrize("error", ["cant_update_message", "edit_window_closed"])
 async def test_a_message_that_may_not_be_edited_any_more_is_replaced(begin, slack, error) -> None:
     reply = await begin(FLAT)
     slack.refused["chat.update"] = error
     await reply.finish("Good morning")
     assert [message.text for message in slack.messages] == ["Good morning"]
-
-
-@pytest.mark.parametrize("method", ["chat.update", "chat.delete", "chat.postMessage"])
-async def test_what_slack_refuses_is_tried_again(begin, slack, method) -> None:
-    reply = await begin(FLAT, "" if method == "chat.postMessage" else LONG)
-    slack.failing[method] = 2
-    assert await reply.finish("short")
-    assert [message.text for message in slack.messages] == ["short"]
 
 
 async def test_one_refused_stream_is_a_message_and_the_next_reply_a_stream_again(begin, slack) -> None:
@@ -149,23 +130,3 @@ async def test_where_slack_limits_the_rate_the_text_waits_for_as_long_as_it_asks
         assert await reply.finish(f"Good {PAST_BUFFER}end")
     assert [message.text[-3:] for message in slack.messages] == ["end"] * 4
     assert not any(message.streaming for message in slack.messages)
-
-
-async def test_a_stream_that_a_person_stopped_takes_the_final_text_only(begin, slack) -> None:
-    ended: list[bool] = []
-    reply = await begin(THREAD, stopped=lambda: ended.append(True))
-    slack.stop("UANA", channel="C1", thread="1.5")
-    reply.add(f"Good {PAST_BUFFER}")
-    await slack.until(lambda: ended)
-    await reply.finish("Good mor\n\n(stopped)")
-    assert [message.text for message in slack.messages] == ["Good mor\n\n(stopped)"]
-
-
-async def test_a_stream_of_more_than_five_minutes_goes_on_as_a_message(begin, slack) -> None:
-    slack.monotonic = count(0.0, 200.0).__next__
-    reply = await begin(THREAD)
-    for times in (1, 2, 3):
-        await reply._show(PAST_BUFFER * times)
-    await reply.finish("Good morning Ana")
-    [message] = slack.messages
-    assert (message.text, message.streamed, message.streaming) == ("Good morning Ana", True, False)

