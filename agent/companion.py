@@ -28,6 +28,7 @@ from agent.types.arguments import (
     Argument,
     Limit,
     Seconds,
+    Text,
     User,
     each,
     listed,
@@ -184,15 +185,15 @@ class Companion:
 
     @overload
     async def respond(
-        self, text: str, *, user: User | None, answer: type[T], **options: Unpack[TurnOptions]
+        self, text: Text, *, user: User | None, answer: type[T], **options: Unpack[TurnOptions]
     ) -> Reply[T]: ...
     @overload
     async def respond(
-        self, text: str, *, user: User | None, answer: None = None, **options: Unpack[TurnOptions]
+        self, text: Text, *, user: User | None, answer: None = None, **options: Unpack[TurnOptions]
     ) -> Reply: ...
     async def respond(
         self,
-        text: str,
+        text: Text,
         *,
         user: User | None,
         answer: type[Any] | None = None,
@@ -206,7 +207,7 @@ class Companion:
         reply = await self._take_turn(text, user, options)
         return replace(reply, value=value_of(answer, reply))
 
-    def stream(self, text: str, *, user: User | None, **options: Unpack[TurnOptions]) -> ReplyStream:
+    def stream(self, text: Text, *, user: User | None, **options: Unpack[TurnOptions]) -> ReplyStream:
         """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
         return ReplyStream(lambda on_event: self._take_turn(text, user, options, on_event))

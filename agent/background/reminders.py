@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, tzinfo
 
 from agent.types import TurnRequest
+from agent.types.checks import checks_arguments
 from memory.people.due_tasks import DueTasks, Reminder, is_family
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
@@ -42,6 +43,7 @@ _NOW = "⏰ Reminder: “{what}”{when}"
 _WAS_DUE = "⏰ “{what}” was due{when}; I was away and could not remind you in time."
 
 
+@checks_arguments
 class Reminders:
     def __init__(
         self,

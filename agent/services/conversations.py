@@ -30,6 +30,7 @@ from agent.types.arguments import (
     MOST_LISTED,
     Limit,
     Name,
+    Text,
     User,
     Where,
     moment_of,
@@ -127,7 +128,7 @@ class ConversationService:
                 return await self.forget(sent[0], user=sent[1])
         return None
 
-    async def reword(self, sent: Sent, text: str, *, again: bool) -> None:
+    async def reword(self, sent: Sent, text: Text, *, again: bool) -> None:
         """Replace what a message said that its author edited on a chat platform. With `again` the reply goes
         too, and the turn that answers it again stores the new wording."""
         old, reply = sent.message, sent.reply

@@ -18,6 +18,9 @@ from memory.documents.library import DocumentLibrary, document_name
 from memory.records import Chunk, Document
 from memory.text import storable
 
+LONGEST_PATH = 4_096
+"""Bytes of a path; no system takes a longer one."""
+
 
 @checks_arguments
 @dataclass(frozen=True)
@@ -84,10 +87,11 @@ class DocumentService:
 def _file_name(value: str | Path) -> str:
     """The name as text; bytes of it that are no text stand in it as surrogates."""
     try:
-        os.fsencode(value)
-        return os.fspath(value)
+        if len(os.fsencode(value)) <= LONGEST_PATH:
+            return os.fspath(value)
     except (UnicodeEncodeError, TypeError):
-        raise BadInput(f"{shown(value)} is no name of a file, and no id of a document") from None
+        pass
+    raise BadInput(f"{shown(value)} is no name of a file, and no id of a document")
 
 
 def _paths(paths: Sequence[str | Path] | str | Path) -> list[Path]:

@@ -271,7 +271,7 @@ class MemoryService(ListService):
         return id if kind != "memory" else (await self.get(id, user=user, place=place)).id
 
     async def find_to_forget(
-        self, words: str, *, user: User, place: Where = None
+        self, words: Query, *, user: User, place: Where = None
     ) -> tuple[ForgetCandidate, ...]:
         """What the user told that a search for these words finds, for `forget_confirmed`. Nothing is
         forgotten by this."""

@@ -10,7 +10,7 @@ from agent.services.arguments import audience_of, require_kept
 from agent.services.erasure import ErasureService
 from agent.services.memories import MemoryService
 from agent.types import TurnRequest
-from agent.types.arguments import Name, User, Where, place_of
+from agent.types.arguments import Name, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import NotFound
@@ -98,7 +98,7 @@ class PeopleService:
             await self.erasure.finished(user)
             await self.contexts.merge(user, PRIVATE, [entry])
 
-    async def named(self, text: str, *, user: User, place: Where = None) -> list[str]:
+    async def named(self, text: Text, *, user: User, place: Where = None) -> list[str]:
         """The people whom the text names, of those who wrote where the user reads."""
         return sorted(named(text, await self.transcript.speakers.authors(audience_of(user, place))))
 

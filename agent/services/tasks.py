@@ -6,7 +6,7 @@ from datetime import datetime
 
 from agent.errors import BadInput
 from agent.services.arguments import due_of, require_kept
-from agent.types.arguments import DueTime, Status, User, Where, place_of
+from agent.types.arguments import DueTime, Status, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
@@ -24,7 +24,7 @@ class TaskService:
 
     async def update(
         self,
-        description: str = "",
+        description: Text = "",
         *,
         user: User,
         place: Where = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 from typing_extensions import TypedDict, TypeVar
 
-from agent.types.arguments import Argument, Name, Seconds, Turns, Where, model_or_name
+from agent.types.arguments import Argument, Name, Seconds, Text, Turns, Where, model_or_name
 from agent.types.client import Called, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory, Role
@@ -136,9 +136,9 @@ class TurnOptions(TypedDict, total=False):
     """Unset, a user has one private conversation and each place has one."""
     author: Name | None
     """The name to show for the user; default: the id."""
-    instructions: str
+    instructions: Text
     """What the calling program wishes of the answer; the model sees it as a wish."""
-    earlier: Sequence[tuple[Role, str]]
+    earlier: Sequence[tuple[Role, Text]]
     """Earlier messages, as (role, text): the model sees those where the transcript has none."""
     origins: Sequence[str]
     """The ids that a chat platform gave to the message, for when it is deleted there."""

@@ -30,6 +30,10 @@ MOST_TURNS = 50
 """Model calls in a turn, as for the setting."""
 MAX_MESSAGE = 100_000
 """Characters of a message or a search; far more than any chat platform allows."""
+MAX_NAME = 2_000
+"""Characters of a name or an id; clients call conversations by long ones."""
+MOST_NESTED = 20
+"""Places inside each other."""
 MOST_SUBJECTS, MAX_SUBJECT = 50, 100
 """Subjects of a fact, and characters of one."""
 FIRST_YEAR, LAST_YEAR = 1000, 9000
@@ -60,19 +64,27 @@ def refuse(name: str, value: object, what: str) -> BadInput:
     return BadInput(f"{name}: {told} is {what}")
 
 
-def any_text(name: str, value: object) -> str:
+def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[str, object], str]:
     """A text; what no database keeps of it is replaced."""
-    if not isinstance(value, str):
-        raise refuse(name, value, "no text")
-    return storable(value)
+
+    def read(name: str, value: object) -> str:
+        if not isinstance(value, str):
+            raise refuse(name, value, "no text")
+        if len(value) > most:
+            raise BadInput(f"{name}: longer than {most} characters; {instead}")
+        return storable(value)
+
+    return read
+
+
+short_text = text_up_to(MAX_NAME)
 
 
 def readable_name(name: str, value: object) -> str:
     """The name in the normal form for storage and comparison."""
-    if not isinstance(value, str):
-        raise refuse(name, value, "no text")
-    if value.strip() and storable(value) == value:
-        return value.strip()
+    text = short_text(name, value)
+    if text.strip() and text == value:
+        return text.strip()
     raise BadInput(f"the {name} needs a name: some readable text that tells them from others")
 
 
@@ -86,6 +98,8 @@ def place_of(place: object, name: str = "place") -> Place:
     if not isinstance(place, Place | str | None):
         raise refuse(name, place, "no name of a place, such as acme/general")
     found = place if isinstance(place, Place) else Place.parse(place)
+    if len(found.path) > MOST_NESTED:
+        raise BadInput(f"{name}: more than {MOST_NESTED} places inside each other")
     for part in found.path:
         readable_name(name, part)
     return found
@@ -153,8 +167,7 @@ def _content(name: str, value: object) -> str:
         raise refuse(name, value, "no text; write the fact as a sentence")
     if not value.strip():
         raise BadInput(f"{name}: it is empty; write the fact as a sentence")
-    if len(value) > MAX_CONTENT:
-        raise BadInput(f"{name}: longer than {MAX_CONTENT} characters; say it as single facts")
+    text_up_to(MAX_CONTENT, "say it as single facts")(name, value)
     return value
 
 
@@ -174,12 +187,6 @@ def _ttl(name: str, value: object) -> Any:
     if not read_ttl(value).understood:
         raise refuse(name, value, "no length of time such as 1h, 7d, 2w or never")
     return value
-
-
-def _query(name: str, value: object) -> str:
-    if len(text := any_text(name, value)) > MAX_MESSAGE:
-        raise BadInput(f"{name}: longer than {MAX_MESSAGE} characters; ask in fewer words")
-    return text
 
 
 def _moment(name: str, value: object) -> Any:
@@ -233,6 +240,8 @@ Name = Annotated[str, Argument(readable_name)]
 """Of a person or of something, for people."""
 Where = Annotated[Place | str, Argument(lambda name, value: place_of(value, name))] | None
 """A place, its written form, or None for a private conversation."""
+Text = Annotated[str, Argument(text_up_to(MAX_MESSAGE, "send it in parts"))]
+"""Of a person or a program; any other text is a name, an id or a word."""
 Content = Annotated[
     str,
     _text(
@@ -262,13 +271,18 @@ Type = Annotated[MemoryType, _choice(MemoryType)]
 Importance = Annotated[float, Argument(_importance, {"type": "number", "minimum": 0, "maximum": 1})]
 Seconds = Annotated[float, Argument(_seconds)]
 MemoryId = Annotated[
-    str, _text(any_text, "its id, or the first eight characters", pattern="^[0-9a-f-]{8,36}$")
+    str, _text(short_text, "its id, or the first eight characters", pattern="^[0-9a-f-]{8,36}$")
 ]
 Limit = Annotated[int, _limit(MOST_LISTED)]
 FewLimit = Annotated[int, _limit(MOST_FOUND)]
 Turns = Annotated[int, Argument(whole(MOST_TURNS))]
 Query = Annotated[
-    str, _text(_query, "what to look for, in words; empty for the newest", maxLength=MAX_MESSAGE)
+    str,
+    _text(
+        text_up_to(MAX_MESSAGE, "ask in fewer words"),
+        "what to look for, in words; empty for the newest",
+        maxLength=MAX_MESSAGE,
+    ),
 ]
 Moment = Annotated[datetime | str, Argument(_moment)] | None
 """A time with a zone, as such or in ISO 8601; a date alone is that day by the person's clock."""
@@ -277,7 +291,7 @@ DueTime = (
     Annotated[
         str | datetime,
         _text(
-            lambda name, value: value if isinstance(value, str) else moment_of(name, value),
+            lambda name, value: (short_text if isinstance(value, str) else moment_of)(name, value),
             "ISO 8601; without an offset by the person's clock, a date alone is 09:00; null leaves it as it "
             'is, "never" removes it',
             maxLength=60,

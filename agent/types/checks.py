@@ -3,14 +3,14 @@
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from typing_extensions import Unpack
 
 from agent.errors import BadInput
-from agent.types.arguments import Argument, Read, any_text, each, moment_of, one_of, refuse
+from agent.types.arguments import Argument, Read, each, moment_of, one_of, refuse, short_text
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -86,7 +86,7 @@ def read_of(annotation: Any) -> Read:
         return one_of(*parts)
     if origin is tuple:
         return _tuple([read_of(part) for part in parts])
-    if origin in (Sequence, Iterable, list):
+    if origin in (Sequence, Collection, Iterable, list):
         return each(read_of(parts[0]))
     if origin is Mapping:
         return _mapping
@@ -147,7 +147,7 @@ def _switch(name: str, value: object) -> bool:
 
 
 _KNOWN: dict[Any, Read] = {
-    str: any_text,
+    str: short_text,
     bool: _switch,
     datetime: moment_of,
     Any: _any,

@@ -19,7 +19,6 @@ from agent.turn.client.json_schema import fault_in
 from agent.turn.output.memories import drafts_in
 from agent.turn.output.parse import Answer
 from agent.types import TurnRequest
-from agent.types.arguments import MAX_MESSAGE
 from agent.types.client import AnswerForm, Called, ClientTurn, Item, Returned, Said, Sampling
 from memory.records import Draft
 from memory.text import storable
@@ -30,15 +29,11 @@ NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_pe
 
 
 def checked(request: TurnRequest, settings: Settings, *, stand_in: bool) -> TurnRequest:
-    """Return the request with storable text. Raises BadInput if there is none or too much of it, or for what
-    the model that is set up cannot do for a client."""
+    """Return the request with storable text. Raises BadInput if there is none, or for what the model that
+    is set up cannot do for a client."""
     text = storable(request.text).strip()
     if not text:
         raise BadInput("the message is empty")
-    if len(text) > MAX_MESSAGE:
-        raise BadInput(
-            f"the message has {len(text):,} characters and the limit is {MAX_MESSAGE:,}; send it in parts"
-        )
     client = request.client
     if client:
         client = client if sees_images(settings) else _without_old_images(client)
