@@ -1,7 +1,7 @@
 """The parts of a recorded turn that answer in place of the real ones: context, model and tools."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.failures import KnownFailure
 from agent.tracing.compare import steps, was_cut_off
+from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, read_data, usage_of
 from agent.turn.context.build import BuiltContext
 from memory.facts.case import Case
@@ -114,33 +115,50 @@ def output_of(call: Span) -> list[Any]:
 
 
 def recorded_tools(
-    tools: Sequence[Tool], trace: Trace, importance_floor: float, live: Collection[str] = ()
+    tools: Sequence[Tool],
+    trace: Trace,
+    importance_floor: float,
+    today: Collection[str] = (),
+    otherwise: Collection[str] = (),
 ) -> Sequence[Tool]:
-    """Return the tools with today's descriptions and the recorded results; those named in `live` run."""
+    """Return the tools with today's descriptions and the recorded results; those named in `today` run, and
+    those in `otherwise` do where nothing is recorded of what they are asked."""
     spans = list(trace.spans("tool"))
     return [
         tool
-        if tool.name in live
-        else _recorded(tool, iter([s for s in spans if s.name == tool.name]), importance_floor)
+        if tool.name in today
+        else _recorded(
+            tool, [s for s in spans if s.name == tool.name], importance_floor, tool.name in otherwise
+        )
         for tool in tools
     ]
 
 
-def _recorded(tool: Tool, calls: Iterator[Span], importance_floor: float) -> Tool:
-    """Return the tool that answers each call with the result of the recorded call in its place, if the
-    arguments are the same."""
+def _recorded(tool: Tool, calls: list[Span], importance_floor: float, otherwise: bool) -> Tool:
+    """Return the tool that answers each call with the result of the first recorded call with these arguments
+    that is left."""
 
-    async def run(_: TurnContext, written: str) -> ToolResult:
-        call = next(calls, None)
-        for decision in call.spans if call else ():
-            decide_again(decision, importance_floor)
-        if call is None or call.data.get("arguments", "") != written:
+    async def run(turn: TurnContext, written: str) -> ToolResult:
+        call = next(
+            (one for one in calls if _arguments(one.data.get("arguments", "")) == _arguments(written)), None
+        )
+        if call is None and otherwise:
+            return await tool.run(turn, written)
+        if call is None:
             return ToolResult({"error": f"nothing is recorded of {tool.name} with these arguments"}, ok=False)
+        calls.remove(call)
+        for decision in call.spans:
+            decide_again(decision, importance_floor)
         if "result" not in call.data:
             raise asyncio.CancelledError
         return ToolResult(call.data["result"], bool(call.data.get("ok")))
 
     return replace(tool, run=run)
+
+
+def _arguments(written: str) -> Any:
+    value = parsed_json(written)
+    return written if value is None else value
 
 
 def decide_again(recorded: Span, importance_floor: float) -> None:

@@ -13,17 +13,19 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choose import ChosenModel
 from agent.replay.cassette import RecordedModel, context_of, recorded_tools
+from agent.replay.live import FactsOfThen, UnchangedTasks, behaves_otherwise
 from agent.replay.today import found_otherwise
 from agent.replay.work import work_again
 from agent.settings import Settings
 from agent.tracing.compare import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.setup import made_by, redaction_of
-from agent.tracing.trace import Summary, Trace, TraceWithJobs
+from agent.tracing.trace import Trace, TraceWithJobs
 from agent.turn.context.build import BuiltContext
 from agent.turn.context.persona import read_persona
 from agent.turn.context.prompt import budgets_of, build_messages_for_model
 from agent.turn.loop import run_agent
+from agent.types import Usage
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.process.spans import Recording, Span, note, recording
@@ -32,6 +34,9 @@ from tools.registry import TOOLS, Tool
 
 READING = frozenset({"search_memories", "get_recent_memories", "search_knowledge"})
 """The tools that only read: today's memory is asked with these alone."""
+OURS = READING | {"remember", "update_task"}
+"""The tools that run for a live model where it gives other arguments; they store nothing. Of a program's own
+tools there is no telling what they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,15 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Figures:
+    """What the turn itself took, without the work after it."""
+
+    usage: Usage
+    took: float | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Replayed:
     before: TraceWithJobs
     after: Trace
@@ -53,67 +67,101 @@ class Replayed:
     """What it was made by that has changed, by its name; then what went otherwise in the turn and in the work
     after it, in order: later ones may follow from the first."""
     options: ReplayOptions
+    figures: tuple[Figures, Figures]
+    """Before and after."""
 
     @property
-    def behaves_otherwise(self) -> bool:
-        return not all(one.cause for one in self.differences)
+    def live(self) -> bool:
+        return self.options.fork is not None
+
+    @property
+    def behaviour(self) -> tuple[Difference, ...]:
+        """What went otherwise."""
+        return tuple(one for one in self.differences if not one.cause)
+
+    @property
+    def told(self) -> tuple[Difference, ...]:
+        """What counts: of a live model, which is another one, what went otherwise; else all."""
+        return self.behaviour if self.live else self.differences
 
     @property
     def same(self) -> bool:
-        return not self.differences
+        return not self.told
 
 
-async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | None = None) -> Replayed:
-    """Run the turn and the work after it again. Writes nothing, and asks no model before a fork. Raises
+async def replay(
+    pet: Companion, whole: TraceWithJobs, options: ReplayOptions | None = None, holds: Sequence[str] = ()
+) -> Replayed:
+    """Run the turn and the work after it again. Writes nothing, and asks no model before a fork. A live model
+    takes the turn alone, is judged on what it does, and its reply on the texts that it `holds`. Raises
     BadInput if the turn cannot be replayed."""
     options = options or ReplayOptions()
     trace, settings = whole.trace, pet.settings
     built, calls = context_of(trace), trace.summary.calls
     if options.fork is not None and not 1 <= options.fork <= max(1, calls):
         raise BadInput(f"{trace.summary.short} has {calls} calls; fork at one of them")
-    today = options.memory == "today"
+    parts, live = pet.components, options.fork is not None
+    reading = READING if options.memory == "today" else frozenset()
     tools = recorded_tools(
-        pet.components.extensions.tools, trace, settings.importance_floor, READING if today else ()
+        parts.extensions.tools, trace, settings.importance_floor, reading, OURS if live else ()
     )
     prompt = replace(built.prompt, persona=read_persona(settings.persona), budgets=budgets_of(settings))
-    turn = _tool_context(trace, built, pet if today else None)
-    chosen = pet.components.models.choose()
+    turn = _tool_context(trace, built, pet if reading or live else None)
+    if live:
+        then = FactsOfThen(whole, settings.importance_floor, parts.recall)
+        nothing: Any = UnchangedTasks(parts.tasks)
+        known: Any = then
+        turn = replace(turn, recall=known, writer=known, tasks=nothing, clock=lambda: built.prompt.now)
+    chosen = parts.models.choose()
     try:
-        live = None if options.fork is None else options.live or chosen.model
+        model = options.live or chosen.model if live else None
         asked = chosen.settings if live else replace(chosen.settings, retry=None)  # the trace has the retries
-        model = replace(chosen, model=RecordedModel.of_turn(trace, options.fork, live), settings=asked)
-        after = await run_turn(trace, replace(built, prompt=prompt), settings, model, tools, turn)
+        recorded = RecordedModel.of_turn(trace, options.fork, model)
+        asks = replace(chosen, model=recorded, settings=asked)
+        after = await run_turn(trace, replace(built, prompt=prompt), settings, asks, tools, turn)
     finally:
         await chosen.close()
     found = differences(trace, after)
-    found[:0] = [one async for one in found_otherwise(pet, trace, after)] if today else []
+    if live:
+        found = [one for one in found if one.cause] + list(behaves_otherwise(whole, after, holds))
+    else:
+        found[:0] = [one async for one in found_otherwise(pet, trace, after)] if reading else []
+        found += [one async for one in _work_otherwise(pet, whole, chosen, tools)]
+    ordered = tuple(sorted(dict.fromkeys(found), key=lambda one: not one.cause))
+    figures = [
+        Figures(one.usage, one.took, pet.traces.prices.total([(one.model, one.usage)]))
+        for one in (trace.summary, after.summary)
+    ]
+    return Replayed(whole, after, ordered, options, (figures[0], figures[1]))
+
+
+async def _work_otherwise(
+    pet: Companion, whole: TraceWithJobs, chosen: ChosenModel, tools: Sequence[Tool]
+) -> AsyncIterator[Difference]:
+    """Do the work after the turn again, and yield what differs in it."""
     upkeep = await pet.components.models.upkeep() if whole.jobs else chosen
     for job in whole.jobs:
-        again = await _again(
-            *(job, settings, upkeep.name, partial(work_again, job, settings, upkeep)),
-            tools,
-        )
-        found += differences(job, again)
-    ordered = sorted(dict.fromkeys(found), key=lambda one: not one.cause)
-    return Replayed(whole, after, tuple(ordered), options)
+        again = partial(work_again, job, pet.settings, upkeep)
+        for one in differences(job, await _again(job, pet.settings, upkeep.name, again, tools)):
+            yield one
 
 
 @dataclass(frozen=True, slots=True)
 class NotReplayed:
-    summary: Summary
+    id: str
     why: str
 
 
 async def replay_each(
-    pet: Companion, turns: Iterable[Summary], options: ReplayOptions | None = None
+    pet: Companion, turns: Iterable[tuple[str, Sequence[str]]], options: ReplayOptions | None = None
 ) -> AsyncIterator[Replayed | NotReplayed]:
-    """Replay these turns one after the other. What cannot be replayed says why."""
-    for summary in turns:
+    """Replay the turns with these ids one after the other, each with the texts that its reply must hold. What
+    cannot be replayed says why."""
+    for id, holds in turns:
         try:
-            whole = await pet.traces.get_with_jobs(summary.id, pet.clock())
-            yield await replay(pet, whole, options)
+            yield await replay(pet, await pet.traces.get_with_jobs(id, pet.clock()), options, holds)
         except (BadInput, NotFound) as error:
-            yield NotReplayed(summary, str(error))
+            yield NotReplayed(id, str(error))
 
 
 def causes(replayed: Iterable[Replayed]) -> list[tuple[str, int, int]]:
@@ -121,9 +169,9 @@ def causes(replayed: Iterable[Replayed]) -> list[tuple[str, int, int]]:
     otherwise; the most frequent first."""
     turns = defaultdict[str, list[Replayed]](list)
     for one in replayed:
-        for first in one.differences[:1]:
+        for first in one.told[:1]:
             turns[f"{first.where} {first.what}"].append(one)
-    found = [(what, len(ones), sum(one.behaves_otherwise for one in ones)) for what, ones in turns.items()]
+    found = [(what, len(ones), sum(bool(one.behaviour) for one in ones)) for what, ones in turns.items()]
     return sorted(found, key=lambda group: -group[1])
 
 
@@ -138,6 +186,7 @@ async def run_turn(
     """Return the trace of the new run, from the prompt to the answer, even if it fails. Streams if the
     recorded turn did. Nothing of the answer is stored."""
     streamed = any("first" in call.data for call in trace.spans("call"))
+    turn = turn or _tool_context(trace, built)
 
     async def run() -> None:
         note(incoming=trace.root.data["incoming"])
@@ -145,12 +194,14 @@ async def run_turn(
             chosen,
             settings,
             build_messages_for_model(built.prompt),
-            turn or _tool_context(trace, built),
+            turn,
             (lambda _: None) if streamed else None,
             tools,
             built.prompt.client,
         )
         note(reply={"message": result.answer.message, "calls": result.calls})
+        if turn.writer and result.answer.memories:
+            await turn.writer.remember(result.answer.memories, turn.origin())
 
     return await _again(trace, settings, chosen.name, run, tools)
 

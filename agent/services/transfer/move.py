@@ -20,7 +20,15 @@ from agent.services.transfer.backup import require_unused
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.engine.schema import HEAD, MOVING
-from memory.sql.tables import changes, index_positions, metadata, trace_bodies, traces
+from memory.sql.tables import (
+    changes,
+    index_positions,
+    metadata,
+    trace_bodies,
+    trace_rows,
+    trace_sets,
+    traces,
+)
 
 PAGE = 1_000
 TABLES = [table for table in metadata.sorted_tables if table not in (changes, index_positions)]
@@ -69,7 +77,7 @@ class Move:
         return moved
 
     def _source(self, table: Table) -> Database:
-        return self.traces if table in (traces, trace_bodies) else self.database
+        return self.traces if table in (traces, trace_bodies, trace_rows, trace_sets) else self.database
 
     async def _begin(self) -> None:
         """Make the tables, and mark the target as incomplete."""

@@ -32,7 +32,7 @@ from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import hidden as hidden_rows
-from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, traces, users
+from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, trace_sets, traces, users
 
 LAST = "last"
 TURNS = TraceFilter()
@@ -356,8 +356,10 @@ def _whole_text(row: Any) -> str:
 
 
 async def _delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete the bodies of these traces, and the notes of what they showed."""
+    """Delete the bodies of these traces, with what sets say of their replies, and the notes of what they
+    showed."""
     await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
+    await connection.execute(update(trace_sets).where(trace_sets.c.trace_id.in_(ids)).values(holds=""))
     numbers = select(traces.c.seq).where(traces.c.id.in_(ids))
     await connection.execute(delete(trace_rows).where(trace_rows.c.trace.in_(numbers)))
 

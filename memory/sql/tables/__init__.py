@@ -13,7 +13,16 @@ from memory.sql.tables.facts import (
     session_memories,
 )
 from memory.sql.tables.index import changes, index_positions, knowledge_chunks, knowledge_documents, vectors
-from memory.sql.tables.operation import api_keys, erasures, figures, trace_bodies, trace_rows, traces, work
+from memory.sql.tables.operation import (
+    api_keys,
+    erasures,
+    figures,
+    trace_bodies,
+    trace_rows,
+    trace_sets,
+    traces,
+    work,
+)
 from memory.sql.tables.people import context_entries, places, tasks, unkept, users
 from memory.sql.tables.transcript import (
     active_conversations,
@@ -54,6 +63,7 @@ __all__ = [
     "tasks",
     "trace_bodies",
     "trace_rows",
+    "trace_sets",
     "traces",
     "unkept",
     "users",

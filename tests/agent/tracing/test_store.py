@@ -13,6 +13,7 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer, Stored
 from agent.tracing.stats import stats_of
+from agent.tracing.store.sets import add_to_set, delete_set, sets, turns_of_set
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
@@ -248,3 +249,19 @@ async def test_statistics_are_added_up_in_one_statement(traces):
     assert (found.total.turns, found.groups["people"]["ana"].turns) == (3, 2)
     assert found.groups["days"].keys() == {f"{NOW:%Y-%m-%d}"}
     assert (found.total.seconds, found.statuses) == ([1.0] * 3, {"ok": 3})
+
+
+async def test_a_set_outlives_what_its_traces_showed_and_what_its_replies_must_hold_does_not(traces):
+    await traces.write([showing(1, ROW), made(2)], NOW)
+    both = await traces.list(EVERY, NOW)
+    assert await add_to_set(traces, "smoke", both, ["Lyon", "Paris"]) == 2
+    assert await add_to_set(traces, "smoke", both[:1], ["Rome"]) == 2
+    await traces.forget([ROW])
+    assert await turns_of_set(traces, "smoke") == {id_of(1): [], id_of(2): ["Rome"]}
+    with pytest.raises(BadInput, match="is forgotten, so that it cannot be replayed"):
+        await add_to_set(traces, "other", await traces.list(EVERY, NOW))
+    await traces.prune(NOW + timedelta(days=1))
+    assert await turns_of_set(traces, "smoke") == {id_of(1): [], id_of(2): []}
+    assert (await delete_set(traces, "smoke"), await sets(traces)) == (2, {})
+    with pytest.raises(NotFound, match="no set 'smoke'; there are: none"):
+        await turns_of_set(traces, "smoke")

@@ -16,7 +16,7 @@ from agent.surfaces.cli.operate.servers import serve_traces
 from agent.surfaces.cli.options import Limit
 from agent.surfaces.cli.output import Output, say
 from agent.surfaces.cli.session import Session, with_session, with_traces
-from agent.surfaces.cli.traces import export, replay
+from agent.surfaces.cli.traces import export, replay, sets
 from agent.surfaces.cli.traces.options import TraceId, filtered
 from agent.tracing.filters import TraceFilter
 
@@ -164,3 +164,4 @@ for _name, _command in {
     "serve": serve_traces,
 }.items():
     group.command(_name)(_command)
+group.add_typer(sets.group, name="set")

@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +15,21 @@ from agent.tracing.filters import TraceFilter, read_place, read_seconds
 _ID = "id, its first characters, or `last` for the newest turn."
 TraceId = Annotated[str, typer.Argument(metavar="ID", help=f"An {_ID}")]
 TraceIds = Annotated[list[str], typer.Argument(metavar="ID...", help=f"Each an {_ID}")]
+MemoryOf = Annotated[
+    Literal["recorded", "today"],
+    typer.Option("--memory", help="What the tools found then, or what they find today."),
+]
+ModelOf = Annotated[
+    Literal["recorded", "live"],
+    typer.Option(
+        "--model", help="The recorded outputs, or the model of the settings, judged on what it does."
+    ),
+]
+JUnit = Annotated[
+    Path | None,
+    typer.Option("--junit", metavar="FILE", help="Write a report in JUnit's XML too; - is stdout."),
+]
+Full = Annotated[bool, typer.Option("--full", help="Every difference, and each text whole.")]
 
 
 def _filter(
@@ -62,7 +78,8 @@ def filtered(*left_out: str) -> Callable[[Command], Command]:
             return command(traces, _filter(**given), **options)
 
         traces, _, *others = inspect.signature(command).parameters.values()
-        found: Command = with_parameters(run, command, [traces, *offered.values(), *others])
+        options = sorted([*offered.values(), *others], key=lambda one: one.default is not one.empty)
+        found: Command = with_parameters(run, command, [traces, *options])
         return found
 
     return decorate

@@ -268,6 +268,12 @@ def _begin_trace_rows() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_trace_rows_row_id", "trace_rows", ["row_id"])
+    op.create_table(
+        "trace_sets",
+        sa.Column("name", sa.Text(), primary_key=True),
+        sa.Column("trace_id", sa.Text(), primary_key=True, comment="also of a trace that is gone"),
+        sa.Column("holds", sa.Text(), nullable=False, comment="what its reply must hold, one a line"),
+    )
     first = "seconds to the first letter that the person saw; NULL: not streamed"
     op.add_column("traces", sa.Column("first", sa.Float(), comment=first))
     retried = sa.Column("retried", sa.Integer(), nullable=False, server_default="0")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from xml.etree.ElementTree import parse
 
 import pytest
 
@@ -25,6 +26,35 @@ def test_unchanged_turns_are_the_same(talked):
     assert today["memory"] == "today"
     fork = talked("traces", "replay", "last", "--from", "2", "--model", "live")
     assert (fork.code, fork.out[:5]) == (0, "same "), "the stand-in says the same again"
+
+
+def test_a_set_is_replayed_as_one(talked, tmp_path):
+    assert talked("traces", "set", "list").complaint == "hachi: there is no set yet"
+    assert talked("traces", "set", "add", "smoke", "--text", "shoulder", "-n", "9").out == "smoke: 2 turns\n"
+    added = talked("traces", "set", "add", "smoke", "last", "--holds", "January", "--json").json
+    assert (added["turns"], len(added["added"])) == (2, 1)
+    assert talked("traces", "set", "list", "--json").json == [{"name": "smoke", "turns": 2}]
+    assert talked("traces", "set", "run", "smoke").out.splitlines()[-1] == "2 replayed: 2 same, 0 changed"
+    report = tmp_path / "report.xml"
+    live = talked("traces", "set", "run", "smoke", "--model", "live", "--junit", str(report))
+    assert (live.code, "2 replayed: 2 same" in live.out, "behaviour" in live.out) == (0, True, True)
+    assert parse(report).getroot().attrib == {
+        "name": "smoke",
+        "tests": "2",
+        "failures": "0",
+        "skipped": "0",
+    }
+    talked("traces", "set", "add", "smoke", "last", "--holds", "Lyon")
+    live = talked("traces", "set", "run", "smoke", "--model", "live", "--junit", str(report))
+    assert (live.code, live.out.splitlines()[-1]) == (
+        3,
+        "1 turn: the reply does not hold “Lyon”; 1 went otherwise",
+    )
+    [failure] = parse(report).getroot().iter("failure")
+    assert failure.get("message") == "the reply does not hold “Lyon”"
+    assert "no set 'x'; there are: smoke" in talked("traces", "set", "run", "x").complaint
+    assert talked("traces", "set", "delete", "smoke", "--yes").out.startswith("deleted the set smoke")
+    assert talked("traces", "set", "list", "--json").json == []
 
 
 def test_a_test_goes_where_it_is_told_and_overwrites_nothing(talked, tmp_path, monkeypatch):
