@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-mutants bench bench-scale test-qdrant test-openwebui bench-waits
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-mutants bench bench-scale test-qdrant test-openwebui
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -103,10 +103,6 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/turn.py
 	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/prompt.py
-
-# How long others wait while one person sends every field all that may be sent. ARGS='--only /v1/chat --all'
-bench-waits: $(VENV)/.installed-dev
-	$(BIN)/python benchmarks/waits.py $(ARGS)
 
 # Minutes: search, remember and purge at 1,000 to 100,000 memories.
 bench-scale: $(VENV)/.installed-dev

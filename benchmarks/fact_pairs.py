@@ -122,7 +122,7 @@ def _id_of(content: str, prompt: str) -> str | None:
 
 async def decide_with_rulings(pairs: Sequence[dict[str, Any]]) -> list[Result]:
     """One person tells every existing fact, and then each new one in a turn with a consolidation."""
-    now, model = datetime.min.replace(tzinfo=UTC), Ruling()
+    now, model = datetime(2000, 1, 1, tzinfo=UTC), Ruling()
     with tempfile.TemporaryDirectory() as home:
         settings = Settings.load(home=Path(home), embedder="bundled", traces=False)
         async with Companion.open(

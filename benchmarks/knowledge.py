@@ -12,25 +12,20 @@ No model and no network take part. Without arguments it says what it lacks.
 on its tuning half alone; the size of a passage was chosen with both in sight.
 """
 
-import argparse
 import asyncio
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
+from harness import arguments, finish, new_companion
 
-from hachi import Companion, Settings
+from hachi import Companion
 from memory.audience import Audience
-from memory.documents.ingest import IngestProgress
 from memory.documents.store import DocumentStore
 from memory.index import Question
 
@@ -64,24 +59,17 @@ async def ranked(pet: Companion, question: str) -> tuple[dict[str, list[str]], f
 async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder: str) -> dict[str, Any]:
     halves: dict[str, dict[str, list[list[bool]]]] = defaultdict(lambda: defaultdict(list))
     milliseconds = []
-    with tempfile.TemporaryDirectory() as home, Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("files", total=None)
-
-        def show(step: IngestProgress) -> None:
-            bar.update(task, completed=step.done, total=step.total)
-
-        settings = Settings.load(home=Path(home), embedder=embedder)
-        async with Companion.open(settings, upkeep=False) as pet:
-            started = time.perf_counter()
-            done = await pet.documents.add_files([folder], progress=show)
-            await pet.admin.catch_up()
-            seconds = time.perf_counter() - started
-            for line in asked:
-                found, took = await ranked(pet, line["question"])
-                milliseconds.append(took)
-                right = str((folder / line["file"]).absolute())
-                for ranker, files in found.items():
-                    halves[line.get("half", "all")][ranker].append([file == right for file in files])
+    async with new_companion({"embedder": embedder}) as pet:
+        started = time.perf_counter()
+        done = await pet.documents.add_files([folder])
+        await pet.admin.catch_up()
+        seconds = time.perf_counter() - started
+        for line in asked:
+            found, took = await ranked(pet, line["question"])
+            milliseconds.append(took)
+            right = str((folder / line["file"]).absolute())
+            for ranker, files in found.items():
+                halves[line.get("half", "all")][ranker].append([file == right for file in files])
     return {
         "files": len(done.added),
         "unread": len(done.unread),
@@ -97,27 +85,11 @@ def row(hits: Sequence[Sequence[bool]]) -> dict[str, float]:
     return recalls | {"questions": len(hits)}
 
 
-def show(result: Mapping[str, Any]) -> None:
-    console = Console()
-    console.print("{files} files, {chunks} passages in {ingest_s:.1f} s, {unread} left out".format(**result))
-    for half, rankers in result["halves"].items():
-        table = Table(half, "recall@5", "recall@10", "questions")
-        for name, figures in rankers.items():
-            table.add_row(name, *(f"{figures[f'recall@{d}']:.3f}" for d in DEPTHS), str(figures["questions"]))
-        console.print(table)
-    console.print(
-        "a search, embedding included: {p50:.1f} ms p50, {max:.1f} ms at most".format(**result["search_ms"])
-    )
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("questions", type=Path, nargs="?")
     parser.add_argument("--embedder", default="bundled")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.folder is None or options.questions is None:
         print(LACKS)
@@ -127,9 +99,7 @@ def main() -> int:
     if gone or not asked:
         print(f"{options.folder} has no {gone[0] if gone else 'questions'}; see --help", file=sys.stderr)
         return 2
-    result = asyncio.run(measure(options.folder, asked, options.embedder))
-    print(json.dumps(result, indent=2)) if options.json else show(result)
-    return 0
+    return finish(options, asyncio.run(measure(options.folder, asked, options.embedder)))
 
 
 if __name__ == "__main__":

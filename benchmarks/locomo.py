@@ -12,12 +12,10 @@ tokenizer of the bundled embedder (Llama 2's). No model and no network take part
 under 0.76.
 """
 
-import argparse
 import asyncio
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -26,11 +24,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
+from harness import arguments, finish, new_companion
 
-from hachi import Companion, Settings
+from hachi import Companion
 from memory.audience import PRIVATE, Audience
 from memory.index import KINDS, Question
 from memory.index.embedders import bundled
@@ -137,27 +133,25 @@ async def measure(paths: Sequence[Path], embedder: str) -> dict[str, Any]:
     milliseconds: list[float] = []
     seen: list[float] = []
     sizes: list[int] = []
-    with tempfile.TemporaryDirectory() as home:
-        settings = Settings.load(home=Path(home), embedder=embedder)
-        async with Companion.open(settings, upkeep=False) as pet:
-            for path in track(paths, description="conversations", console=Console(stderr=True)):
-                conversation = json.loads(path.read_text(encoding="utf-8"))
-                ids = await take_in(pet, path.stem, conversation["messages"])
-                texts = {message["id"]: message["text"] for message in conversation["messages"]}
-                for question in conversation["questions"]:
-                    known = [id for id in question["evidence"] if id in ids]
-                    if not known:
-                        continue
-                    evidence = {ids[id] for id in known}
-                    found, took = await ask(pet, path.stem, question["question"])
-                    milliseconds.append(1000 * took)
-                    for ranker, order in found.items():
-                        rankers[ranker].append((order, evidence))
-                    category = CATEGORIES.get(question.get("category"), str(question.get("category")))
-                    categories[category].append((found["hachi"], evidence))
-                    result = await tool_result(pet, path.stem, question["question"])
-                    seen.append(share_seen(result, [texts[id] for id in known]))
-                    sizes.append(len(token_ends(result)))
+    async with new_companion({"embedder": embedder}) as pet:
+        for path in paths:
+            conversation = json.loads(path.read_text(encoding="utf-8"))
+            ids = await take_in(pet, path.stem, conversation["messages"])
+            texts = {message["id"]: message["text"] for message in conversation["messages"]}
+            for question in conversation["questions"]:
+                known = [id for id in question["evidence"] if id in ids]
+                if not known:
+                    continue
+                evidence = {ids[id] for id in known}
+                found, took = await ask(pet, path.stem, question["question"])
+                milliseconds.append(1000 * took)
+                for ranker, order in found.items():
+                    rankers[ranker].append((order, evidence))
+                category = CATEGORIES.get(question.get("category"), str(question.get("category")))
+                categories[category].append((found["hachi"], evidence))
+                result = await tool_result(pet, path.stem, question["question"])
+                seen.append(share_seen(result, [texts[id] for id in known]))
+                sizes.append(len(token_ends(result)))
     return {
         "embedder": embedder,
         "conversations": len(paths),
@@ -180,37 +174,18 @@ async def take_in(pet: Companion, user: str, messages: Sequence[Mapping[str, Any
     return {message["id"]: line.id for message, line in zip(messages, lines, strict=True)}
 
 
-def show(result: Mapping[str, Any]) -> None:
-    console = Console()
-    for title, rows in (("ranker", result["rankers"]), ("hachi, by category", result["categories"])):
-        table = Table(title, "recall@5", "recall@10", "recall@20", "hit@10", "questions")
-        for name, row in rows.items():
-            figures = [f"{row[key]:.3f}" for key in ("recall@5", "recall@10", "recall@20", "hit@10")]
-            table.add_row(name, *figures, str(row["questions"]))
-        console.print(table)
-    seen, times = result["result"], result["search_ms"]
-    console.print(
-        f"in the text of one result of the tool: {seen['seen']:.3f} of the evidence; "
-        f"{seen['tokens']:.0f} tokens in the mean, {seen['most']} at most"
-    )
-    console.print(f"a search, embedding included: {times['p50']:.1f} ms p50, {times['p95']:.1f} ms p95")
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--embedder", default="bundled")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     paths = sorted(options.path.glob("*.json")) if options.path.is_dir() else [options.path]
     if not paths or not paths[0].exists():
         print(f"no conversations in {options.path}", file=sys.stderr)
         return 2
     result = asyncio.run(measure(paths, options.embedder))
-    print(json.dumps(result, indent=2)) if options.json else show(result)
-    return 0 if result["rankers"]["hachi"]["recall@10"] >= BAR else 1
+    recall = result["rankers"]["hachi"]["recall@10"]
+    return finish(options, result, [f"recall@10 is {recall:.3f}, not {BAR}"] if recall < BAR else [])
 
 
 if __name__ == "__main__":

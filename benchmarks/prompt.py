@@ -19,34 +19,27 @@ upkeep call an exchange. From 210 turns on also: the 95th percentile of a first 
 turns is at most 1.02 times that over turns 11 to 110. Exit 1 where missed.
 """
 
-import argparse
 import asyncio
-import json
 import math
 import statistics
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from hashlib import sha256
 from itertools import pairwise, takewhile
 from operator import eq
-from pathlib import Path
 from random import Random
 from typing import Any
 
-from prompt_world import START, WINDOW, Consolidating, Scripted, turn
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
+from harness import arguments, finish, new_companion
+from prompt_world import START, WINDOW, Answering, Consolidating, turn
 
+from agent.settings import Settings
 from agent.settings import tokens as count
-from hachi import Companion, Settings
 from prompts import read, render
 
 USER = "maya"
-SECTIONS = ("tools", "rules", "person", "summary", "setting", "history", "question")
 SHOWN = (1, 20, 70, 100, 500, 1_000)
 FIRST = 11
 """The first turn that is compared, when the history is full."""
@@ -98,7 +91,7 @@ def sent(asked: Sequence[tuple[str, list[Any], str]]) -> int:
     return sum(map(count, [*texts, *(text for system, _, tools in asked for text in (system, tools))]))
 
 
-def cost(n: int, answering: Scripted, consolidating: Scripted, before: str, settings: Settings) -> Cost:
+def cost(n: int, answering: Answering, consolidating: Answering, before: str, settings: Settings) -> Cost:
     """What the nth turn took; `before` is the system message of the turn before."""
     system, messages, tools = answering.asked[0]
     parts = split(system)
@@ -132,45 +125,38 @@ def _filled(parts: Mapping[str, str], settings: Settings) -> float:
 
 async def converse(turns: int) -> list[Cost]:
     costs, before, now = [], "", START
-    answering, consolidating = Scripted(), Consolidating()
-    with tempfile.TemporaryDirectory() as home, Progress(console=Console(stderr=True)) as bar:
-        settings = Settings.load(home=Path(home), embedder="bundled")
-        async with Companion.open(
-            settings, clock=lambda: now, model=answering, upkeep_model=consolidating, upkeep=False
-        ) as pet:
-            for n in bar.track(range(1, turns + 1), description="turns"):
-                said = turn(n)
-                answering.begin(said)
-                consolidating.begin(said)
-                await pet.settle(hurry=False)  # what has become due since the turn before
-                await pet.respond(said.text, user=USER)
-                await pet.settle(hurry=False)
-                if any(job.failures or job.crashes for job in await pet.components.queue.listed(now)):
-                    raise RuntimeError(f"turn {n} left work undone; see the log above")
-                costs.append(cost(n, answering, consolidating, before, settings))
-                before = answering.asked[0][0]
-                now += timedelta(minutes=Random(n).randint(2, 300))
+    answering, consolidating = Answering(), Consolidating()
+    models: dict[str, Any] = {"model": answering, "upkeep_model": consolidating}
+    async with new_companion({}, clock=lambda: now, **models) as pet:
+        for n in range(1, turns + 1):
+            said = turn(n)
+            answering.begin(said)
+            consolidating.begin(said)
+            await pet.settle(hurry=False)  # what has become due since the turn before
+            await pet.respond(said.text, user=USER)
+            await pet.settle(hurry=False)
+            if any(job.failures or job.crashes for job in await pet.components.queue.listed(now)):
+                raise RuntimeError(f"turn {n} left work undone; see the log above")
+            costs.append(cost(n, answering, consolidating, before, pet.settings))
+            before = answering.asked[0][0]
+            now += timedelta(minutes=Random(n).randint(2, 300))
     return costs
 
 
-def bars(costs: Sequence[Cost]) -> list[dict[str, Any]]:
-    """What is held to: {"bar", "value", "at_most", "reached"}."""
-    values = [
-        ("tokens sent a turn, mean", mean(costs, "whole"), TOKENS),
-        ("upkeep calls a turn, mean", mean(costs, "upkeep_calls"), CALLS),
-        ("about the person, or summary, to its budget, most", max(cost.filled for cost in costs), 1.0),
-        ("different persona, rules and tools", len({cost.fixed for cost in costs}), 1),
-        ("upkeep calls an exchange, most", max(cost.upkeep_calls for cost in costs), 1),
-    ]
+def bars(costs: Sequence[Cost]) -> dict[str, tuple[float, float]]:
+    """What is held to: its value, and how much it may be at most."""
+    found = {
+        "tokens sent a turn, mean": (mean(costs, "whole"), TOKENS),
+        "upkeep calls a turn, mean": (mean(costs, "upkeep_calls"), CALLS),
+        "about the person, or summary, to its budget, most": (max(cost.filled for cost in costs), 1.0),
+        "different persona, rules and tools": (len({cost.fixed for cost in costs}), 1),
+        "upkeep calls an exchange, most": (max(cost.upkeep_calls for cost in costs), 1),
+    }
     last = FIRST - 1 + WINDOW
     if len(costs) >= last + WINDOW:
-        early, late = costs[FIRST - 1 : last], costs[-WINDOW:]
-        grown = percentile(late, "first") / percentile(early, "first")
-        values.append(("a first call of the last hundred turns to one of turns 11 to 110, p95", grown, SLACK))
-    return [
-        {"bar": name, "value": value, "at_most": most, "reached": value <= most}
-        for name, value, most in values
-    ]
+        grown = percentile(costs[-WINDOW:], "first") / percentile(costs[FIRST - 1 : last], "first")
+        found["a first call of the last hundred turns to one of turns 11 to 110, p95"] = (grown, SLACK)
+    return found
 
 
 def percentile(costs: Sequence[Cost], what: str, share: float = 0.95) -> float:
@@ -183,41 +169,22 @@ def mean(costs: Sequence[Cost], what: str) -> float:
     return statistics.fmean(getattr(cost, what) for cost in costs)
 
 
-def show(costs: Sequence[Cost]) -> None:
-    console = Console()
-    shown = [costs[n - 1] for n in SHOWN if n <= len(costs)]
-    table = Table("tokens at turn", *(f"{cost.turn:,}" for cost in shown))
-    for section in SECTIONS:
-        table.add_row(section, *(f"{cost.tokens.get(section, 0):,}" for cost in shown))
-    for name, what in {"first call": "first", "all calls": "reply", "upkeep": "upkeep"}.items():
-        table.add_row(name, *(f"{getattr(cost, what):,}" for cost in shown))
-    console.print(table)
-    later = costs[1:] or costs
-    console.print(
-        f"mean of a turn: {mean(costs, 'calls'):.2f} calls and {mean(costs, 'reply'):,.0f} tokens to reply; "
-        f"{mean(costs, 'upkeep_calls'):.2f} calls, {mean(costs, 'upkeep'):,.0f} tokens for upkeep; "
-        f"{mean(later, 'prefix'):,.0f} tokens of the system message begin as in the turn before"
-    )
-    table = Table("bar", "value", "at most", "")
-    for bar in bars(costs):
-        reached = "reached" if bar["reached"] else "missed"
-        table.add_row(bar["bar"], f"{bar['value']:,.3f}", f"{bar['at_most']:g}", reached)
-    console.print(table)
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--turns", type=int, default=70)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.turns < 1:
         parser.error("--turns: there is at least one turn")
     costs = asyncio.run(converse(options.turns))
-    rows = [{**asdict(cost), "first": cost.first, "whole": cost.whole} for cost in costs]
-    print(json.dumps({"costs": rows, "bars": bars(costs)}, indent=2)) if options.json else show(costs)
-    return 0 if all(bar["reached"] for bar in bars(costs)) else 1
+    held = bars(costs)
+    shown = (cost for cost in costs if cost.turn in SHOWN)
+    result = {
+        "turns": {str(cost.turn): asdict(cost) | {"first": cost.first} for cost in shown},
+        "mean": {name: mean(costs, name) for name in ("calls", "reply", "upkeep_calls", "upkeep", "prefix")},
+        "bars": {name: {"value": value, "at most": most} for name, (value, most) in held.items()},
+    }
+    missed = [f"{name}: {value:.3g}, not {most:g}" for name, (value, most) in held.items() if value > most]
+    return finish(options, result, missed)
 
 
 if __name__ == "__main__":

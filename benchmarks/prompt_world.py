@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from agents import ModelResponse, Usage
-from agents.models.interface import Model
 from agents.testing import assistant_message, function_call
+from harness import Scripted
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 WINDOW = 100
@@ -144,22 +143,19 @@ def _phrase(choices: str, chance: Random) -> str:
 # The models.
 
 
-class Scripted(Model):
+class Answering(Scripted):
     """Keeps what it was asked since `begin`: (system message, input, tools), as they are sent."""
+
+    def __init__(self) -> None:
+        super().__init__(self._asked_for)
 
     def begin(self, said: Said) -> None:
         self.said = said
         self.asked: list[tuple[str, list[Any], str]] = []
 
-    async def get_response(
-        self, system_instructions: str | None, input: Any, model_settings: Any, tools: Any, *_: Any, **__: Any
-    ) -> ModelResponse:
-        items = [{"role": "user", "content": input}] if isinstance(input, str) else list(input)
-        self.asked.append((system_instructions or "", items, _written(tools)))
-        return ModelResponse(output=[self.answer()], usage=Usage(), response_id=None)
-
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
+    def _asked_for(self, system: str, items: list[Any], tools: list[Any]) -> Any:
+        self.asked.append((system, items, _written(tools)))
+        return self.answer()
 
     def answer(self) -> Any:
         """To what was asked last."""
@@ -174,10 +170,11 @@ class Scripted(Model):
         )
 
 
-class Consolidating(Scripted):
+class Consolidating(Answering):
     """Finds what there is in each turn since it was last asked."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._heard: list[Said] = []
 
     def begin(self, said: Said) -> None:

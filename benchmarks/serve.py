@@ -23,15 +23,15 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx2
-from agents import ModelResponse, Usage
-from agents.models.interface import Model
+from agents import ModelResponse
 from agents.testing import assistant_message, function_call
-from rich.console import Console
+from harness import CONTROL, Scripted, arguments, finish
 from sqlalchemy import event
 
 from agent.surfaces.http.application import app
@@ -43,33 +43,27 @@ LOOKS = 10
 """How often it is looked at what the servers hold."""
 MOST, BEGINNING = 60, 200
 """Of how many statements it is told how often they ran, and how much of each."""
-CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
-
-
 ANSWER, SUMMARY = {"message": "I see.", "memories": []}, {"summary": "They talked about numbers."}
 
 
-class Slow(Model):
+class Slow(Scripted):
     """Takes its time, asks to remember what begins with `KEEP`, and says the same."""
 
     def __init__(self, seconds: float, answer: dict[str, Any]) -> None:
+        super().__init__(partial(_said, answer))
         self._seconds = seconds
-        self._answer = answer
-        self.calls = 0
 
-    async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> ModelResponse:
-        self.calls += 1
+    async def get_response(self, *args: Any, **rest: Any) -> ModelResponse:
         await asyncio.sleep(self._seconds)
-        said = str(input[-1].get("content", ""))
-        if KEEP in said and self._answer is ANSWER:
-            arguments = {"content": said.partition(KEEP)[2], "subjects": [], "replaces": None}
-            item = function_call("remember", arguments, call_id=str(uuid4()))
-        else:
-            item = assistant_message(json.dumps(self._answer))
-        return ModelResponse(output=[item], usage=Usage(), response_id=None)
+        return await super().get_response(*args, **rest)
 
-    def stream_response(self, *args: Any, **request: Any) -> Any:
-        raise NotImplementedError
+
+def _said(answer: dict[str, Any], _system: str, items: list[Any], _tools: list[Any]) -> Any:
+    said = str(items[-1].get("content", ""))
+    if KEEP in said and answer is ANSWER:
+        fact: dict[str, Any] = {"content": said.partition(KEEP)[2], "subjects": [], "replaces": None}
+        return function_call("remember", fact, call_id=str(uuid4()))
+    return assistant_message(json.dumps(answer))
 
 
 async def serve(home: Path, seconds: float) -> None:
@@ -222,15 +216,12 @@ def resident() -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--users", type=int, default=100, help="at once")
     parser.add_argument("--turns", type=int, default=500, help="in all")
     parser.add_argument("--seconds", type=float, default=1.0, help="that the model takes")
     parser.add_argument("--facts", type=int, default=0, help="how many of the turns tell one")
     parser.add_argument("--processes", type=int, default=1, help="of the server")
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.home:
@@ -239,12 +230,8 @@ def main() -> int:
     result, errors = asyncio.run(
         measure(options.users, options.turns, options.seconds, options.facts, options.processes)
     )
-    if options.json:
-        print(json.dumps(result, indent=2))
-    else:
-        for name, found in result.items():
-            Console().print(name, found, *(errors[:1] if name == "errors" else ()))
-    return 1 if errors or result["facts"]["missing"] or result["facts"]["double"] else 0
+    wrong = [f"{result['facts'][name]} facts are {name}" for name in ("missing", "double")]
+    return finish(options, result, [*errors[:1], *(one for one in wrong if not one.startswith("0 "))])
 
 
 if __name__ == "__main__":

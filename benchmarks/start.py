@@ -1,15 +1,13 @@
 """How long does a person wait for a command, and for the first prompt and answer of a chat?
 
-    python benchmarks/start.py [--runs N] [--bar NAME=SECONDS ...]
+    python benchmarks/start.py [--runs N] [--bar NAME=SECONDS ...] [--json]
 
 Each command is run as a process of its own on a small home without a server or a token, with modules that
 Python has compiled, as an installation has them; of some runs the fastest counts, since everything else is
-the machine. Beside the wall's seconds stand those of the processor,
-which are the same on a busy machine. `memories add` runs on the server of DATABASE_URL where one is set.
+the machine. Beside the wall's seconds stand those of the processor, which are the same on a busy machine. `memories add` runs on the server of DATABASE_URL where one is set.
 Exit 1 where a bar is missed.
 """
 
-import argparse
 import os
 import pty
 import select
@@ -18,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from harness import arguments, finish
 
 HACHI = [sys.executable, "-m", "hachi"]
 BARS = {
@@ -38,12 +38,8 @@ LONGEST = 60.0
 def command_seconds(arguments: str, environment: dict[str, str]) -> tuple[float, float]:
     """Return the seconds of the wall and of the processor until the command has ended."""
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [*HACHI, *shlex.split(arguments)],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([*HACHI, *shlex.split(arguments)], env=environment, stdout=quiet, stderr=quiet)
     processor = _ended(process)
     if process.returncode:
         raise RuntimeError(f"hachi {arguments} failed")
@@ -88,9 +84,7 @@ def _until(terminal: int, text: bytes, began: float) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--bar", action="append", default=[], help="a row's own bar: 'doctor=0.5'")
     options = parser.parse_args()
@@ -98,19 +92,18 @@ def main() -> int:
     bars |= {name: float(seconds) for name, _, seconds in (bar.rpartition("=") for bar in options.bar)}
     left_out = ("OPENAI_", "HACHI_", "PYTHONDONTWRITEBYTECODE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-    missed = 0
+    found = {}
     with tempfile.TemporaryDirectory() as home:
         server = kept | {"HACHI_HOME": home, "TERM": "xterm"}
         alone = {name: value for name, value in server.items() if name not in ("DATABASE_URL", "QDRANT_URL")}
         command_seconds("chat --user ana -m 'My cat is called Miso.'", alone)
-        print(f"{'wall s':>8}{'cpu s':>8}{'bar s':>8}")
         for name, bar in bars.items():
             measure = chat_seconds if ", first " in name else command_seconds
             runs = [measure(name, server if name in ON_A_SERVER else alone) for _ in range(options.runs)]
             wall, processor = map(min, zip(*runs, strict=True))
-            missed += wall > bar
-            print(f"{wall:8.2f}{processor:8.2f}{bar:8.2f}  hachi {name}{' MISSED' if wall > bar else ''}")
-    return 1 if missed else 0
+            found[f"hachi {name}"] = {"wall": wall, "processor": processor, "bar": bar}
+    missed = [f"{name} MISSED" for name, row in found.items() if row["wall"] > row["bar"]]
+    return finish(options, found, missed)
 
 
 if __name__ == "__main__":

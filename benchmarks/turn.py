@@ -1,6 +1,6 @@
 """What does a turn cost, beside waiting for the model?
 
-    python benchmarks/turn.py [--turns N] [--bar NAME=NUMBER ...]
+    python benchmarks/turn.py [--turns N] [--bar NAME=NUMBER ...] [--json]
 
 The same scripted model and the same tools are run one after the other: by the Agents SDK's loop alone, and by
 Hachi, with transcript, context, reply and queue around it. The script searches, remembers and answers in
@@ -11,34 +11,33 @@ leaves out what else the machine does.
 
 Then the SQL statements, writing transactions and round trips of a turn by its steps, on SQLite and, where
 DATABASE_URL names a migrated and empty database, on PostgreSQL: without traces, which are written in batches,
-and with the consolidation of the conversation after the reply. Prints JSON. Exit 1 where one of `BARS`, or of
-`--bar`, is missed.
+and with the consolidation of the conversation after the reply. Exit 1 where one of `BARS`, or of `--bar`, is
+missed.
 """
 
-import argparse
 import asyncio
 import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from agents import Agent, FunctionTool, ModelResponse, RunConfig, Runner, Usage
-from agents.models.interface import Model
+from agents import Agent, FunctionTool, RunConfig, Runner
 from agents.testing import assistant_message, function_call
 from greenlet import getcurrent
+from harness import CONTROL, Scripted, arguments, finish, new_companion
 from sqlalchemy import event
 
 from agent.tracing import recorder
 from agent.turn.context.prompt import PromptContext, build_messages_for_model
 from agent.wiring.components import utc_now
-from hachi import Companion, Settings
+from hachi import Companion
 from memory.audience import PRIVATE
 from memory.process.spans import new_id
 from memory.records import Message
@@ -60,62 +59,61 @@ STEPS = ("receive", "build_context", "store")
 TOOLS_STEP, AFTER = "tools, and what runs beside them", "after"
 FACTS = 200
 WARM_UP = 5
-SAME_TOOLS = "bare loop, the same tools"
-WHOLE_TURN, SETTLED = "hachi", "hachi, with its after-turn work"
+SAME_TOOLS, WHOLE_TURN = "bare loop, the same tools", "hachi"
+SETTLED = "hachi, with its after-turn work"
 LOT = 10
 """Turns whose traces are written together; under load they are more."""
 ROOT = Path(__file__).parent.parent
 PASSED_OVER = ("benchmarks", "memory/sql/engine/", "memory/process/spans.py", "tools/registry.py")
 """Frames that say nothing about where a statement comes from."""
-CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
 
 
-class Script(Model):
+def script() -> Scripted:
     """Searches, remembers, answers; over and over, with ids of its own."""
+    calls = count()
 
-    def __init__(self) -> None:
-        self.calls = 0
-
-    async def get_response(self, *args: Any, **request: Any) -> ModelResponse:
-        self.calls += 1
-        n, step = divmod(self.calls - 1, 3)
+    def answer(*_: Any) -> Any:
+        n, step = divmod(next(calls), 3)
         if step == 0:
-            item = function_call("search_memories", {"query": f"what about number {n}?"}, call_id=f"s{n}")
-        elif step == 1:
+            return function_call("search_memories", {"query": f"what about number {n}?"}, call_id=f"s{n}")
+        if step == 1:
             fact = {"content": f"Ana counted to {n}.", "subjects": ["ana"], "ttl": "7d"}
-            item = function_call("remember", fact, call_id=f"r{n}")
-        else:
-            item = assistant_message(json.dumps({"message": f"Number {n}, then.", "memories": []}))
-        return ModelResponse(output=[item], usage=Usage(), response_id=None)
+            return function_call("remember", fact, call_id=f"r{n}")
+        return assistant_message(json.dumps({"message": f"Number {n}, then.", "memories": []}))
 
-    def stream_response(self, *args: Any, **request: Any) -> Any:
-        raise NotImplementedError
+    return Scripted(answer)
 
 
 @asynccontextmanager
 async def furnished(*users: str, **settings: Any) -> AsyncIterator[Companion]:
     """A companion with facts of these people."""
-    with tempfile.TemporaryDirectory() as home:
-        loaded = Settings.load(home=Path(home), embedder="bundled", **settings)
-        async with Companion.open(loaded, model=Script(), upkeep=False) as pet:
-            for user in users:
-                for n in range(FACTS):
-                    await pet.remember(f"Ana's shelf {n} holds {n + 3} books.", user=user, subjects=["ana"])
-            await pet.admin.catch_up()
-            yield pet
+    async with new_companion(settings, model=script()) as pet:
+        for user in users:
+            for n in range(FACTS):
+                await pet.remember(f"Ana's shelf {n} holds {n + 3} books.", user=user, subjects=["ana"])
+        await pet.admin.catch_up()
+        yield pet
 
 
-def bare_loop(call: Callable[[Tool, str], Awaitable[str]]) -> Callable[[str], Awaitable[None]]:
-    """The SDK's loop with the five tools, each answered by `call`, and nothing else."""
+def bare_loop(pet: Companion) -> Callable[[str], Awaitable[None]]:
+    """The SDK's loop with the five tools at work on the companion's own memory, and nothing else."""
+    parts = pet.components
+
+    async def not_later(*_: Any) -> None:
+        raise RuntimeError("nothing is left for later here")
 
     def tool(one: Tool) -> FunctionTool:
         async def invoke(_context: Any, written: str) -> str:
-            return await call(one, written)
+            turn = TurnContext(
+                "bare", PRIVATE, "", None, frozenset(), pet.clock, parts.recall, parts.writer,
+                accept=not_later, accept_task=not_later, tasks=parts.tasks, knowledge=parts.documents,
+            )  # fmt: skip
+            return (await one.call(turn, written)).text
 
         return FunctionTool(one.name, one.description, one.schema, invoke, strict_json_schema=False)
 
     tools: list[Any] = [tool(one) for one in TOOLS]
-    config = RunConfig(model=Script(), tracing_disabled=True)
+    config = RunConfig(model=script(), tracing_disabled=True)
 
     async def turn(text: str) -> None:
         system, *rest = build_messages_for_model(PromptContext(utc_now(), "ana", PRIVATE, (), text))
@@ -123,23 +121,6 @@ def bare_loop(call: Callable[[Tool, str], Awaitable[str]]) -> Callable[[str], Aw
         await Runner.run(agent, rest, max_turns=5, run_config=config)  # type: ignore[arg-type]
 
     return turn
-
-
-def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
-    """The tools themselves, on the companion's own memory."""
-    parts = pet.components
-
-    async def not_later(*_: Any) -> None:
-        raise RuntimeError("nothing is left for later here")
-
-    async def call(tool: Tool, written: str) -> str:
-        turn = TurnContext(
-            "bare", PRIVATE, "", None, frozenset(), pet.clock, parts.recall, parts.writer,
-            accept=not_later, accept_task=not_later, tasks=parts.tasks, knowledge=parts.documents,
-        )  # fmt: skip
-        return (await tool.call(turn, written)).text
-
-    return call
 
 
 async def keep_exchange(pet: Companion, user: str, said: str, answered: str) -> None:
@@ -158,7 +139,7 @@ async def compare(turns: int) -> dict[str, float]:
     """Median seconds of a turn, both taking turns with each other."""
     times: dict[str, list[float]] = defaultdict(list)
     async with furnished("ana", "bare") as pet:
-        bare = bare_loop(answer_from(pet))
+        bare = bare_loop(pet)
         for n in range(WARM_UP + turns):
             spent = []
             for step in (bare(f"turn {n}"), pet.respond(f"turn {n}", user="ana"), pet.settle()):
@@ -174,28 +155,21 @@ async def compare(turns: int) -> dict[str, float]:
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-async def recording_cost(turns: int) -> dict[str, float]:
-    """How many times what a turn costs without recording it costs with it: until the reply, and in all."""
+async def recording_cost(turns: int) -> float:
+    """How many times what a turn costs without recording it costs with it, written."""
     recorder.PAUSE = 3600.0  # here it is said below when traces are written
     async with AsyncExitStack() as closing:
         pets = {on: await closing.enter_async_context(furnished("ana", traces=on)) for on in (False, True)}
-        replies: dict[bool, list[float]] = {False: [], True: []}
-        whole: dict[bool, list[float]] = {False: [], True: []}
+        spent = {False: 0.0, True: 0.0}
         for n in range(WARM_UP + turns):
             for on in (False, True) if n % 2 else (True, False):
                 began = time.process_time()
                 await pets[on].respond(f"turn {n}", user="ana")
-                replied = time.process_time()
                 await (await pets[on].runtime()).worker.settle()
                 if n % LOT == LOT - 1:
                     await pets[on].components.recorder.flush()
-                if n >= WARM_UP:
-                    replies[on].append(replied - began)
-                    whole[on].append(time.process_time() - began)
-    return {
-        "until_the_reply": statistics.median(replies[True]) / statistics.median(replies[False]),
-        "in_all": sum(whole[True]) / sum(whole[False]),
-    }
+                spent[on] += (time.process_time() - began) * (n >= WARM_UP)
+    return spent[True] / spent[False]
 
 
 async def statements(turns: int, url: str | None = None) -> dict[str, dict[str, Any]]:
@@ -204,7 +178,6 @@ async def statements(turns: int, url: str | None = None) -> dict[str, dict[str, 
     ends, which are round trips too."""
     counted: dict[str, list[Counter[str]]] = defaultdict(list)
     origins: dict[str, Counter[str]] = defaultdict(Counter)
-
     other = TOOLS_STEP
 
     def executed(connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
@@ -244,12 +217,10 @@ def where_from() -> tuple[str, str]:
     step = ""
     while frame:
         path, name = Path(frame.f_code.co_filename), frame.f_code.co_name
-        if path.is_relative_to(ROOT) and ".venv" not in path.parts:
-            module = str(path.relative_to(ROOT))
-            if not module.startswith(PASSED_OVER):
-                origins.append(f"{module}:{name}")
-            if module.startswith("agent/turn/"):
-                step = name if name in STEPS else step
+        module = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else ""
+        if module and ".venv" not in path.parts and not module.startswith(PASSED_OVER):
+            origins.append(f"{module}:{name}")
+            step = name if module.startswith("agent/turn/") and name in STEPS else step
         frame = frame.f_back
     return step, " > ".join(reversed(origins[:2]))
 
@@ -271,8 +242,7 @@ def measure(turns: int) -> dict[str, Any]:
     return {
         "milliseconds": {name: 1000 * seconds for name, seconds in times.items()},
         "ratio": times[WHOLE_TURN] / times[SAME_TOOLS],
-        "recording_until_the_reply": recording["until_the_reply"],
-        "recording": recording["in_all"],
+        "recording": recording,
         "statements": found,
         "round_trips": most["round_trips_reply"] + most["round_trips_after"],
         **most,
@@ -280,20 +250,16 @@ def measure(turns: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--turns", type=int, default=100)
     parser.add_argument("--bar", action="append", default=[], help="a figure's own bar: ratio=1.4")
     options = parser.parse_args()
     bars = BARS | {name: float(bar) for name, _, bar in (one.partition("=") for one in options.bar)}
     result = measure(options.turns)
-    print(json.dumps(result, indent=2))
-    missed = [
+    missed = (
         f"{name} is {result[name]:.3g}, not {bar:g}" for name, bar in bars.items() if result[name] > bar
-    ]
-    print("; ".join(missed) or "every bar is reached", file=sys.stderr)
-    return 1 if missed else 0
+    )
+    return finish(options, result, missed)
 
 
 if __name__ == "__main__":

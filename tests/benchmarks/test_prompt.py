@@ -37,22 +37,18 @@ def flat(prompt: ModuleType, turns: int = TURNS, **changed: Callable[[int], Any]
 
 
 def missed(prompt: ModuleType, costs: list[Any]) -> list[str]:
-    return [bar["bar"].split(",")[0] for bar in prompt.bars(costs) if not bar["reached"]]
+    return [name.split(",")[0] for name, (value, most) in prompt.bars(costs).items() if value > most]
 
 
-def test_a_short_conversation_is_held_and_every_section_is_counted(run: Run) -> None:
-    code, result = run("prompt", "--turns", 14)
-    costs = result["costs"]
-    assert code == 0
-    assert [cost["turn"] for cost in costs] == list(range(1, 15))
-    assert all(cost["reply"] + cost["upkeep"] == cost["whole"] for cost in costs)
-    assert all(cost["reply"] > 0.95 * cost["first"] * cost["calls"] > 0 for cost in costs)
-    assert {cost["upkeep_calls"] for cost in costs} == {0, 1}
-    assert [bool(cost["tokens"]["history"]) for cost in costs] == [False] + [True] * 13
-    assert set(costs[13]["tokens"]) == {
-        "tools", "rules", "person", "summary", "setting", "history", "question",
-    }  # fmt: skip
-    assert max(cost["calls"] for cost in costs) > 1, "some turns call a tool"
+async def test_a_short_conversation_is_held_and_every_section_is_counted(prompt: ModuleType) -> None:
+    costs = await prompt.converse(14)
+    assert missed(prompt, costs) == []
+    assert [cost.turn for cost in costs] == list(range(1, 15))
+    assert all(cost.reply > 0.95 * cost.first * cost.calls > 0 for cost in costs)
+    assert {cost.upkeep_calls for cost in costs} == {0, 1}
+    assert [bool(cost.tokens["history"]) for cost in costs] == [False] + [True] * 13
+    assert set(costs[13].tokens) == {"tools", "rules", "person", "summary", "setting", "history", "question"}
+    assert max(cost.calls for cost in costs) > 1, "some turns call a tool"
 
 
 def test_a_token_counts_in_one_section_alone(prompt: ModuleType) -> None:
@@ -114,17 +110,3 @@ def test_each_hundred_turns_says_as_much_in_the_same_languages_about_other_thing
     for n in range(1, 101):
         kinds = [("א" <= max(texts[m]) <= "ת", texts[m].count(".") // 20) for m in (n, n + 100, n + 200)]
         assert kinds[0] == kinds[1] == kinds[2]
-
-
-def test_the_tables_show_sections_and_bars(
-    prompt: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def converse(turns: int) -> list[Any]:
-        return flat(prompt, turns, filled=lambda n: n / 100)
-
-    monkeypatch.setattr(prompt, "converse", converse)
-    monkeypatch.setattr("sys.argv", ["prompt", "--turns", str(TURNS)])
-    assert prompt.main() == 1
-    shown = capsys.readouterr().out
-    assert "rules" in shown
-    assert "missed" in shown

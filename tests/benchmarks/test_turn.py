@@ -19,8 +19,7 @@ async def test_a_few_turns_are_measured_with_and_without_recording(
     assert times.keys() == {turn.SAME_TOOLS, turn.WHOLE_TURN, turn.SETTLED}
     assert all(seconds > 0 for seconds in times.values())
     recording = await turn.recording_cost(1)
-    assert recording.keys() == {"until_the_reply", "in_all"}
-    assert all(ratio > 0 for ratio in recording.values())
+    assert recording > 0
 
 
 async def test_the_statements_of_a_turn_are_counted_by_origin(

@@ -1,0 +1,75 @@
+"""What the benchmarks share: a model that follows a script, a companion in a new home, and how they end."""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agents import ModelResponse, Usage
+from agents.models.interface import Model
+
+from hachi import Companion, Settings
+
+CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
+"""How statements begin that ask for nothing."""
+
+
+class Scripted(Model):
+    """Answers with what `answer` makes of the system message, the input and the tools."""
+
+    def __init__(self, answer: Callable[[str, list[Any], list[Any]], Any]) -> None:
+        self._answer = answer
+        self.calls = 0
+
+    async def get_response(
+        self, system_instructions: str | None, input: Any, model_settings: Any, tools: Any, *_: Any, **__: Any
+    ) -> ModelResponse:
+        self.calls += 1
+        items = [{"role": "user", "content": input}] if isinstance(input, str) else list(input)
+        item = self._answer(system_instructions or "", items, tools)
+        return ModelResponse(output=[item], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def new_companion(settings: Mapping[str, Any], **options: Any) -> AsyncIterator[Companion]:
+    """A companion in a temporary home, whose schedule does not run."""
+    with tempfile.TemporaryDirectory() as home:
+        loaded = Settings.load(home=Path(home), **{"embedder": "bundled"} | dict(settings))
+        async with Companion.open(loaded, upkeep=False, **options) as pet:
+            yield pet
+
+
+def arguments(doc: str | None) -> argparse.ArgumentParser:
+    """The head of a benchmark is its help."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="the figures as JSON")
+    return parser
+
+
+def finish(options: argparse.Namespace, result: Mapping[str, Any], missed: Iterable[str] = ()) -> int:
+    """Print the figures, say what is missed, and return the exit code."""
+    if options.json:
+        print(json.dumps(result, indent=2))
+    else:
+        print("\n".join(lines(result)))
+    missed = list(missed)
+    print("; ".join(missed) or "nothing is missed", file=sys.stderr)
+    return 1 if missed else 0
+
+
+def lines(result: Any, indent: str = "") -> Iterator[str]:
+    """Each figure on a line of its own, groups below their names."""
+    for name, value in result.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{name}"
+            yield from lines(value, f"{indent}  ")
+        else:
+            shown = f"{value:,.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+            yield f"{indent}{name:<{50 - len(indent)}} {shown}"
