@@ -4,7 +4,8 @@
 
 Each command is run as a process of its own on a small home without a server or a token, with modules that
 Python has compiled, as an installation has them; of some runs the fastest counts, since everything else is
-the machine. Beside the wall's seconds stand those of the processor, which are the same on a busy machine. `memories add` runs on the server of DATABASE_URL where one is set.
+the machine. Beside the wall's seconds stand those of the processor, which are the same on a busy machine.
+`memories add` runs on the server of DATABASE_URL where one is set.
 Exit 1 where a bar is missed.
 """
 

@@ -24,7 +24,9 @@ from memory.text import sentences
 from memory.text.names import fold
 
 NAME = "offline"
-MOST_QUOTED, MOST_LISTED, LONGEST_QUOTE = 3, 20, 300
+MOST_QUOTED, MOST_LISTED, LONGEST_QUOTE, LONGEST_COMMAND = 3, 20, 300, 300
+LONGEST_STATEMENT = 1_500
+"""Characters of one fact. A longer message is a document, and stays in the transcript only."""
 RULE_BASED = "I am only a rule-based stand-in, no language model"
 _ANSWERS = {
     "crisis": "I'm so sorry that it hurts this much. I'm only a simple program. Please talk to someone now: "
@@ -32,28 +34,23 @@ _ANSWERS = {
     "forget": "I forget only what you confirm.",
     "remark": f"Tell me something in a whole sentence, or ask me about what you told me. {RULE_BASED}.",
     "too long": "That is too long for one note. It stays in our conversation.",
-    "no tasks": "Nothing is on your list. For example: “remind me to call Ana tomorrow at 9”.",
-    "nothing": f"I found nothing to quote. {RULE_BASED}: I keep what you tell me and quote it when you ask.",
 }
+NO_TASKS = "Nothing is on your list. For example: “remind me to call Ana tomorrow at 9”."
+NOTHING = f"I found nothing to quote. {RULE_BASED}: I keep what you tell me and quote it when you ask."
 _SETTING = re.compile(r"^(Now|Speaking now): (.+)$", re.M)
 _FACT = re.compile(r"^> - \[(?:FACT|PREFERENCE|INSIGHT)\] (.+) \((\d+ \w+ \d+)[^()]*\) \[[\w-]+\]$", re.M)
 _REMINDER = re.compile(r"⏰[^“\n]*“([^”\n]+)”")
-_LONGEST_COMMAND = 300
-LONGEST_STATEMENT = 1_500
-"""Characters of one fact. A longer message is a document, and stays in the transcript only."""
 _COMMANDS = {
     "crisis": r".*\b(?:kill(?:ing)? myself|suicid(?:e|al)|(?:want|going) to die|end my life|hurt myself)\b",
     "add_task": r"(?:remind me|(?:don['’]t forget|remember) to|add (?:a )?(?:task|to-?do):?)\s+(?!.*\?)",
     "finish_task": r"done\W*$|done:\s*|i(?:['’]ve| have) (?:done|finished)\s+",
     "list_tasks": r"(?:(?:what are|show(?: me)?|list) )?my (?:open )?(?:tasks?|to-?dos?)\W*$",
-    "list_memories": r"what (?:do|have) (?:you|i) (?:know|remember|told)(?: you)?(?: about me)?\W*$",
     "forget": r"(?:forget|delete|erase)\s+(?:that\s+|about\s+)?",
     "question": r"(?:who|what|where|when|why|how|which|do|does|did|is|are|was|can)\b|.*[?？؟]\s*$",
 }
 """How a message of each kind begins or, with ``$``, reads; the first that fits counts."""
 _PATTERNS = {kind: re.compile(rf"(?:please )?(?:{text})", re.I | re.S) for kind, text in _COMMANDS.items()}
 _TIME_BEGINS = re.compile(r"(?:on|at|by|in|next|today|tonight|tomorrow|\d|\w+day\b)", re.IGNORECASE)
-_NAMED = re.compile(r"\b[Mm]y name is ([A-Z][\w'’-]+)(?=[.,;!]|\s+and\b|\s*$)")
 
 
 class Sentence(NamedTuple):
@@ -98,7 +95,7 @@ class OfflineModel(Model):
         items = [{"role": "user", "content": input}] if isinstance(input, str) else [dict(i) for i in input]
         turn = _read(system_instructions or "", items)
         offered = {tool.name for tool in tools} - turn.results.keys()
-        output = [_call(*call) for call in _calls(turn) if call[0] in offered] or [_answer(turn)]
+        output = [_call(*call) for call in _calls(turn.said, turn) if call[0] in offered] or [_answer(turn)]
         return ModelResponse(output=output, usage=Usage(requests=1), response_id=None)
 
     async def stream_response(self, *arguments: Any, **named: Any) -> AsyncIterator[TResponseStreamEvent]:
@@ -127,9 +124,9 @@ def _read(instructions: str, items: list[dict[str, Any]]) -> _Turn:
     return _Turn(said, speaker, now, facts, {name: _result(output) for name, output in made.items()}, shared)
 
 
-def _calls(turn: _Turn) -> Iterator[tuple[str, dict[str, Any]]]:
+def _calls(said: Sentence, turn: _Turn) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the tool calls that the turn needs, those already made among them."""
-    kind, text, due = turn.said
+    kind, text, due = said
     if kind == "statement":  # in a shared place it names who said it: others' facts stand beside it
         content = f"{turn.speaker} said: “{text}”" if turn.shared else text
         tags = [turn.speaker.lower()] if turn.speaker else []
@@ -141,7 +138,7 @@ def _calls(turn: _Turn) -> Iterator[tuple[str, dict[str, Any]]]:
     elif kind == "question":
         yield "search_memories", {"query": text}
         yield "search_knowledge", {"query": text}
-    if kind in ("question", "list_tasks", "list_memories", "finish_task"):
+    if kind in ("question", "list_tasks", "finish_task"):
         yield "get_recent_memories", {"limit": MOST_LISTED}
 
 
@@ -155,36 +152,25 @@ def _answer(turn: _Turn) -> TResponseOutputItem:
 
 
 def _message(turn: _Turn) -> str:
-    kind, text, _ = turn.said
+    kind = turn.said.kind
     failed = next((str(result["error"]) for result in turn.results.values() if "error" in result), "")
-    if failed and kind not in ("question", "list_memories"):
+    if kind in _ANSWERS:
+        return _ANSWERS[kind]
+    if kind == "question":
+        return _quoted(turn, failed)
+    if failed:
         return f"That did not work: {_cut(failed)}"
     if kind == "statement":
-        return _noted(turn)
-    if kind in ("add_task", "finish_task") and (task := turn.results.get("update_task")):
-        return f"{'Done' if task.get('status') == 'done' else 'On your list'}: {_task_line(task)}."
-    if kind in ("add_task", "finish_task", "list_tasks"):
-        tasks = turn.results.get("get_recent_memories", {}).get("open_tasks", [])
-        return "\n".join(
-            ["Your open tasks:", *(f"- {_task_line(task)}" for task in tasks)]
-            if tasks
-            else [_ANSWERS["no tasks"]]
-        )
-    if kind in ("question", "list_memories"):
-        return _quoted(turn, text, failed)
-    return _ANSWERS[kind]
-
-
-def _noted(turn: _Turn) -> str:
-    """Return what became of a statement."""
-    kept = turn.results.get("remember", {})
-    if kept.get("action") == "ignore":
+        kept = turn.results.get("remember", {})
+        if kept.get("action") != "ignore":
+            return f"I'll remember, in your words: “{_cut(turn.said.text)}”"
         return (
             "I know that already." if kept.get("id") else f"I did not keep that: {_cut(kept.get('reason'))}."
         )
-    name = stated_name(turn.said.text)
-    met = f"Nice to meet you, {name}. " if name else ""
-    return f"{met}I'll remember, in your words: “{_cut(turn.said.text)}”"
+    if task := turn.results.get("update_task"):
+        return f"{'Done' if task.get('status') == 'done' else 'On your list'}: {_task_line(task)}."
+    tasks = turn.results.get("get_recent_memories", {}).get("open_tasks", [])
+    return "\n- ".join(["Your open tasks:", *map(_task_line, tasks)]) if tasks else NO_TASKS
 
 
 def _task_line(task: dict[str, Any]) -> str:
@@ -194,30 +180,24 @@ def _task_line(task: dict[str, Any]) -> str:
     return f"“{task['description']}”{when}"
 
 
-def _quoted(turn: _Turn, question: str, failed: str) -> str:
+def _quoted(turn: _Turn, failed: str) -> str:
     """Return what was told in words like the question's, newest first; else a document's; else the newest."""
-    known = _known(turn)
-    if turn.said.kind == "list_memories":
-        return (
-            _lines(turn, "Here is what I remember, newest first:", known[:MOST_LISTED]) or _ANSWERS["nothing"]
-        )
-    alike = [known[at] for at in by_likeness(question, [quote.text for quote in known])[:MOST_QUOTED]]
-    if len(found := sorted(alike, key=lambda quote: quote.at, reverse=True) or known) == 1:
-        return _lines(turn, "", found).removeprefix("\n- ")
+    question, known = turn.said.text, _known(turn)
+    alike = sorted(by_likeness(question, [quote.text for quote in known])[:MOST_QUOTED])
+    found = [_line(turn, known[at]) for at in alike or range(min(len(known), MOST_QUOTED))]
+    if len(found) == 1:
+        return found[0]
     if alike:
-        return _lines(turn, "The closest that I was told, newest first:", found)
-    chunks = [
-        (chunk["source"], part)
-        for chunk in turn.results.get("search_knowledge", {}).get("chunks", [])
-        for part in sentences(chunk["text"])
-    ]
-    if best := by_likeness(question, [text for _, text in chunks]):
-        source, text = chunks[best[0]]
+        return "\n- ".join(["The closest that I was told, newest first:", *found])
+    chunks = turn.results.get("search_knowledge", {}).get("chunks", [])
+    parts = [(chunk["source"], part) for chunk in chunks for part in sentences(chunk["text"])]
+    if best := by_likeness(question, [text for _, text in parts]):
+        source, text = parts[best[0]]
         return f"In {source}: “{_cut(text)}”"
     if failed:
         return f"I could not look that up: {_cut(failed)}"
     newest = "I found nothing in these words. The newest that I was told:"
-    return _lines(turn, newest, known[:MOST_QUOTED]) or _ANSWERS["nothing"]
+    return "\n- ".join([newest, *found]) if found else NOTHING
 
 
 def _known(turn: _Turn) -> list[Quote]:
@@ -231,8 +211,9 @@ def _known(turn: _Turn) -> list[Quote]:
             for line in lines:  # of an excerpt of messages; ~ marks those that were not found
                 author, _, said = line.partition(": ")
                 if author != "hachi" and not author.startswith(("~", "…")):
-                    own = "" if author == turn.speaker or not turn.shared else author
-                    quotes += [_quote(text, at[4:], turn.now, turn.speaker, own) for text in statements(said)]
+                    by = "" if author == turn.speaker or not turn.shared else author
+                    told = [one for one in sentences(said) if read_message(one).kind == "statement"]
+                    quotes += [_quote(text, at[4:], turn.now, turn.speaker, by) for text in told]
     quotes.sort(key=lambda quote: quote.at, reverse=True)
     return list({(quote.text.casefold(), quote.author): quote for quote in reversed(quotes)}.values())[::-1]
 
@@ -245,13 +226,10 @@ def _quote(content: str, at: str, now: datetime, speaker: str, author: str = "")
     return Quote(content, told_at, "" if author == speaker else author)
 
 
-def _lines(turn: _Turn, heading: str, quotes: list[Quote]) -> str:
-    """Return each as "You told me on 10 January: “…”" below the heading; empty if there is none."""
-    lines = [heading]
-    for text, at, author in quotes:
-        who = author or (turn.speaker if turn.shared else "You")
-        lines.append(f"- {who} told me on {at.day} {at:%B %Y}: “{_cut(text)}”")
-    return "\n".join(lines) if quotes else ""
+def _line(turn: _Turn, quote: Quote) -> str:
+    """Return "You told me on 10 January 2026: “…”"."""
+    who = quote.author or (turn.speaker if turn.shared else "You")
+    return f"{who} told me on {quote.at.day} {quote.at:%B %Y}: “{_cut(quote.text)}”"
 
 
 def _now(text: str) -> datetime:
@@ -289,28 +267,15 @@ def read_message(text: str, now: datetime | None = None) -> Sentence:
     """Return what kind of message it is. `now` is aware, in the zone in which due dates are meant; without it
     no due date is read."""
     flat = " ".join(text.split())
-    if len(flat) <= _LONGEST_COMMAND:
-        for kind, pattern in _PATTERNS.items():
-            if found := pattern.match(flat):
-                rest = flat[found.end() :].strip(" .!")
-                if kind == "add_task":
-                    return Sentence(kind, *find_due(rest, now))
-                return Sentence(kind, rest if kind in ("finish_task", "forget") else flat)
-    enough = len(re.findall(r"\w+", flat)) > 2 or not flat.isascii()
-    if enough and len(text) > LONGEST_STATEMENT:
-        return Sentence("too long", text)
-    return Sentence("statement" if enough else "remark", text)
-
-
-def statements(text: str) -> list[str]:
-    """Return the sentences of a message that state something."""
-    return [sentence for sentence in sentences(text) if read_message(sentence).kind == "statement"]
-
-
-def stated_name(text: str) -> str | None:
-    """Return the name in "my name is Mickael"; None unless it is unmistakable."""
-    found = _NAMED.search(text)
-    return found[1] if found else None
+    for kind, pattern in _PATTERNS.items() if len(flat) <= LONGEST_COMMAND else ():
+        if found := pattern.match(flat):
+            rest = flat[found.end() :].strip(" .!")
+            if kind == "add_task":
+                return Sentence(kind, *find_due(rest, now))
+            return Sentence(kind, rest if kind in ("finish_task", "forget") else flat)
+    if len(re.findall(r"\w+", flat)) <= 2 and flat.isascii():
+        return Sentence("remark", text)
+    return Sentence("too long" if len(text) > LONGEST_STATEMENT else "statement", text)
 
 
 def find_due(text: str, now: datetime | None) -> tuple[str, datetime | None]:
@@ -325,11 +290,8 @@ def find_due(text: str, now: datetime | None) -> tuple[str, datetime | None]:
     return _task(words), None
 
 
-def _telling(text: str) -> set[str]:
-    """Return the words of three characters or more as they are compared: their first five letters."""
-    return {
-        fold(word).rstrip("s")[:5] for word in re.findall(r"\w+", text) if len(word) > 2 or word.isdigit()
-    }
+def _task(words: Sequence[str]) -> str:
+    return re.sub(r"^(?:to|about|that)\s+", "", " ".join(words), flags=re.IGNORECASE).strip(" .,:")
 
 
 def by_likeness(question: str, texts: Sequence[str]) -> list[int]:
@@ -342,5 +304,7 @@ def by_likeness(question: str, texts: Sequence[str]) -> list[int]:
     return sorted((at for at, score in enumerate(scores) if score), key=lambda at: -scores[at])
 
 
-def _task(words: Sequence[str]) -> str:
-    return re.sub(r"^(?:to|about|that)\s+", "", " ".join(words), flags=re.IGNORECASE).strip(" .,:")
+def _telling(text: str) -> set[str]:
+    """Return the words of three characters or more as they are compared: their first five letters."""
+    words = re.findall(r"\w+", text)
+    return {fold(word).rstrip("s")[:5] for word in words if len(word) > 2 or word.isdigit()}
