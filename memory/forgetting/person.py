@@ -179,12 +179,10 @@ class Erasure:
         """Let the index follow what was deleted, and copy what is left in it into new files."""
         if not found.counts["index"]:
             return []  # it may never have been made
-        ids = sorted(found.ids)
         try:
-            await self.indexing.catch_up()
-            await self.index.remove(ids)  # another process may be the one that follows
+            await self.indexing.show_changes()
             await self.index.compact()
-            left = len(await self.index.present(ids))
+            left = len(await self.indexing.left_of(found.ids))
         except (IndexUnavailable, EmbedderUnavailable) as error:
             why = f"it will be removed once this works again, and the erasure is run again: {error}"
             return [Remainder("index", found.counts["index"], why, False)]

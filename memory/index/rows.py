@@ -8,21 +8,35 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Table, and_, exists, func, select
+from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, exists, func, select
 
 from memory.audience import Audience
 from memory.index import CHUNKS, Kind, Point
 from memory.index.windows import LIMIT, Window, touched_windows, window_of
 from memory.records import Memory
 from memory.sql.engine import Database
+from memory.sql.hidden import parts
 from memory.sql.memories.memory_rows import is_active, unexpired
 from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.lines import lines_around, lines_before, lines_of, newest_lines
+from memory.sql.messages.lines import lines_around, lines_of, newest_lines
 from memory.sql.messages.message_rows import Line, kept
 from memory.sql.messages.summaries import ActiveConversation, ConversationSummaries
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
+
+_TABLES: Mapping[Kind, Table] = {
+    "message": messages,
+    "memory": memories,
+    "summary": active_conversations,
+    "chunk": chunks,
+}
+_OLDER = (
+    select(messages.c.id, messages.c.seq)
+    .where(messages.c.seq < bindparam("seq"), kept())
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("most"))
+)
 
 
 class Draft(NamedTuple):
@@ -73,21 +87,26 @@ class Rows:
         found += [_of_summary(one) for one in await self._conversations.newest(audience, now, limit)]
         return found + await self._messages(await newest_lines(self.database, audience, limit))
 
-    async def pages(self, now: datetime, size: int) -> AsyncIterator[list[Draft]]:
-        """Everything that an index shows, the newest messages first, so many rows at a time."""
-        seq: int | None = None
-        while lines := await lines_before(self.database, seq, size):
-            seq = lines[-1].seq
-            yield await self._messages(lines)
-        for table, read in (
-            (memories, lambda ids: self._facts(memories.c.id.in_(ids), now)),
-            (active_conversations, self._summaries),
-            (chunks, lambda ids: self._chunks(chunks.c.id.in_(ids))),
-        ):
+    async def pages(self, size: int) -> AsyncIterator[Ids]:
+        """The ids of all rows that an index may show, the newest messages first, so many at a time."""
+        seq = 2**62
+        while rows := await self.database.rows(_OLDER, {"seq": seq, "most": size}):
+            seq = rows[-1].seq
+            yield {"message": [row.id for row in rows]}
+        for kind, table in _TABLES.items():
             last = ""
-            while ids := await self._ids_after(table, last, size):
+            while ids := await self._ids_after(table, last, size) if kind != "message" else []:
                 last = ids[-1]
-                yield await read(ids)
+                yield {kind: ids}
+
+    async def deleted(self, ids: Ids) -> set[str]:
+        """Which of these rows are in no table any more."""
+        gone: set[str] = set()
+        for kind, some in ids.items():
+            for part in parts(some):
+                there = select(_TABLES[kind].c.id).where(_TABLES[kind].c.id.in_(part))
+                gone |= set(part) - {row.id for row in await self.database.rows(there)}
+        return gone
 
     async def count(self, now: datetime) -> int:
         """How many points an index of all rows has."""

@@ -8,17 +8,17 @@ vectors; meanwhile searches read the newest rows too.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import takewhile
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable, StoreUnavailable
-from memory.index import Index, Kind, vectors
+from memory.index import CHUNKS, KINDS, Index, Kind, vectors
 from memory.index.embedders import Embedder, know_dimension
-from memory.index.rows import Rows
+from memory.index.rows import Ids, Rows
 from memory.index.searching import RowSearch, Searching, Waiting
-from memory.sql.changes import KEPT, Change, ChangeLog, Position, Unfollowed
+from memory.sql.changes import KEPT, START, Change, ChangeLog, Position, Unfollowed
 from memory.sql.engine import Database
 
 log = logging.getLogger("hachi.index")
@@ -58,6 +58,8 @@ class IndexSync:
         """Who has it reads rows and puts them, or an older state of a row could be put last."""
         self._shown: dict[Position, bool] = {}
         """Of the changes that wait to be followed, those that the index shows: whether with their vectors."""
+        self._filling_from: Position | None = None
+        """While it fills the index: what comes after it in the log, the index may show as it was before."""
         self._woken = False
         self._hurried = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -171,7 +173,7 @@ class IndexSync:
             # Others, who waited here before, may have gone on from where the changes were read.
             changes = [change for change in changes if change.position > followed]
             new = [change for change in changes if change.position not in self._shown]
-            complete = not (new and await self._put(_by_kind(new)))
+            complete = not (new and await self._put_here(_by_kind(new)))
             self._shown |= dict.fromkeys((change.position for change in new), complete)
             done = list(takewhile(lambda one: one.passed and self._shown[one.position], changes))
             if done:
@@ -194,12 +196,39 @@ class IndexSync:
         return await self._rows.count(self._clock())
 
     async def purge(self) -> None:
-        """Leave nothing of removed rows in the files of the index. What is unavailable is logged."""
-        await self.try_to_catch_up()
+        """Leave nothing of deleted rows in the files of the index, whoever follows the log or fills the index
+        meanwhile. What is unavailable is logged."""
         try:
+            await self.show_changes()
             await self._index.compact()
-        except IndexUnavailable as error:
+        except (IndexUnavailable, EmbedderUnavailable) as error:
             self.wait(error)
+
+    async def show_changes(self) -> None:
+        """Show now what has changed, as far as its vectors are known, without advancing in the log. In an
+        index on a server which this process does not fill, remove the points of deleted rows: the rest is up
+        to whoever follows. Raises IndexUnavailable or EmbedderUnavailable."""
+        await know_dimension(self._embedder)
+        shown = self._filling_from or await self._index.position() or START
+        changes = None
+        while changes is None or len(changes) == BATCH:
+            async with self._showing:
+                _, changes = await self._log.after(shown, BATCH)
+                if self._index.in_process or self._filling_from:
+                    await self._put_here(_by_kind(changes))
+                else:
+                    await self._index.remove(sorted(await self._rows.deleted(_by_kind(changes))))
+                for change in takewhile(lambda one: one.passed, changes):
+                    self._filling_from = self._filling_from and change.position
+            shown = changes[-1].position if changes else shown
+
+    async def left_of(self, ids: Collection[str]) -> set[str]:
+        """Those of these rows that are deleted and that the index shows nevertheless. Raises
+        IndexUnavailable."""
+        left = await self._index.present(sorted(ids))
+        for kind in KINDS | CHUNKS:
+            left = await self._rows.deleted({kind: left})
+        return left
 
     async def tidy(self) -> None:
         """Shorten the log and the files of the index. Raises IndexUnavailable."""
@@ -240,7 +269,8 @@ class IndexSync:
             batch = [change for change in changes if change.passed]
             if not batch or not await self._index.lease(self._clock()):
                 return total
-            total += await self._show(batch)
+            await self._show(_by_kind(change for change in batch if not self._shown.get(change.position)))
+            total += _count(_by_kind(batch))
             last = len(batch) < BATCH
             if not await self._advance(batch, release=last):
                 return total
@@ -254,20 +284,22 @@ class IndexSync:
             self._shown.pop(change.position, None)
         return await self._index.advance(batch[-1].position, release=release)
 
-    async def _show(self, batch: Sequence[Change]) -> int:
-        """Put the points of these rows, and remove those of rows that are gone or that nobody may read. What
-        must be embedded first is found by its words until then."""
-        async with self._showing:
-            ids = _by_kind([change for change in batch if not self._shown.get(change.position)])
-            lacking = await self._put(ids)
+    async def _show(self, ids: Ids) -> bool:
+        """Show these rows. What must be embedded first is found by its words until then. Returns whether
+        something had to be."""
+        lacking = await self._put(ids)
         if lacking:
             await vectors.make(self._database, self._embedder, lacking)
-            async with self._showing:
-                await self._put(ids)
-        return sum(map(len, _by_kind(batch).values()))
+            await self._put(ids)
+        return bool(lacking)
 
-    async def _put(self, ids: Mapping[Kind, Sequence[str]]) -> vectors.Texts:
-        """Show these rows as they are now. Returns the texts whose vectors are lacking."""
+    async def _put(self, ids: Ids) -> vectors.Texts:
+        """Put the points of these rows as they are now, and remove those of rows that are gone or that nobody
+        may read. Returns the texts whose vectors are lacking."""
+        async with self._showing:
+            return await self._put_here(ids)
+
+    async def _put_here(self, ids: Ids) -> vectors.Texts:
         drafts = await self._rows.shown(ids, self._clock())
         points, lacking = await vectors.points(self._database, self._embedder, drafts)
         await self._index.put(points)
@@ -280,38 +312,47 @@ class IndexSync:
     async def _fill(self, progress: Progress | None) -> int:
         """Fill the emptied index from the rows. Where texts must be embedded first, which may take long, the
         words are put before."""
-        end = await self._log.end()
         async with self._showing:
+            end = self._filling_from = await self._log.end()
             self._shown.clear()
             await self._index.wipe()
-        total, complete = await self._put_all(progress)
-        if not complete:
-            await self._put_all(progress, embed=True)
+        try:
+            total = await self._show_all(progress)
+        finally:
+            self._filling_from = None
         await vectors.forget_others(self._database, self._embedder.name)
         await self._index.advance(end)
         return total
 
-    async def _put_all(self, progress: Progress | None, *, embed: bool = False) -> tuple[int, bool]:
-        """Put every row with the vectors that are known; with `embed` only those that lack some, once they
-        are made. Returns how many rows there are, and whether none lacked any."""
-        total, complete = 0, True
-        async for drafts in self._rows.pages(self._clock(), BATCH):
-            points, lacking = await vectors.points(self._database, self._embedder, drafts)
-            if embed and lacking:
-                await vectors.make(self._database, self._embedder, lacking)
-                points, _ = await vectors.points(self._database, self._embedder, drafts)
-            if lacking or not embed:
-                await self._index.put(points)
+    async def _show_all(self, progress: Progress | None) -> int:
+        """Show every row. Returns how many there are."""
+        total, lacking = 0, False
+        async for ids in self._pages():
+            lacks = bool(await self._put(ids))
+            total, lacking = total + _count(ids), lacking or lacks
+            if progress and not lacks:
+                progress(_count(ids))
+        if lacking:
+            async for ids in self._pages():
+                if await self._show(ids) and progress:
+                    progress(_count(ids))
+        return total
+
+    async def _pages(self) -> AsyncIterator[Ids]:
+        """All rows, so many at a time, as long as this process may fill the index."""
+        async for ids in self._rows.pages(BATCH):
             if not await self._index.lease(self._clock()):
                 raise IndexUnavailable("another process fills the index")
-            total, complete = total + len(drafts), complete and not lacking
-            if progress and bool(lacking) == embed:
-                progress(len(drafts))
-        return total, complete
+            yield ids
+            await self.show_changes()
 
 
-def _by_kind(changes: Sequence[Change]) -> dict[Kind, list[str]]:
+def _by_kind(changes: Iterable[Change]) -> Ids:
     found: dict[Kind, dict[str, None]] = {}
     for change in changes:
         found.setdefault(change.kind, {})[change.id] = None  # type: ignore[arg-type]
     return {kind: list(ids) for kind, ids in found.items()}
+
+
+def _count(ids: Ids) -> int:
+    return sum(map(len, ids.values()))

@@ -30,13 +30,6 @@ async def newest_lines(database: Database, audience: Audience, limit: int) -> li
     return [to_line(row) for row in await database.rows(query.limit(limit))]
 
 
-async def lines_before(database: Database, seq: int | None, limit: int) -> list[Line]:
-    """The newest messages of all people before that one, newest first."""
-    query = LINES.where(kept(), _READ_BY_SOMEBODY).order_by(messages.c.seq.desc()).limit(limit)
-    query = query if seq is None else query.where(messages.c.seq < seq)
-    return [to_line(row) for row in await database.rows(query)]
-
-
 async def lines_around(database: Database, ids: Collection[str]) -> list[list[Line]]:
     """For each conversation of these messages: all from the first to the last of them and twice `REACH` on
     either side, in order. The windows of all their neighbours need no others. If several people use a

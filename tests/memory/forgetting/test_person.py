@@ -278,9 +278,10 @@ async def test_it_stays_only_where_the_other_stated_it(stack: Stack) -> None:
 
 
 async def test_global_memories_stay_and_name_nobody(stack: Stack) -> None:
-    await stack.remember("The office is closed on Sundays", "anna", everybody=True)
+    closed = await stack.remember("The office is closed on Sundays", "anna", everybody=True)
     assert (await erase(stack)).verified
     assert (await stack.the_memory("ben")).user_id == NOBODY
+    assert await stack.index.present([str(closed.id)]) == {closed.id}
 
 
 @on_both

@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from memory.audience import Audience
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.compare import content_key
+from memory.forgetting.purge import delete_messages
 from memory.index import Question
 from memory.index import sync as module
 from memory.index.embedded.index import EmbeddedIndex
@@ -285,7 +286,46 @@ async def test_more_changes_than_a_search_reads_are_found_among_the_newest_rows(
     assert await stack.found("cat") == CAT
 
 
+@pytest.mark.parametrize("purged", [True, False])
+async def test_a_purge_does_not_wait_for_an_index_that_is_being_filled(
+    database: Database, build_stack: StackBuilder, words_embedder: WordsEmbedder, purged: bool
+) -> None:
+    """What is deleted meanwhile is in no index, and has no vector, without a purge too."""
+    slow = Slow(words_embedder, "slow")
+    stack = await build_stack(database, slow)
+    cat, dog = await stack.receive("I have a cat"), await stack.receive("I have a dog")
+    await stack.indexing.stop()
+    filling = asyncio.create_task(stack.indexing.catch_up(anew=True))
+    await asyncio.wait_for(slow.asked.wait(), 10)
+    assert await in_index(stack, cat, dog) == {cat, dog}, "they are found by their words"
+    async with database.write() as connection:
+        await delete_messages(connection, [cat], stack.clock.now)
+    if purged:
+        await asyncio.wait_for(stack.indexing.purge(), 10)
+        assert await in_index(stack, cat, dog) == {dog}
+        assert await found_by_words(stack, "cat") == set(), "nor by the window of its neighbour"
+    slow.go_on.set()
+    await filling
+    assert await in_index(stack, cat, dog) == {dog}
+    assert await embedders_stored(database) == {"slow": 2}
+
+
 # Vectors beside the rows.
+
+
+class Slow:
+    """An embedder that waits until it may go on."""
+
+    def __init__(self, real: Any, name: str) -> None:
+        self.name, self.real, self.asked, self.go_on = name, real, asyncio.Event(), asyncio.Event()
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        self.asked.set()
+        await self.go_on.wait()
+        return await self.real.embed(texts)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
 
 
 class Counting:
