@@ -4,6 +4,8 @@ cassette.py     what the trace answers in place of the real parts: the context, 
 replay.py       run today's code with those parts, and compare
 work.py         the same for the work after the turn: decisions on facts, and consolidations
 today.py        what today's memory gives otherwise, and by what gate
+live.py         whether a live model behaves the same
+searching.py    searches again for what a turn was given
 testing.py      the same for a trace in a file, and what came of it
 pytest_file.py  write such a file and a test of it
 """

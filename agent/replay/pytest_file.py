@@ -1,7 +1,8 @@
 """Makes a test of a trace: a file that holds the trace, and a pytest file that replays it.
 
 The test passes now and fails when the prompt, the tools that are offered, what the model is given, or the
-reading of its answer changes. The model and the tools answer as recorded.
+reading of its answer changes, or a search finds no more what it found. The model and the tools answer as
+recorded.
 """
 
 import ast
@@ -25,7 +26,7 @@ NAME_LENGTH = 60
 _FILE = '''"""{title}
 
 Made by `hachi traces to-test {short}`, and yours to edit. The context, the model's answers and the tools'
-results are the recorded ones; everything else is today's.
+results are the recorded ones; everything else is today's. What was found is searched for again.
 """
 
 from pathlib import Path
@@ -67,6 +68,8 @@ def _assertions(turn: TurnAgain, facts: list[str]) -> Iterator[str]:
     for place, tool in enumerate(turn.tools):
         for part, value in (("arguments", tool.arguments), ("ok", tool.ok), ("result", tool.result)):
             yield from _equals(f"turn.tools[{place}].{part}", value)
+    if any(turn.found):
+        yield from _equals("turn.found", turn.found)
     for name in ("decided", "to_remember", "to_forget", "error", "reply"):
         yield from _equals(f"turn.{name}", getattr(turn, name))
 

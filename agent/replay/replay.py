@@ -106,7 +106,7 @@ async def replay(
         parts.extensions.tools, trace, settings.importance_floor, reading, OURS if live else ()
     )
     prompt = replace(built.prompt, persona=read_persona(settings.persona), budgets=budgets_of(settings))
-    turn = _tool_context(trace, built, pet if reading or live else None)
+    turn = tool_context(trace, built, pet if reading or live else None)
     if live:
         then = FactsOfThen(whole, settings.importance_floor, parts.recall)
         nothing: Any = UnchangedTasks(parts.tasks)
@@ -186,7 +186,7 @@ async def run_turn(
     """Return the trace of the new run, from the prompt to the answer, even if it fails. Streams if the
     recorded turn did. Nothing of the answer is stored."""
     streamed = any("first" in call.data for call in trace.spans("call"))
-    turn = turn or _tool_context(trace, built)
+    turn = turn or tool_context(trace, built)
 
     async def run() -> None:
         note(incoming=trace.root.data["incoming"])
@@ -237,7 +237,7 @@ async def _again(
     return replace(read_trace(summary, body or b""), made_by=serializer.made_by)
 
 
-def _tool_context(trace: Trace, built: BuiltContext, pet: Companion | None = None) -> TurnContext:
+def tool_context(trace: Trace, built: BuiltContext, pet: Companion | None = None) -> TurnContext:
     """Return the context for tools: with today's memory, or for recorded tools, which use none."""
     parts = pet.components if pet else None
     nothing: Any = None

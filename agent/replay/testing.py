@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from agent.models.choose import choose_model
 from agent.replay.cassette import RecordedModel, context_of, recorded_tools
 from agent.replay.replay import run_turn
+from agent.replay.searching import found_again
 from agent.settings import Settings
 from agent.tracing.compare import sections
 from agent.tracing.trace import Summary, Trace, read_data, span_from, span_json
@@ -43,6 +44,9 @@ class TurnAgain:
     """A replayed turn."""
 
     trace: Trace
+    found: list[list[str]]
+    """The facts that each search in memory finds today, where it holds those alone that the searches of the
+    turn were given."""
 
     @property
     def reply(self) -> str:
@@ -119,7 +123,8 @@ async def taken_again(trace: Trace) -> TurnAgain:
     form = "schema" if enforced else "none"
     chosen = replace(choose_model(settings), name=trace.summary.model, model=model, structured=form)
     tools = recorded_tools([*TOOLS, *_others(trace)], trace, settings.importance_floor)
-    return TurnAgain(await run_turn(trace, context_of(trace), settings, chosen, tools))
+    after = await run_turn(trace, context_of(trace), settings, chosen, tools)
+    return TurnAgain(after, await found_again(trace))
 
 
 def _others(trace: Trace) -> list[Tool]:

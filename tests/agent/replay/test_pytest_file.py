@@ -19,6 +19,9 @@ from agent.turn.output.parse import parse_answer
 from memory.facts import case
 from memory.facts.decide import decision_of
 from memory.facts.similar import weighed
+from memory.search import recall
+from memory.search.found_rows import FoundRows
+from tools import found
 from tools.registry import TOOLS, ToolResult
 
 KEEPS = (
@@ -59,14 +62,19 @@ async def test_it_passes_anywhere(pet, recorded, made):
     assert "assert turn.tools[0].arguments == {'query': 'whom Ana loves'}" in text
     assert "assert turn.tools[1].ok is True" in text
     assert "'content': 'Ana asks whom she loves'" in text
+    assert 'assert turn.found == [["Ana\'s dentist is Leo"' in text
     assert "assert turn.error is None" in text
     assert "assert turn.reply == 'You love your dog Rex.'" in text
     await pet.people.erase(user="ana")
     await passes(test)
 
 
-def _edited(name: str) -> str:
-    return prompts.read(name) if name != "assistant" else prompts.read(name) + "\nMiaow."
+async def finds_nothing(*_: object) -> ToolResult:
+    return ToolResult({"memories": []}, ok=True)
+
+
+async def no_rows(*_: object) -> tuple[FoundRows, frozenset[str]]:
+    return FoundRows({}, {}, {}), frozenset()
 
 
 @pytest.mark.parametrize(
@@ -91,10 +99,15 @@ def _edited(name: str) -> str:
         (vars(TOOLS[3]), "description", "Keep it."),
         (vars(TOOLS[1]), "description", "The newest."),
         (loop, "until_stop", lambda text, _: text.upper()),
+        (vars(TOOLS[0]), "run", finds_nothing),
+        (found, "relevant", lambda hits: []),
+        (recall, "rank", lambda *_, **__: []),
+        (recall.Recall, "_rows", no_rows),
+        (found, "_hit", lambda hit, *_: {"kind": "memory", "content": "", "id": hit.id}),
     ],
     ids=(
         "description persona facts reading kept forgotten result refused decided echo setting person "
-        "remember newest reply"
+        "remember newest reply tool relevance ranking rows content"
     ).split(),
 )
 async def test_it_fails_when_behaviour_changes(recorded, made, monkeypatch, place, name, value):
