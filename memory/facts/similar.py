@@ -163,11 +163,18 @@ class SimilarFacts:
 
     async def _doubtful(self, candidate: CandidateFact) -> list[Memory]:
         """The memories that the candidate may concern, as far as words and vectors tell, whatever numbers and
-        names differ: of the same person, and readable by the people present."""
+        names differ: of the same person, and readable by the people present. None where they have said
+        the same to the same people."""
         owners = candidate.origin.owners
         searched = await self.search(candidate, owners, patient=True)
         async with self.database.read() as connection:
             near = await self.near(connection, candidate, owners, searched)
+        said = candidate.origin
+        if any(
+            verdict is SAME and memory.user_id == said.user and memory.owners >= said.owners
+            for memory, verdict in near
+        ):
+            return []
         text, tags = candidate.draft.content, set(candidate.draft.subjects)
         thresholds, cosine = self.embedder.thresholds, searched.cosine
         return [

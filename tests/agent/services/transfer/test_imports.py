@@ -9,6 +9,7 @@ import pytest
 from agent.errors import BadInput
 from agent.services.transfer.imports import Imported, parse_import
 from hachi import Companion
+from hachi.testing import AnsweringModel
 
 MEMORY = {"content": "Lea swims", "created_at": "2026-01-10T09:30:00Z"}
 EXPORT = {"format": "hachi-export", "version": 1}
@@ -66,3 +67,14 @@ async def test_many_memories_are_stored_in_batches(
     assert await pet.conversations.import_(parsed, user="lea", progress=done.append) == Imported(0, 60)
     assert sum(done) == 60
     assert len(await pet.memories.list(user="lea")) == 60
+
+
+async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
+    model = AnsweringModel(then={"rulings": []})
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    likes = [{"memory": f"Ana likes {what}", "created_at": MEMORY["created_at"]} for what in ("tea", "jazz")]
+    for told, new, calls in ((likes[:1], 1, 0), (likes, 1, 1), (likes, 0, 1)):
+        assert await pet.conversations.import_(parse_import(told, user="ana"), user="ana") == Imported(0, new)
+        assert len(model.asked) == calls
