@@ -1,33 +1,63 @@
 """What the arguments of the API mean together, or with what is known of the person. What each may be is in
 `agent.types.arguments`, by its type. Raises BadInput."""
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta, tzinfo
+from reprlib import repr as shown
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
 from agent.errors import BadInput
-from agent.types.arguments import Content, Importance, MemoryId, Moment, Subjects, Ttl, Type, place_of
+from agent.types.arguments import (
+    Content,
+    Importance,
+    MemoryId,
+    Moment,
+    Name,
+    Subjects,
+    Ttl,
+    Type,
+    User,
+    place_of,
+)
 from agent.types.checks import read_fields
-from memory.audience import GLOBAL, Audience, Place, user_key
+from memory.audience import GLOBAL, PRIVATE, Audience, Place, user_key
+from memory.errors import NotFound
 from memory.people.due_dates import read_due
-from memory.records import Draft
+from memory.records import Draft, Memory
+from memory.sql.memories.store import tellers
 
 if TYPE_CHECKING:
     from memory.people.places import Places
     from memory.people.tasks import Due
 
 
-class NewFact(TypedDict, total=False):
-    """A fact as callers write it."""
-
-    content: Content
+class FactFields(TypedDict, total=False):
     subjects: Subjects
     ttl: Ttl
     type: Type
     importance: Importance
+
+
+class NewFact(FactFields, total=False):
+    """A fact as callers write it."""
+
+    content: Content
     replaces: MemoryId | None
+
+
+class MemoryChanges(FactFields, total=False):
+    """What may differ in a correction; the arguments of `remember`."""
+
+    said_at: datetime | None
+    everybody: bool
+    author: Name | None
+
+
+HOW_STATED = ("said_at", "everybody", "author")
+"""The fields of a change that say how it was stated; the others are the draft's."""
 
 
 def draft_of(given: Mapping[str, Any]) -> Draft:
@@ -75,3 +105,22 @@ async def require_kept(places: "Places", user: str, place: Place) -> None:
     """Raises BadInput if the person wants nothing of theirs kept there."""
     if not await places.keeps(user, place):
         raise BadInput(f"{user} wants nothing kept of what they say here, and has to take that back first")
+
+
+def position_of(cursor: str | None) -> int:
+    """How many hits the pages before had. Raises BadInput."""
+    if cursor is not None and not re.fullmatch(r"\d{1,5}", cursor, re.ASCII):
+        raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page")
+    return int(cursor or 0)
+
+
+def told_in(memory: Memory, user: User, asked_in: Place) -> Place:
+    """Return the place in which a correction of the memory counts as said: where the user told it, if that
+    place is still known and nobody else told it. A correction asked for in a place counts there or not at
+    all."""
+    alone = tellers(memory.owners, memory.user_id) == {user_key(user)}
+    where = [Place.parse(memory.place)] if asked_in.private else asked_in.containing()
+    found = next((place for place in where if alone and place.key in memory.owners), PRIVATE)
+    if found.private and not asked_in.private:
+        raise NotFound(f"memory {memory.id!r} is not {user}'s to change here: somebody else told it")
+    return found

@@ -1,17 +1,24 @@
 """Looks up, adds, changes and forgets memories for the person they belong to: `pet.memories`."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from reprlib import repr as shown
 from typing import Any
 
-from typing_extensions import TypedDict, Unpack
+from typing_extensions import Unpack
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, bound_of, draft_of, require_kept
+from agent.services.arguments import (
+    HOW_STATED,
+    MemoryChanges,
+    audience_of,
+    bound_of,
+    draft_of,
+    position_of,
+    require_kept,
+    told_in,
+)
 from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.listing import ListService
@@ -33,7 +40,7 @@ from agent.types.arguments import (
     place_of,
 )
 from agent.types.checks import checks_arguments
-from memory.audience import PRIVATE, Place, user_key
+from memory.audience import Place
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
@@ -55,26 +62,9 @@ from memory.records import (
     MemoryUpdate,
 )
 from memory.search.recall import Recall
-from memory.sql.memories.store import tellers
 from memory.text.ttl import describe
 from tools.failures import TryAgain
 from tools.found import Reader, find, newest
-
-
-class MemoryChanges(TypedDict, total=False):
-    """What may differ in a correction; the arguments of `remember`."""
-
-    subjects: Subjects
-    ttl: Ttl
-    type: Type
-    importance: Importance
-    said_at: datetime | None
-    everybody: bool
-    author: Name | None
-
-
-_STATED = ("said_at", "everybody", "author")
-"""The fields of a change that say how it was stated; the others are the draft's."""
 
 
 @checks_arguments
@@ -111,7 +101,7 @@ class MemoryService(ListService):
         of these tags, `since` and `until` when it was said, `author` what a person of this name said
         or, with "hachi", its replies, which no other search brings. `cursor` is the `next` of the page
         before."""
-        start, zone = _position(cursor), await self.zone(user, place_of(place)) if since or until else UTC
+        start, zone = position_of(cursor), await self.zone(user, place_of(place)) if since or until else UTC
         found = await self.recall.look(
             query,
             audience_of(user, place),
@@ -236,9 +226,9 @@ class MemoryService(ListService):
             "importance": old.importance,
             **changes,
         }
-        stated = {name: fields.pop(name) for name in _STATED if name in fields}
+        stated = {name: fields.pop(name) for name in HOW_STATED if name in fields}
         draft = Draft(content, replaces=old.id, for_good=True, **fields)
-        return await self._note(draft, user, _told_in(old, user, place_of(place)), **stated)
+        return await self._note(draft, user, told_in(old, user, place_of(place)), **stated)
 
     async def forget(
         self,
@@ -314,22 +304,3 @@ class MemoryService(ListService):
         update = await self.past.undo(id, audience_of(user, place), user, self.clock())
         self.sync.wake()
         return update
-
-
-def _position(cursor: str | None) -> int:
-    """How many hits the pages before had. Raises BadInput."""
-    if cursor is not None and not re.fullmatch(r"\d{1,5}", cursor, re.ASCII):
-        raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page")
-    return int(cursor or 0)
-
-
-def _told_in(memory: Memory, user: User, asked_in: Place) -> Place:
-    """Return the place in which a correction of the memory counts as said: where the user told it, if that
-    place is still known and nobody else told it. A correction asked for in a place counts there or not at
-    all."""
-    alone = tellers(memory.owners, memory.user_id) == {user_key(user)}
-    where = [Place.parse(memory.place)] if asked_in.private else asked_in.containing()
-    found = next((place for place in where if alone and place.key in memory.owners), PRIVATE)
-    if found.private and not asked_in.private:
-        raise NotFound(f"memory {memory.id!r} is not {user}'s to change here: somebody else told it")
-    return found

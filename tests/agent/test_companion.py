@@ -207,29 +207,6 @@ async def test_conversations_have_histories_of_their_own(
     ]
 
 
-async def test_names_that_cannot_be_stored_are_refused(open_pet: OpenPet) -> None:
-    pet, nobody = await open_pet(given=says()), cast("Any", None)
-
-    for name in ("", "  ", "a\x00b", "half \ud83d"):
-        for which in ("user", "conversation", "author"):
-            with pytest.raises(BadInput, match=f"the {which} needs a name"):
-                await pet.respond("hi", **{"user": "ana", which: name})
-            with pytest.raises(BadInput, match=f"the {which} needs a name"):
-                pet.stream("hi", **{"user": "ana", which: name})
-    for place in ("acme/half \ud83d", Place(("acme", "")), Place(("a\x00",))):
-        for use in (
-            pet.respond("hi", user="ana", place=place),
-            pet.search_memories("tea", user="ana", place=place),
-            pet.remember("Ana likes tea", user="ana", place=place),
-        ):
-            with pytest.raises(BadInput, match="the place needs a name"):
-                await use
-    with pytest.raises(BadInput, match="who the user is"):
-        await pet.people.context(user=nobody)
-    with pytest.raises(BadInput, match="who the user is"):
-        await pet.people.set_context("tone", "casual", user=nobody)
-
-
 # Memories.
 
 
@@ -300,21 +277,6 @@ async def test_context_transcripts_and_indexes_are_reached_through_the_companion
     assert (await pet.respond("hi", user="ana")).message == "Welcome back."
 
 
-async def test_an_index_that_was_deleted_is_caught_up_at_the_next_start(
-    home: Path, clock: Any, light_embedder: None
-) -> None:
-    settings = Settings(home=home, embedder="bundled")
-    async with Companion.open(settings, clock=clock, upkeep=False) as pet:
-        await pet.remember("Ana likes tea", user="ana")
-        await pet.settle()
-    shutil.rmtree(home / "index")
-
-    async with Companion.open(settings, clock=clock, upkeep=False) as pet:
-        [hit] = await pet.search_memories("tea", user="ana")
-
-    assert hit.content == "Ana likes tea"
-
-
 # Faults.
 
 
@@ -367,19 +329,6 @@ async def test_two_installations_on_one_server_leave_each_other_alone(
         assert await pet.admin.health.indexed() == count
 
 
-async def test_a_search_reads_rows_after_two_seconds_of_a_server_that_hangs(
-    open_pet: OpenPet, qdrant: QdrantServer
-) -> None:
-    pet = await open_pet(qdrant_url=qdrant.url)
-    await pet.remember("Ana likes tea", user="ana")
-    qdrant.hang()
-    second = await open_pet(qdrant_url=qdrant.url)
-    for one in (pet, second):
-        began = time.monotonic()
-        [hit] = await one.search_memories("tea", user="ana")
-        assert (hit.content, time.monotonic() - began < 2.5) == ("Ana likes tea", True)
-
-
 async def test_a_fact_does_not_wait_for_a_server_that_hangs(open_pet: OpenPet, qdrant: QdrantServer) -> None:
     pet = await open_pet(qdrant_url=qdrant.url)
     await pet.remember("Ana likes tea", user="ana")
@@ -390,43 +339,6 @@ async def test_a_fact_does_not_wait_for_a_server_that_hangs(open_pet: OpenPet, q
         assert time.monotonic() - began < 2.5
     qdrant.go_on()
     assert (await pet.search_memories("office", user="ben"))[0].content == "The office is in Lyon"
-
-
-async def test_two_processes_on_one_folder_find_the_same_at_once(open_pet: OpenPet) -> None:
-    one = await open_pet()
-    await one.remember("Ana likes tea", user="ana")
-    other = await open_pet()
-    await other.respond("I play the cello", user="ana", settle=True)
-    for question in ("cello", "tea"):
-        there = await other.search_memories(question, user="ana")
-        here = await one.search_memories(question, user="ana")
-        assert one.components.recall.without_index is other.components.recall.without_index is None
-        assert question in here[0].content
-        assert {hit.content for hit in here} == {hit.content for hit in there}
-
-
-async def test_an_embedder_that_is_down_is_named_and_the_chat_goes_on(
-    open_pet: OpenPet, server: ScriptedServer
-) -> None:
-    pet = await open_pet(
-        given=says("Hello."),
-        embedder="openai:text-embedding-3-small",
-        openai_base_url="http://127.0.0.1:9/v1",
-        openai_api_key="sk-test",
-    )
-    pet.components.embedder.embed = _down  # a real one would be tried for a minute
-
-    kept = await pet.remember("Ana likes tea", user="ana")
-    reply = await pet.respond("hi", user="ana")
-    await pet.settle()
-
-    assert (kept.action, reply.message) == ("add", "Hello.")
-    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana likes tea"]
-    assert isinstance(await pet.search_memories("tea", user="ana"), list), "by words, where there are any"
-
-
-async def _down(_: Any) -> Any:
-    raise EmbedderUnavailable("the embedder does not answer")
 
 
 async def test_no_lower_error_escapes_where_the_database_is_broken(

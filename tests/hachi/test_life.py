@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import hachi.sync
-from agent.services.memories import MemoryService
 from hachi import BadInput, Companion, ModelRejected, NotFound, NotOpen
 from hachi.testing import AnsweringModel, OwnSettings
 
@@ -109,11 +108,11 @@ def test_a_closed_one_refuses_and_one_that_cannot_open_leaves_no_thread(settings
         hachi.sync.Companion.start(settings, tools=["nothing"])  # type: ignore[list-item]
 
 
-def test_it_has_every_method_of_the_memories() -> None:
-    theirs = {name for name, one in vars(MemoryService).items() if inspect.iscoroutinefunction(one)}
-    assert {name for name in theirs if name[0] != "_"} == {
-        name for name in vars(hachi.sync._Memories) if name[0] != "_"
-    }
+@pytest.mark.parametrize("group", ["memories", "tasks", "documents"])
+def test_a_group_has_every_method_of_the_other_door(pet: hachi.sync.Companion, group: str) -> None:
+    theirs, here = type(getattr(pet.inner, group)), type(getattr(pet, group))
+    waited = {name for name, _ in inspect.getmembers(theirs, inspect.iscoroutinefunction)}
+    assert {name for name in waited if name[0] != "_"} == {name for name in vars(here) if name[0] != "_"}
 
 
 def test_a_call_on_the_companions_own_loop_is_refused_and_does_not_wait_for_itself(

@@ -16,7 +16,7 @@ import hachi.sync
 from agent.companion import OpenOptions
 from agent.tracing.filters import TraceFilter
 from agent.types import TurnOptions
-from hachi import BadInput, HachiError
+from hachi import BadInput, HachiError, Place
 from hachi.testing import AnsweringModel, OwnSettings
 
 NAIVE, AWARE = datetime.fromisoformat("2026-01-10"), datetime(2026, 1, 10, tzinfo=UTC)
@@ -35,7 +35,7 @@ def methods_of(pet: hachi.sync.Companion) -> dict[str, Any]:
     found = {name: getattr(pet.inner, name) for name in ("respond", "stream", "learn", "preview_learn")}
     for group in GROUPS:
         service = getattr(pet.inner, group)
-        public = [name for name in vars(type(service)) if name[0] != "_"]
+        public = [name for name in dir(type(service)) if name[0] != "_"]
         found |= {
             f"{group}.{name}": one for name in public if inspect.ismethod(one := getattr(service, name))
         }
@@ -161,6 +161,16 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
         ("respond", {"text": 7}, "text: 7 is no text"),
         ("respond", {"text": "x", "earlier": [("user", 7)]}, "earlier: 7 is no text"),
         ("respond", {"text": "x", "model": 5}, "model: 5 is no Model of the Agents SDK"),
+        ("respond", {"text": "x", "timeout": 0}, "timeout: 0 is no number of seconds above 0"),
+        ("respond", {"text": "x", "max_turns": 2.5}, "max_turns: 2.5 is no whole number from 1 to 50"),
+        ("respond", {"text": "x", "settle": "yes"}, "settle: 'yes' is neither True nor False"),
+        ("respond", {"text": "x", "answer": int}, "answer: <class 'int'> cannot be asked for"),
+        ("respond", {"text": "x", "limit": 3}, "limit: there is no such argument"),
+        ("respond", {"text": "x", "user": "a\x00b"}, "the user needs a name"),
+        ("respond", {"text": "x", "conversation": " "}, "the conversation needs a name"),
+        ("stream", {"text": "x", "author": "half \ud83d"}, "the author needs a name"),
+        ("memories.search", {"query": "x", "place": "acme/half \ud83d"}, "the place needs a name"),
+        ("memories.search", {"query": "x", "place": Place(("acme", ""))}, "the place needs a name"),
     ],
 )
 def test_what_an_argument_cannot_be_is_told(

@@ -185,12 +185,6 @@ async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, r
     assert rows("SELECT count(*) AS n FROM messages") == [{"n": BATCH + 3}]
 
 
-async def test_nothing_to_take_over_is_no_fault(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-
-    assert await pet.conversations.import_messages([], user="ana") == 0
-
-
 @pytest.mark.parametrize("on", ["sqlite", "postgresql"])
 async def test_a_conversation_has_what_was_said_in_it_or_given_to_it_as_it_is_worded_now(
     open_pet: OpenPet, request: pytest.FixtureRequest, on: str

@@ -21,37 +21,6 @@ async def test_a_document_in_words_is_kept_under_its_name_and_found(open_pet: Op
     assert await pet.documents.search("who pays for trains?", user="ben") == []
 
 
-async def test_the_same_name_again_replaces_and_the_same_words_change_nothing(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    first = await pet.documents.add("travel.md", TRAVEL)
-    same = await pet.documents.add("travel.md", TRAVEL)
-    other = await pet.documents.add("travel.md", "# Travel\n\nYou pay for ferries yourself.")
-    assert [first.action, same.action, other.action] == ["added", "unchanged", "replaced"]
-    assert len({taken.document.id for taken in (first, same, other)}) == 1
-    assert [chunk.text for chunk in await pet.documents.search("who pays?", user="ana")] == [
-        "You pay for ferries yourself."
-    ]
-
-
-async def test_a_place_has_its_own_under_the_same_name(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    await pet.documents.add("travel.md", TRAVEL, place="acme")
-    await pet.documents.add("travel.md", "# Travel\n\nTrains are for those who sleep.", user="ana")
-    [acme] = await pet.documents.search("trains", user="ana", place="acme/general")
-    [own] = await pet.documents.search("trains", user="ana")
-    assert ("office" in acme.text, "sleep" in own.text) == (True, True)
-
-
-async def test_bytes_are_read_as_the_file_they_are(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    page = (
-        b"<html><head><title>Boats</title></head><body><nav>Home</nav><p>Oars are of ash.</p></body></html>"
-    )
-    taken = await pet.documents.add("boats.html", page)
-    assert taken.document.title == "Boats"
-    assert [chunk.text for chunk in await pet.documents.search("oars", user="ana")] == ["Oars are of ash."]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
@@ -85,11 +54,3 @@ async def test_an_id_means_the_document_that_has_it_whatever_another_is_called(o
     await pet.documents.add(first.document.id, "A trap.")
     [gone] = await pet.documents.remove(first.document.id)
     assert gone.path == "travel.md"
-
-
-async def test_a_person_that_is_forgotten_takes_their_documents_along(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    await pet.documents.add("travel.md", TRAVEL, user="ana")
-    assert [one["path"] for one in (await pet.conversations.export(user="ana"))["documents"]] == ["travel.md"]
-    await pet.people.erase(user="ana")
-    assert await pet.documents.list(user="ana") == []

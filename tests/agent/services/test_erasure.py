@@ -410,15 +410,6 @@ async def test_what_passed_by_is_not_kept_in_mind(open_pet: OpenPet) -> None:
     assert cleared
 
 
-async def test_an_erasure_needs_a_name(open_pet: OpenPet) -> None:
-    from agent.errors import BadInput
-
-    pet = await open_pet()
-    with pytest.raises(BadInput, match="the user needs a name"):
-        await pet.people.erase(user=" ")
-    assert await pet.people.preview_erase(user="ana") == {}
-
-
 # Interrupted erasures.
 
 
