@@ -22,9 +22,9 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.derived import withhold
 from memory.forgetting import hiding
 from memory.forgetting import person_rows as rows
-from memory.forgetting.person_reach import left_to_others, of_person
 from memory.forgetting.person_rows import LEFT, SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import Purge, leave_to_others
+from memory.forgetting.reach import left_to_others, of_person
 from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.records import Erased, Remainder

@@ -7,27 +7,41 @@ facts, entries and tasks of the same messages stay.
 *A message*: the facts, entries and tasks that no other message of the person states, and the replies to it.
 What these facts had replaced holds again.
 
-What others stated stays, in either case. What is hidden already goes too: another forgetting hides it, and
-may be undone.
+*A person*: all that is theirs, and the replies to others that were shown something of it and contain it.
+
+What others stated stays, in each case. What is hidden already goes too: another forgetting hides it, and may
+be undone.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, or_, select, true
+from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, owners_of, user_key
-from memory.forgetting.repeats import has_words_of, repeats, words
+from memory.forgetting.replies import (
+    NOT_SCANNED,
+    REPLIES,
+    TELLING,
+    Scanned,
+    Told,
+    answers_to,
+    read_by,
+    repeating,
+    shown,
+    shown_to_others,
+)
+from memory.index.bm25 import stems
 from memory.records import ForgetCandidate, Memory
-from memory.sql.hidden import parts
 from memory.sql.memories.memory_rows import fetch
 from memory.sql.memories.owner_links import with_replaced
 from memory.sql.memories.store import tellers
 from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import statements_of
 from memory.sql.tables import (
+    active_conversations,
     context_entries,
     memories,
     memory_owners,
@@ -36,23 +50,8 @@ from memory.sql.tables import (
     tasks,
 )
 
-TELLING = 3
-"""A message of so many words is recognised in a reply that contains them all."""
-
 Link = tuple[str, str]
 """A memory and an owner."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """The replies that were compared before the transaction, and which of them contain the fact."""
-
-    upto: int = 0
-    """`messages.seq`."""
-    found: frozenset[str] = frozenset()
-
-
-NOT_SCANNED = Scanned()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +103,13 @@ async def of_fact(
     connection: AsyncConnection, id: str, user: str, asked_in: str = "", scanned: Scanned = NOT_SCANNED
 ) -> Reach:
     """What goes with a memory that the person stated. There is nothing to hide in `links` if they did not."""
-    chain = await with_replaced(connection, [id])
-    links, shared = await lost_links(connection, chain, user)
+    links, shared = await lost_links(connection, await with_replaced(connection, [id]), user)
     facts = await facts_of(connection, links)
     own = await _own(connection, statements_of([fact.id for fact in facts]), user)
     own |= await _own(connection, [asked_in], user)
-    lost = _Lost(user, frozenset(owner for _, owner in links), shared)
-    return await _with_replies(connection, lost, links, facts, own, scanned, asked_in=asked_in)
+    reach = Reach(user, links, facts, frozenset(own), scanned=scanned)
+    readers = read_by({owner for _, owner in links}, user, shared=shared)
+    return await _with_replies(connection, reach, readers, asked_in)
 
 
 async def of_messages(
@@ -123,30 +122,34 @@ async def of_messages(
     """What goes with these messages of the person, and replies to them."""
     own = await _own(connection, ids, user)
     answers = (messages.c.user_id == user, messages.c.role == "assistant")
-    replies = set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers)))
-    asked = await _own(connection, [asked_in], user)
+    replies = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers))
     links, shared = await lost_links(connection, await _alone(connection, own, user, _FACTS), user)
-    facts = await facts_of(connection, links)
-    told = (await connection.execute(select(messages).where(messages.c.id.in_(own)))).all()
-    places = {owner for row in told for owner in owners_of(user, Place.of_key(row.place))}
-    lost = _Lost(user, frozenset({owner for _, owner in links} | places), shared)
-    return await _with_replies(
-        connection, lost, links, facts, own | asked, scanned, own, replies, asked_in=asked_in
+    reach = Reach(
+        user,
+        links,
+        await facts_of(connection, links),
+        frozenset(own | await _own(connection, [asked_in], user)),
+        frozenset(replies),
+        tasks=frozenset(await _alone(connection, own, user, _TASKS)),
+        entries=frozenset(await _alone(connection, own, user, _ENTRIES)),
+        revives=bool(own),
+        scanned=scanned,
     )
+    losing = {owner for _, owner in links} | await _owners_of(connection, own, user)
+    return await _with_replies(connection, reach, read_by(losing, user, shared=shared), asked_in)
 
 
 async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) -> Reach:
     """What goes with messages and replies that a client has replaced in its history, or a person has edited
     on a platform."""
     links, _ = await lost_links(connection, await _alone(connection, ids, user, _FACTS), user)
-    here = await connection.scalars(select(messages.c.place).where(messages.c.id.in_(ids)).distinct())
-    owners = {owner for place in here for owner in owners_of(user, Place.of_key(place))}
+    owners = await _owners_of(connection, ids, user)
     links = frozenset(link for link in links if link[1] in owners)
     own = await _own(connection, ids, user)
     return Reach(
         user,
         links,
-        tuple(await facts_of(connection, links)),
+        await facts_of(connection, links),
         frozenset(own),
         frozenset(ids) - own,
         tasks=frozenset(await _alone(connection, ids, user, _TASKS)),
@@ -155,59 +158,69 @@ async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
-    """Who can no longer read what goes."""
+async def of_person(
+    connection: AsyncConnection, user: str, places: Collection[str], scanned: Scanned = NOT_SCANNED
+) -> Reach:
+    """All that is a person's, with the replies to others, in these places or inside them, that were shown
+    something of theirs and contain it."""
+    own = user_key(user)
+    linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
+    stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
+    links, _ = await lost_links(connection, list(await connection.scalars(stated)), user)
+    facts = await facts_of(connection, links)
+    shared = await left_to_others(connection, links)
+    alone = [fact for fact in facts if fact.id not in shared]
+    mine = (await connection.execute(select(messages).where(messages.c.user_id == user))).all()
+    said = [row for row in mine if row.role == "user"]
+    active = active_conversations.c
+    talks = active.conversation_id.in_({row.conversation_id for row in mine})
+    summaries = await connection.scalars(select(active.id).where(talks))
+    theirs = {*(one.id for one in (*alone, *mine)), *summaries}
+    others = await shown_to_others(connection, user, theirs, places)
+    whole = [row.text for row in said if len(stems(row.text)) >= TELLING]
+    told = Told(user, [*(fact.content for fact in alone), *whole])
+    scanned = await repeating(connection, told, others.values(), scanned)
+    told_in = frozenset(row.id for row in said)
+    everybodys = {id for id, owner in links if owner == GLOBAL}
+    return Reach(
+        user,
+        frozenset(link for link in links if link[0] not in everybodys or link[1] == own),
+        facts,
+        told_in,
+        (frozenset(row.id for row in mine) - told_in) | scanned.found,
+        tuple(sorted(others.keys() - scanned.found)),
+        frozenset(await connection.scalars(_TASKS.where(tasks.c.user_id == user))),
+        frozenset(await connection.scalars(_ENTRIES.where(context_entries.c.user_id == user))),
+        scanned=scanned,
+    )
 
-    user: str
-    owners: frozenset[str]
-    shared: bool
-    """Whether somebody else stated the same."""
 
-    @property
-    def replies(self) -> ColumnElement[bool]:
-        """True for the replies that may tell it to somebody who has lost it."""
-        places = [owner for owner in self.owners if owner.startswith("place:")]
-        inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
-        own = messages.c.user_id == self.user
-        own = and_(own, messages.c.place == "") if self.shared else own
-        everywhere = [true()] if GLOBAL in self.owners else []
-        readers = or_(own, messages.c.place.in_(places), *inside, *everywhere)
-        return and_(messages.c.role == "assistant", readers)
+async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
+    """Those of the memories of these links that have others."""
+    query = select(memory_owners.c.memory_id, memory_owners.c.owner)
+    query = query.where(memory_owners.c.memory_id.in_({id for id, _ in links}))
+    return {row.memory_id for row in await connection.execute(query) if tuple(row) not in links}
 
 
 async def _with_replies(
-    connection: AsyncConnection,
-    lost: _Lost,
-    links: frozenset[Link],
-    facts: Iterable[Memory],
-    own: set[str],
-    scanned: Scanned,
-    told: Collection[str] = (),
-    named: Collection[str] = (),
-    *,
-    asked_in: str,
+    connection: AsyncConnection, reach: Reach, readers: ColumnElement[bool], asked_in: str
 ) -> Reach:
-    """`told` are the messages of which the items go too, `named` replies that go in any case."""
-    facts = tuple(facts)
-    said = select(messages.c.text).where(messages.c.id.in_(own - {asked_in}))
-    whole = [text for text in await connection.scalars(said) if len(words(text)) >= TELLING]
-    found, upto = await _containing(connection, lost, [fact.content for fact in facts], whole, scanned)
-    gone = {fact.id for fact in facts} | own
-    replies = found.union(named, await _answers(connection, own))
-    alone, shown = await _shown(connection, lost, gone, replies)
-    return Reach(
-        lost.user,
-        links,
-        facts,
-        frozenset(own),
-        frozenset(replies | alone),
-        tuple(sorted(shown)),
-        frozenset(await _alone(connection, told, lost.user, _TASKS)),
-        frozenset(await _alone(connection, told, lost.user, _ENTRIES)),
-        bool(told),
-        Scanned(upto, frozenset(found)),
-    )
+    """The reach with the replies that go with it, of those that lose something in it."""
+    own = reach.messages
+    said = await connection.scalars(select(messages.c.text).where(messages.c.id.in_(own - {asked_in})))
+    told = Told(reach.person, [fact.content for fact in reach.facts], list(said))
+    later = REPLIES.where(readers, messages.c.seq > reach.scanned.upto).order_by(messages.c.seq)
+    scanned = await repeating(connection, told, await connection.execute(later), reach.scanned)
+    replies = reach.replies | scanned.found | await answers_to(connection, own)
+    gone = own.union(fact.id for fact in reach.facts)
+    alone, others = await shown(connection, gone, replies, readers)
+    return replace(reach, replies=replies | alone, shown=tuple(sorted(others)), scanned=scanned)
+
+
+async def _owners_of(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
+    """The owner keys of what the person told in these messages."""
+    places = await connection.scalars(select(messages.c.place).where(messages.c.id.in_(ids)).distinct())
+    return {owner for place in places for owner in owners_of(user, Place.of_key(place))}
 
 
 async def _own(connection: AsyncConnection, ids: Collection[str] | Select[str], user: str) -> set[str]:
@@ -288,60 +301,6 @@ async def _told_there(connection: AsyncConnection, tellers: Collection[str], pla
     return set(await connection.scalars(spoke.distinct())) or places
 
 
-async def facts_of(connection: AsyncConnection, links: Iterable[Link]) -> list[Memory]:
+async def facts_of(connection: AsyncConnection, links: Iterable[Link]) -> tuple[Memory, ...]:
     ids = {id for id, _ in links}
-    return await fetch(connection, memories.c.id.in_(ids)) if ids else []
-
-
-async def _answers(connection: AsyncConnection, own: Collection[str]) -> set[str]:
-    answered = select(rests_on.c.derived_id).where(
-        rests_on.c.source_id.in_(own), rests_on.c.how == "answered"
-    )
-    replies = select(messages.c.id).where(messages.c.id.in_(answered), messages.c.role == "assistant")
-    return set(await connection.scalars(replies))
-
-
-async def _containing(
-    connection: AsyncConnection,
-    lost: _Lost,
-    facts: Collection[str],
-    whole: Collection[str],
-    scanned: Scanned,
-) -> tuple[set[str], int]:
-    """The replies that contain one of the facts or all words of one of the `whole` messages, besides those
-    that were `scanned` already."""
-    names = await names_of(connection, lost.user)
-    query = select(messages.c.seq, messages.c.id, messages.c.text).where(lost.replies)
-    found, upto = set(scanned.found), scanned.upto
-    for row in await connection.execute(query.where(messages.c.seq > upto).order_by(messages.c.seq)):
-        upto = row.seq
-        if any(repeats(row.text, fact, names) for fact in facts) or any(
-            has_words_of(row.text, text, names) for text in whole
-        ):
-            found.add(row.id)
-    still = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(found)))
-    return set(still), upto
-
-
-async def names_of(connection: AsyncConnection, user: str) -> str:
-    """The person's id and the names under which they spoke."""
-    spoke = (messages.c.user_id == user, messages.c.role == "user")
-    names = await connection.scalars(select(messages.c.author).where(*spoke).distinct())
-    return " ".join([user, *names])
-
-
-async def _shown(
-    connection: AsyncConnection, lost: _Lost, gone: Collection[str], replies: Collection[str]
-) -> tuple[set[str], set[str]]:
-    """Of the replies that were shown something of what goes: those that were shown nothing else, and the
-    others."""
-    given: dict[str, set[str]] = {}
-    found = rests_on.alias("found")
-    for part in parts({*gone, *replies}):
-        shown = select(found.c.derived_id).where(found.c.source_id.in_(part), found.c.how == "found")
-        theirs = select(messages.c.id).where(messages.c.id.in_(shown), lost.replies, kept())
-        rests = select(rests_on).where(rests_on.c.derived_id.in_(theirs), rests_on.c.how == "found")
-        for row in await connection.execute(rests):
-            given.setdefault(row.derived_id, set()).add(row.source_id)
-    left = {id: sources.difference(gone, replies) for id, sources in given.items() if id not in replies}
-    return {id for id, other in left.items() if not other}, {id for id, other in left.items() if other}
+    return tuple(await fetch(connection, memories.c.id.in_(ids))) if ids else ()

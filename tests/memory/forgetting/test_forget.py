@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.memory.conftest import Stack
 
 on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
-PIN, FACT = "my bank PIN is 4711", "Anna's bank PIN is 4711"
+PIN, FACT = "my bank PIN is q4711", "Anna's bank PIN is q4711"
 
 
 async def told(stack: Stack, text: str, *facts: str, user: str = "anna", place: str | None = None) -> str:
@@ -73,23 +73,23 @@ async def test_a_fact_takes_the_messages_that_state_it_and_the_replies_to_them(s
     await answered(stack, "Noted.")
     await told(stack, "I like tea", "Anna likes tea")
     await answered(stack, "Tea it is.")
-    await told(stack, "again: it is 4711", FACT)
+    await told(stack, "again: it is q4711", FACT)
     memory = await the_memory(stack, FACT)
     previewed = await stack.forgetting.preview(
         ForgetCandidate(memory.id, "memory", FACT, memory.created_at, ""), "anna"
     )
-    assert (previewed.messages, previewed.replies) == ((PIN, "again: it is 4711"), 1)
+    assert (previewed.messages, previewed.replies) == ((PIN, "again: it is q4711"), 1)
 
     receipt = await forget(stack, FACT)
 
     assert (receipt.content, receipt.messages, receipt.replies) == (FACT, 2, 1)
     assert await transcript(stack) == ["I like tea", "Tea it is."]
     assert await stack.known() == {"Anna likes tea"}
-    assert await stack.found("bank PIN 4711") <= {"Anna likes tea", "I like tea", "Tea it is."}
+    assert await stack.found("bank PIN q4711") <= {"Anna likes tea", "I like tea", "Tea it is."}
     async with stack.database.read() as connection:
         assert await hidden_among(connection, [pin, memory.id, "other"]) == {pin, memory.id}
     assert {pin, memory.id} <= await purge(stack)
-    assert "4711" not in await everything(stack)
+    assert "q4711" not in await everything(stack)
 
 
 @on_both
@@ -111,7 +111,7 @@ async def test_what_else_its_message_told_stays_and_what_has_no_other_message_is
     assert await stack.known() == {"Anna lives in Rome"}
     assert [task.description for task in await stack.tasks.list("anna", acme)] == ["call the bank"]
     assert (await profiles.view("anna", acme, stack.clock.now)).profile.location == "Rome"
-    assert "4711" not in await everything(stack)
+    assert "q4711" not in await everything(stack)
     assert [(one.kind, one.content) for one in receipt.offered] == [
         ("entry", "location: Rome"),
         ("task", "call the bank"),
@@ -181,6 +181,20 @@ async def test_replies_that_contain_it_go_wherever_it_was_read_and_others_are_na
     assert alone not in {line.id for line in await stack.transcript.page(Audience.of("ben", Place()), 9)}
 
 
+async def test_a_reply_stays_that_repeats_what_somebody_else_told_where_it_stands(stack: Stack) -> None:
+    paris = "Mickael lives in Paris"
+    await stack.remember(paris, "ben", "acme/general")
+    await stack.remember(paris, "anna", "acme")
+    for place in ("acme", "acme/general"):
+        await answered(stack, "Mickael lives in Paris.", "cleo", place)
+
+    receipt = await forget(stack, paris, place="acme")
+
+    assert receipt.replies == 1
+    assert await transcript(stack, "cleo", "acme") == []
+    assert await transcript(stack, "cleo", "acme/general") == ["Mickael lives in Paris."]
+
+
 @on_both
 async def test_what_others_said_stays_theirs(stack: Stack) -> None:
     office = "The office moves to Lyon"
@@ -202,7 +216,7 @@ async def test_what_others_said_stays_theirs(stack: Stack) -> None:
 async def test_a_fact_told_again_during_the_undo_is_known_and_known_once(stack: Stack) -> None:
     await told(stack, PIN, FACT)
     receipt = await forget(stack, FACT)
-    await told(stack, "it is 4711 after all", FACT)
+    await told(stack, "it is q4711 after all", FACT)
     assert await stack.known() == {FACT}
     await stack.forgetting.undo(str(receipt.undo_id), "anna")
     assert [memory.content for memory in await stack.memories()] == [FACT]

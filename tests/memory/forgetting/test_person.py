@@ -30,6 +30,7 @@ from memory.people.profile_store import ProfileStore
 from memory.records import Draft, Erased
 from memory.sql import tables
 from memory.sql.engine.errors import Overtaken
+from memory.sql.hidden import link_is_hidden
 from memory.sql.keys import Keys, digest
 from memory.sql.memories.store import CORRECTED
 from memory.sql.messages.summaries import LOOK_BACK, owner_of
@@ -807,9 +808,9 @@ class World:
             return [sorted(map(tuple, await connection.execute(query))) for query in queries]
 
     async def known_in_places(self, name: str) -> set[tuple[str, str]]:
-        """(place, text) of what somebody else is known to have told there."""
+        """(place, text) of what somebody else is known to have told there, and has not forgotten."""
         links, t = tables.memory_owners.c, tables
-        query = select(links.owner, t.memories.c.content).join(t.memories)
+        query = select(links.owner, t.memories.c.content).join(t.memories).where(~link_is_hidden())
         query = query.where(links.owner.startswith(f"place:world{self.number}/"))
         query = query.where(t.memories.c.user_id != self.user(name))
         async with self.stack.database.read() as connection:
@@ -881,6 +882,24 @@ PROFILE: dict[str, Any] = {
         ("tell", "ben", "acme", "Mickael lives in Paris"),
         ("tell", "anna", "acme", "{me} lives in Paris"),
         ("reply", "cleo", "acme", ""),
+    ],
+    leaving="ben",
+)
+@example(
+    story=[
+        ("tell", "anna", "acme/general", "Mickael lives in Paris"),
+        ("tell", "ben", "acme", "Mickael lives in Paris"),
+        ("tell", "ben", "acme", "{me} lives in Paris"),
+        ("reply", "cleo", "acme/general", ""),
+    ],
+    leaving="ben",
+)
+@example(
+    story=[
+        ("tell", "anna", "acme/general", "Mickael lives in Paris"),
+        ("tell", "ben", "acme", "Mickael lives in Paris"),
+        ("reply", "cleo", "acme/general", ""),
+        ("forget", "anna", "acme/general", ""),
     ],
     leaving="ben",
 )

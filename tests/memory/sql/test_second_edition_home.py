@@ -132,7 +132,7 @@ async def test_it_answers_and_does_the_work_that_waited(pet: Companion) -> None:
     assert await pet.components.queue.counts() == (0, 0)
 
 
-ANAS = (b"Minou", b"4711", b"cello", b"Mont Blanc", b"nurse", b"passport", b"user:ana", b"dm:ana")
+ANAS = (b"Minou", b"is 4711", b"cello", b"Mont Blanc", b"nurse", b"passport", b"user:ana", b"dm:ana")
 
 
 async def test_of_an_erased_person_no_byte_is_left(pet: Companion, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.forgetting.repeats import repeats
+from memory.forgetting.replies import repeats
 
 ANN = "ann"
 MARCH = "My mum's birthday is on March 3rd."

@@ -1,0 +1,195 @@
+"""Which of Hachi's replies go with what a person told: by ids, and by the one rule on words, `repeats`."""
+
+import asyncio
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, or_, select, true
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import GLOBAL, Audience, Place, user_key
+from memory.facts.compare import normalise
+from memory.index.bm25 import stems
+from memory.sql.hidden import link_is_hidden, parts
+from memory.sql.messages.message_rows import kept
+from memory.sql.rests_on import resting_on
+from memory.sql.tables import memories, memory_owners, messages, rests_on
+
+_IDENTIFIER = re.compile(
+    r"[^\s@<>(),;:\"“”]+@[\w-]+(?:\.[\w-]+)+|https?://[^\s<>()\"“”]+|(?<!\d)\d{4,}(?!\d)"
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+FEWEST = 2
+"""So few words suffice. Of a shorter fact the names of its teller count too, or else its whole wording:
+every reply about a cat has all words of "I have a cat"."""
+TELLING = 3
+"""A message of so many words is recognised in a reply that contains them all."""
+
+
+def repeats(text: str, fact: str, names: str = "") -> bool:
+    """Whether the text contains all words of the fact, as the index normalises them, or something that
+    identifies it: a number of four digits or more that is no year, or an address. Hachi says "you" instead of
+    the `names` of the teller, so these need not be there."""
+    return not _identifiers(fact).isdisjoint(_identifiers(text)) or has_words_of(text, fact, names)
+
+
+def has_words_of(text: str, fact: str, names: str = "") -> bool:
+    """The same by words alone."""
+    wanted, teller = stems(fact), stems(names)
+    if len(wanted - teller) >= FEWEST:
+        wanted -= teller
+    if len(wanted) >= FEWEST:
+        return wanted <= stems(text)
+    wording = normalise(fact)
+    return " " in wording and re.search(rf"(?<!\w){re.escape(wording)}(?!\w)", normalise(text)) is not None
+
+
+def _identifiers(text: str) -> frozenset[str]:
+    found = (one.casefold().rstrip(".,!?") for one in _IDENTIFIER.findall(text))
+    return frozenset(one for one in found if not _YEAR.fullmatch(one))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a person told that goes, as a reply may repeat it."""
+
+    person: str
+    facts: Collection[str]
+    messages: Collection[str] = ()
+    """Texts that tell more than what goes: by their words alone."""
+
+    def repeated_in(self, text: str, names: str) -> list[str]:
+        facts = [fact for fact in self.facts if repeats(text, fact, names)]
+        long = (said for said in self.messages if len(stems(said)) >= TELLING)
+        return facts + [said for said in long if has_words_of(text, said, names)]
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """The replies that were compared before the transaction, and which of them repeat what goes."""
+
+    upto: int = 0
+    """`messages.seq`."""
+    found: frozenset[str] = frozenset()
+
+
+NOT_SCANNED = Scanned()
+
+REPLIES = select(messages.c.id, messages.c.seq, messages.c.place, messages.c.text).where(
+    messages.c.role == "assistant"
+)
+
+
+async def repeating(
+    connection: AsyncConnection, told: Told, replies: Iterable[Any], scanned: Scanned
+) -> Scanned:
+    """Those of these rows of `REPLIES` that repeat what was told, unless somebody else told there what they
+    have of it. Those that were `scanned` before are not compared again."""
+    names = await _names_of(connection, told.person)
+    others, found, upto = _Others(connection, told.person), set(scanned.found), scanned.upto
+    for reply in replies:
+        if reply.seq <= scanned.upto:
+            continue
+        await asyncio.sleep(0)  # it may take long, and others have work to do
+        upto = max(upto, reply.seq)
+        repeated = told.repeated_in(reply.text, names)
+        if repeated and not await others.told(reply, repeated, names):
+            found.add(reply.id)
+    still = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(found)))
+    return Scanned(upto, frozenset(still))
+
+
+@dataclass(frozen=True)
+class _Others:
+    """What people other than this one told, by where it is known."""
+
+    connection: AsyncConnection
+    person: str
+    _facts: dict[str, list[str]] = field(default_factory=dict)
+
+    async def told(self, reply: Any, texts: Sequence[str], names: str) -> bool:
+        """Whether what the reply has of each of these texts, with the `names` of their teller, is in a fact
+        that somebody else told where the reply stands, or in a message of theirs that it was shown."""
+        if reply.place not in self._facts:
+            self._facts[reply.place] = await self._known_in(Place.of_key(reply.place))
+        said = [stems(text) for text in (*self._facts[reply.place], *await self._shown(reply.id))]
+        has = [(stems(text) | stems(names)) & stems(reply.text) for text in texts]
+        return all(words and any(words <= one for one in said) for words in has)
+
+    async def _known_in(self, place: Place) -> list[str]:
+        if place.private:
+            return []
+        link, own = memory_owners.c, user_key(self.person)
+        linked = select(link.memory_id).where(~link_is_hidden())
+        here = memories.c.id.in_(linked.where(link.owner.in_(Audience.of("", place).keys)))
+        too = linked.where(link.owner.startswith("user:"), link.owner != own)
+        theirs = or_(memories.c.user_id != self.person, memories.c.id.in_(too))
+        return list(await self.connection.scalars(select(memories.c.content).where(here, theirs)))
+
+    async def _shown(self, reply: str) -> list[str]:
+        found = select(rests_on.c.source_id).where(rests_on.c.derived_id == reply, rests_on.c.how == "found")
+        theirs = (messages.c.role == "user", messages.c.user_id != self.person, kept())
+        return list(
+            await self.connection.scalars(select(messages.c.text).where(messages.c.id.in_(found), *theirs))
+        )
+
+
+async def _names_of(connection: AsyncConnection, user: str) -> str:
+    """The person's id and the names under which they spoke."""
+    spoke = (messages.c.user_id == user, messages.c.role == "user")
+    names = await connection.scalars(select(messages.c.author).where(*spoke).distinct())
+    return " ".join([user, *names])
+
+
+def read_by(owners: Collection[str], user: str, *, shared: bool) -> ColumnElement[bool]:
+    """True for the replies that may tell something to somebody who loses it: the user and these owners.
+    What somebody else `shared` stays in the user's own replies in places."""
+    own = messages.c.user_id == user
+    own = and_(own, messages.c.place == "") if shared else own
+    everywhere = [true()] if GLOBAL in owners else []
+    return and_(messages.c.role == "assistant", or_(own, said_in(owners), *everywhere))
+
+
+def said_in(owners: Collection[str]) -> ColumnElement[bool]:
+    """True for messages in these places, or inside them."""
+    places = [owner for owner in owners if owner.startswith("place:")]
+    inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
+    return or_(messages.c.place.in_(places), *inside)
+
+
+async def answers_to(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
+    answered = select(rests_on.c.derived_id).where(
+        rests_on.c.source_id.in_(ids), rests_on.c.how == "answered"
+    )
+    replies = select(messages.c.id).where(messages.c.id.in_(answered), messages.c.role == "assistant")
+    return set(await connection.scalars(replies))
+
+
+async def shown(
+    connection: AsyncConnection, gone: Collection[str], replies: Collection[str], where: ColumnElement[bool]
+) -> tuple[set[str], set[str]]:
+    """Of the further replies that meet the condition and were shown something of what goes: those that were
+    shown nothing else, and the others."""
+    given: dict[str, set[str]] = {}
+    for part in parts({*gone, *replies}):
+        found = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(part), rests_on.c.how == "found")
+        those = select(messages.c.id).where(messages.c.id.in_(found), where, kept())
+        rests = select(rests_on).where(rests_on.c.derived_id.in_(those), rests_on.c.how == "found")
+        for row in await connection.execute(rests):
+            given.setdefault(row.derived_id, set()).add(row.source_id)
+    left = {id: sources.difference(gone, replies) for id, sources in given.items() if id not in replies}
+    return {id for id, other in left.items() if not other}, {id for id, other in left.items() if other}
+
+
+async def shown_to_others(
+    connection: AsyncConnection, user: str, theirs: Collection[str], places: Collection[str]
+) -> dict[str, Any]:
+    """The replies to others in these places, or inside them, that rest on something of the user's, by id."""
+    found: dict[str, Any] = {}
+    for part in parts(theirs):
+        query = REPLIES.where(messages.c.id.in_(resting_on(part, "found", "covered")))
+        rows = await connection.execute(query.where(said_in(places), messages.c.user_id != user))
+        found |= {row.id: row for row in rows}
+    return found
