@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from memory.errors import StoreUnavailable
 from memory.process.spans import note_rows
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
+from memory.text import tags
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
-from memory.text.tags import tags
 from memory.text.ttl import read_ttl
 from tools.context import TurnContext
 from tools.failures import ToolFailed

@@ -7,8 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
-from memory.people.task_wording import bare_id
-from memory.people.tasks import Change, Due
+from memory.people.tasks import Change, Due, bare_id
 from memory.records import TaskStatus
 from memory.text.short_ids import SHORT_ID
 from tools.context import TurnContext

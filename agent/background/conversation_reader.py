@@ -30,8 +30,7 @@ from memory.sql.messages.message_rows import Line
 from memory.sql.messages.summaries import MOST_BEHIND, ConversationSummaries
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import memories
-from memory.text import sentences
-from memory.text.tags import tag, tags
+from memory.text import sentences, tag, tags
 
 Mode = Literal["companion", "study", "work"]
 

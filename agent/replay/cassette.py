@@ -17,7 +17,7 @@ from agent.tracing.compare import steps, was_cut_off
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, read_data, usage_of
 from agent.turn.context.build import BuiltContext
-from memory.facts.case import Case
+from memory.facts.decision_log import Case
 from memory.process.spans import Span, note, span
 from tools.context import TurnContext
 from tools.registry import Tool, ToolResult

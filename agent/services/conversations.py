@@ -45,7 +45,7 @@ from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.derived import read_again
 from memory.facts.writer import FactWriter
-from memory.forgetting.edits import replace_messages
+from memory.forgetting.hiding import replace_messages
 from memory.index.sync import IndexSync, Progress
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Forgotten, Memory, Message

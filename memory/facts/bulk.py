@@ -1,8 +1,8 @@
 """Stores many facts at once: without a model some thousand a second.
 
-Without a model, words alone relate two facts: the same ones, in whatever order. So what is known of the
-owners is kept as words. A fact whose words nobody has told is new, and hundreds of those are stored in one
-transaction. Of any other the usual decision is made, with a search.
+Without a model, words alone relate two facts: the same ones, with one name for each person. So what is known
+of the owners is kept as words. A fact whose words nobody has told is new, and hundreds of those are stored in
+one transaction. Of any other the usual decision is made, with a search.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.compare import normalise
 from memory.facts.decision_log import decision_run, extracted
 from memory.facts.fact_rows import NOT_SEARCHED, has_expired, lacking_owners
 from memory.facts.writer import FactWriter
-from memory.index.bm25 import stems
 from memory.process.spans import span
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken, retried
@@ -66,8 +66,6 @@ def _of_one(stated: Stated) -> Stated:
     return [*takewhile(lambda one: [(one[1].owners, one[1].audience)] == first, stated)]
 
 
-Words = frozenset[int]
-
 _theirs = memory_owners.c.owner.in_(bindparam("owners", expanding=True))
 _IDS = select(memory_owners.c.memory_id).where(_theirs, is_active())
 _TEXTS = select(memories.c.id, memories.c.content).where(memories.c.id.in_(_IDS))
@@ -84,7 +82,7 @@ class KnownWords:
     origin: Provenance
     _texts: dict[str, str] = field(default_factory=dict)
     """By id."""
-    _told: set[Words] = field(default_factory=set)
+    _told: set[str] = field(default_factory=set)
     _aliases: Aliases = field(default_factory=Aliases)
     _names: frozenset[str] = frozenset()
     """The people's names that are aliases, folded."""
@@ -120,12 +118,11 @@ class KnownWords:
 
     def is_new(self, fact: CandidateFact) -> bool:
         """Whether its words show that nothing alike is known, and that it corrects nothing by name."""
-        words = self._words(fact.draft.content)
-        return bool(words) and words not in self._told and not fact.draft.replaces
+        return self._words(fact.draft.content) not in self._told and not fact.draft.replaces
 
-    def _words(self, content: str) -> Words:
-        """The words of a fact in no order, with one name for each person."""
-        return stems(self._aliases.canonical(content) if self._named(content) else content)
+    def _words(self, content: str) -> str:
+        """The words of a fact, with one name for each person."""
+        return normalise(self._aliases.canonical(content) if self._named(content) else content)
 
     def _named(self, content: str) -> bool:
         text = fold(content)

@@ -57,7 +57,7 @@ class CandidateFact:
     rulings: dict[str, Verdict] = field(default_factory=dict)
     """The model's rulings on how the fact relates to memories, by memory id."""
     known: dict[str, Any] = field(default_factory=dict)
-    """What the decision rested on, for its trace: see `memory.facts.case`."""
+    """What the decision rested on, for its trace: see `memory.facts.decision_log`."""
 
     @property
     def key(self) -> str:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.case import Case
 from memory.facts.compare import Verdict
 from memory.facts.decide import RULINGS, Ruling, as_candidate, figures_of, refusal, ruled_decision, step_of
-from memory.facts.decision_log import Facts, decided, decision_run, extracted
+from memory.facts.decision_log import Case, Facts, decided, decision_run, extracted
 from memory.facts.fact_rows import FactRows
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index.sync import IndexSync
@@ -26,8 +25,7 @@ from memory.records import Decision, Draft
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.memories.store import MemoryStore
-from memory.text import storable
-from memory.text.tags import tags
+from memory.text import storable, tags
 
 NO_RULINGS: Mapping[str, Ruling] = {}
 

@@ -15,7 +15,7 @@ from memory.audience import PRIVATE, Place, user_key
 from memory.errors import NotFound
 from memory.facts.derived import withhold
 from memory.forgetting import hiding
-from memory.forgetting.named import BY_ITSELF, beside, find
+from memory.forgetting.offers import BY_ITSELF, beside, find
 from memory.forgetting.reach import Reach, of_fact, reach_of
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory

@@ -2,6 +2,9 @@
 
 A link that holds is superseded by its own memory while it is hidden. What it had replaced may hold again
 meanwhile: that is an entry of its own (`replaced`), so that undoing restores the replacement.
+
+What a client no longer has in its history, or a person has worded otherwise on a chat platform, is hidden
+too, and shown when an older branch comes back (`replace_messages`, `bring_back`). That deletes nothing.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,14 +16,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.errors import NotFound
-from memory.forgetting.reach import Link, Reach
+from memory.facts.derived import withhold
+from memory.forgetting.reach import Link, Reach, of_edit
 from memory.sql import hidden as entries
 from memory.sql.changes import changed
-from memory.sql.hidden import Kind, link_id, parts, replaced_id, still_hidden
+from memory.sql.hidden import Kind, by_edit, link_id, parts, replaced_id, still_hidden
 from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.memory_rows import begins, index_again, unexpired
 from memory.sql.memories.store import CORRECTED
 from memory.sql.messages.lines import index_windows_again
+from memory.sql.rests_on import stated_in
 from memory.sql.tables import forgettings, hidden, memories, memory_owners, messages
 
 LINKS_AT_ONCE = 200
@@ -211,3 +216,35 @@ async def undoable(connection: AsyncConnection, id: str, user: str, now: datetim
     if len(found) != 1:
         raise NotFound(f"nothing forgotten as {id!r} can be brought back: it is gone for good")
     return found[0]
+
+
+async def replace_messages(
+    connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
+) -> None:
+    """In the caller's transaction, hide these messages of the user, and replies to them."""
+    reach = await of_edit(connection, ids, user)
+    forgetting = await entries.begin(connection, user, "edited", now, None)
+    await hide(connection, forgetting, reach, now)
+    facts = [fact.id for fact in reach.facts]
+    await withhold(connection, now, message_ids=ids, memory_ids=facts, owners=reach.owners)
+
+
+async def bring_back(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> None:
+    """Undo `replace_messages` for these messages, and for what was hidden with them and one of them
+    states."""
+    mine = (hidden.c.kind == "message", hidden.c.row_id.in_(ids), by_edit())
+    edits = set(await connection.scalars(select(hidden.c.forgetting_id).where(*mine)))
+    whole = await entries.rows_of(connection, edits)
+    stated = set(await connection.scalars(stated_in(ids)))
+    back: dict[Kind, set[str]] = {
+        kind: {id for id in found if id.partition(" ")[0] in stated} for kind, found in whole.items()
+    }
+    back["message"] = whole.get("message", set()).intersection(ids)
+    links = back.get("link", set())
+    back["replaced"] = {
+        id for id in whole.get("replaced", ()) if entries.link_id(*id.split(" ", 2)[1:]) in links
+    }
+    for kind, found in back.items():
+        await entries.show(connection, kind, found, hidden.c.forgetting_id.in_(edits))
+    await shown_again(connection, back, now)
+    await withhold(connection, now, message_ids=ids)

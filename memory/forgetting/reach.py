@@ -175,7 +175,7 @@ async def of_person(
     active = active_conversations.c
     talks = active.conversation_id.in_({row.conversation_id for row in mine})
     summaries = await connection.scalars(select(active.id).where(talks))
-    theirs = {*(one.id for one in (*alone, *mine)), *summaries}
+    theirs = {*(fact.id for fact in alone), *(row.id for row in mine), *summaries}
     others = await shown_to_others(connection, user, theirs, places)
     whole = [row.text for row in said if len(stems(row.text)) >= TELLING]
     told = Told(user, [*(fact.content for fact in alone), *whole])

@@ -23,7 +23,7 @@ from pydantic import (
 
 from memory.people.profile import Name, Word, line
 from memory.people.profile_entries import Entry, entries_found
-from memory.people.task_wording import bare_id
+from memory.people.tasks import bare_id
 from memory.records import TaskStatus
 
 MOST_UPDATES = 50

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from memory.facts.compare.normalise import normalise
+from memory.facts.compare import normalise
 from memory.people.profile import OtherFields, Part, Preferences, Profile, UserContext
 from memory.records import Memory, Task
 from memory.text import one_line

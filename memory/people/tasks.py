@@ -1,26 +1,27 @@
 """Tasks: a person's to-dos and reminders. A task belongs to its user alone.
 
-A task is identified by its id or by its words (`task_wording`). Adding is careful: only the same words are
-the same task, since people notice a task too many but not a missing one. Finishing is lenient: "dentist"
-finishes "call the dentist" if no other open task matches.
+A task is identified by its id or by its words. Adding is careful: only the same words are the same task,
+since people notice a task too many but not a missing one. Finishing is lenient: "dentist" finishes "call the
+dentist" if the word stands in no other open task.
 
 In a place, only tasks from exactly that place are read or changed. In private, all tasks of the user are.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Literal
 
+from rapidfuzz import fuzz
 from sqlalchemy import ColumnElement, Select, bindparam, case, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
 from memory.errors import NotFound
-from memory.facts.compare import same_words
+from memory.facts.compare import normalise, same_words
 from memory.index.bm25 import stems
-from memory.people.task_wording import likeness, may_mean
 from memory.process.spans import new_id
 from memory.records import Task, TaskStatus
 from memory.sql.engine import Database
@@ -41,14 +42,26 @@ LONGEST_QUESTION = 2_000
 MOST_NAMED = 5
 """The most candidates that an error names."""
 NEAR, CLOSE = 60.0, 85.0
-"""Similarity of the letters (0 to 100) from which an update may match a task, and from which a new task
-resembles an existing one."""
+"""Similarity of the letters (0 to 100) from which a task is named to who may have meant it, and from which a
+new task resembles an existing one. All words of one in the other are 100."""
+
+_SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
 
 Due = datetime | Literal["never"] | None
 """An aware time; "never" removes the due time; None leaves it as it is."""
 
 
 _COLUMNS = [tasks.c[field.name] for field in fields(Task)]
+
+
+def bare_id(id: Any) -> Any:
+    """The id in "[task 1a2b3c4d]", which the prompt shows, or in a part of it. None if it is blank or "null".
+    A value that is no text is returned unchanged."""
+    if not isinstance(id, str):
+        return id
+    found = _SHOWN.fullmatch(id.strip())
+    bare = found[1] if found else id.strip()
+    return None if bare.lower() in {"", "null", "none", "new"} else bare
 
 
 class Unclear(NotFound):
@@ -238,12 +251,18 @@ def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: b
     same = [task for task in open_ if same_words(said, task.description)]
     if same or not alike or status in (None, "open"):
         return same[0] if same else None
-    fitting = [task for task in open_ if may_mean(said, task.description)]
+    fitting = [task for task in open_ if _stand_in(said, task.description)]
     if len(fitting) > 1:
         raise Unclear(
             f"{said[:80]!r} can mean several open tasks, so nothing was changed; give an id", fitting
         )
     return fitting[0] if fitting else None
+
+
+def _stand_in(said: str, description: str) -> bool:
+    """Whether the words of one stand in the other, as they are and next to each other."""
+    asked, there = (f" {normalise(text)} " for text in (said, description))
+    return asked in there or there in asked
 
 
 async def _finished_before(
@@ -274,5 +293,6 @@ def _time(due: Due) -> datetime | None:
 
 def _near(said: str, open_: Sequence[Task], least: float) -> list[Task]:
     """Tasks with similar letters, the most similar first."""
-    scores = {task.id: likeness(said, task.description) for task in open_}
+    wanted = normalise(said)
+    scores = {task.id: fuzz.token_set_ratio(wanted, normalise(task.description)) for task in open_}
     return sorted((t for t in open_ if scores[t.id] >= least), key=lambda task: -scores[task.id])[:MOST_NAMED]

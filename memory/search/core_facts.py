@@ -17,7 +17,7 @@ from memory.sql.memories.memory_rows import READABLE, UNEXPIRED, WITH_OWNERS, wi
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept, name_in
 from memory.sql.tables import memories, memory_tags, messages
-from memory.text.tags import tag
+from memory.text import tag
 
 IMPORTANT = 0.5
 """The lowest importance of a core fact."""

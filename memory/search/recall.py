@@ -37,8 +37,8 @@ from memory.sql.messages.message_rows import Line
 from memory.sql.messages.speakers import HACHI
 from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.messages.transcript import Transcript
+from memory.text import tags
 from memory.text.names import Aliases, called, named, spelled, without_names
-from memory.text.tags import tags
 
 log = logging.getLogger("hachi.memory")
 

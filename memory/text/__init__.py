@@ -2,6 +2,10 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
+
+LONGEST_TAG = 200
+"""Characters of a tag; further ones are cut off. PostgreSQL indexes no long texts."""
 
 # "\r\n", an ANSI escape sequence, or one character that no text needs. Tabs and newlines stay.
 _CONTROLS = re.compile(
@@ -53,3 +57,14 @@ def sentences(text: str) -> list[str]:
     A sentence ends at its mark and a space, or with its line. An abbreviation may end one too early.
     """
     return [part.strip() for part in _SENTENCE_END.split(text) if part and part.strip()]
+
+
+def tag(text: str) -> str:
+    """The form in which a tag is stored and searched for; empty if the text holds none."""
+    folded = unicodedata.normalize("NFC", storable(text)).casefold()
+    return unicodedata.normalize("NFC", folded).strip()[:LONGEST_TAG].rstrip()
+
+
+def tags(texts: Iterable[str]) -> tuple[str, ...]:
+    """The tags, each once, in order."""
+    return tuple(dict.fromkeys(found for text in texts if (found := tag(text))))

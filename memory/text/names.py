@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from memory.text.tags import tag
+from memory.text import tag
 
 MIN_LETTERS = 2
 """Shorter parts of a name ("J." in "J. Doe") are ignored."""

@@ -35,7 +35,7 @@ from memory.audience import PRIVATE, Place
 from memory.documents.quote import display_names
 from memory.errors import NotFound
 from memory.people.profile import UserContext
-from memory.people.task_wording import bare_id
+from memory.people.tasks import bare_id
 from memory.records import DEFAULT_IMPORTANCE, Chunk, ForgetKind, Memory, Task
 from tools.memories import Author, OfKind, Since, Until
 

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.types import TurnRequest
 from agent.types.client import ClientTurn, Item, Said
 from memory.audience import user_key
-from memory.forgetting.edits import bring_back, replace_messages
+from memory.forgetting.hiding import bring_back, replace_messages
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.messages.transcript import Transcript

@@ -54,8 +54,8 @@ from memory.sql.tables import (
     memory_updates,
     messages,
 )
+from memory.text import tags
 from memory.text.names import Aliases
-from memory.text.tags import tags
 
 CORRECTED = "corrected on purpose"
 """The reason of a step in which a person or the model named the memory to correct."""

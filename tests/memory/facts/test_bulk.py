@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def statements(stack: Stack, seed: int, count: int = 70) -> list[tuple[Draft, timedelta, str]]:
-    """Random drafts with how long ago and in which place they were told: new, told before in the same words
-    or in another order, about people with two names, and ones that are refused."""
+    """Random drafts with how long ago and in which place they were told: new, told before in the same words,
+    about people with two names, and ones that are refused."""
     dice = random.Random(seed)
     found = []
     for _ in range(count):
@@ -28,7 +28,6 @@ def statements(stack: Stack, seed: int, count: int = 70) -> list[tuple[Draft, ti
         text = dice.choice(
             [
                 f"Ana keeps {n} hens in {city}",
-                f"In {city} Ana keeps {n} hens",
                 f"Annie keeps {n} hens in {city}",
                 f"ana keeps {n} hens in {city}!",
                 f"Ana saw film number {dice.randrange(100)}",
@@ -102,9 +101,10 @@ async def test_what_was_told_at_once_is_found_and_told_twice_is_known(stack: Sta
 async def test_what_somebody_else_tells_meanwhile_is_not_told_twice(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process stores the same words in another order, after they were read."""
+    """Another process stores the same with another name of the person, after it was read."""
+    await stack.remember("Ana is also called Annie", "ana")
     read, origin = KnownWords.read, Provenance("ana", stack.clock.now)
-    late = [CandidateFact(Draft("In spring Ana sails"), origin, None, stack.clock.now)]
+    late = [CandidateFact(Draft("Annie sails in spring"), origin, None, stack.clock.now)]
 
     async def and_then(words: KnownWords, now: datetime) -> None:
         await read(words, now)
@@ -116,4 +116,4 @@ async def test_what_somebody_else_tells_meanwhile_is_not_told_twice(
     monkeypatch.setattr(KnownWords, "read", and_then)
     [decision] = await remember_many(stack.writer, [(Draft("Ana sails in spring"), origin)])
     assert decision.action == "merge"
-    assert await stack.known("ana") == {"In spring Ana sails"}
+    assert await stack.known("ana") == {"Ana is also called Annie", "Annie sails in spring"}

@@ -12,7 +12,7 @@ from sqlalchemy import event, insert, update
 
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
-from memory.people.tasks import MOST_READ, Change, Tasks, Unclear
+from memory.people.tasks import MOST_READ, Change, Tasks, Unclear, bare_id
 from memory.records import Task
 from memory.sql.engine import Database
 from memory.sql.tables import tasks as table
@@ -169,14 +169,58 @@ async def test_a_new_task_comes_with_those_it_resembles(asked: Asked) -> None:
     assert (misspelt.action, misspelt.close) == ("made", (dentist,))
 
 
-async def test_finishing_by_a_word_takes_the_only_task_that_can_be_meant(asked: Asked) -> None:
-    task = await asked.put("call the dentist")
+@pytest.mark.parametrize(
+    ("description", "said"),
+    [
+        ("call the dentist", "dentist"),
+        ("call the dentist", "please call the dentist"),
+        ("call mum", "call mum on Monday"),
+        ("להתקשר לרופא", "לרופא"),
+        ("позвонить маме", "маме"),
+    ],
+)
+async def test_finishing_by_a_word_takes_the_only_task_in_which_it_stands(
+    asked: Asked, description: str, said: str
+) -> None:
+    task = await asked.put(description)
     await asked.put("water 3 plants")
     with pytest.raises(Unclear, match="no open task is surely"):
-        await asked.change("called the dentist", "done", alike=False)
-    done = await asked.put("called the dentist", "done")
-    assert (done.id, done.description, done.status) == (task.id, "call the dentist", "done")
+        await asked.change(said, "done", alike=False)
+    done = await asked.put(said, "done")
+    assert (done.id, done.description, done.status) == (task.id, description, "done")
     assert await asked.words() == {"water 3 plants"}
+
+
+@pytest.mark.parametrize(
+    ("description", "said"),
+    [
+        ("buy 2 eggs", "buy 3 eggs"),
+        ("call Martin", "call Martina"),
+        ("call Anna's mother", "call Anna"),
+        ("call Anna about Ben", "call Ben about Anna"),
+        ("turn on the heating", "turn off the heating"),
+        ("lock the garden shed", "unlock the garden shed"),
+        ("plan the party", "art"),
+    ],
+)
+async def test_other_words_finish_nothing(asked: Asked, description: str, said: str) -> None:
+    task = await asked.put(description)
+    with pytest.raises(Unclear, match="nothing was changed"):
+        await asked.put(said, "done")
+    assert await asked.open() == [task]
+
+
+@pytest.mark.parametrize(
+    ("id", "bare"),
+    [
+        *((shown, "1a2b") for shown in ("1a2b", "[task 1a2b]", "task 1a2b", "[1a2b]", "#1a2b", " 1a2b ")),
+        *((blank, None) for blank in ("", " ", "null", "None", "new", "[task null]")),
+        (7, 7),
+        (None, None),
+    ],
+)
+def test_an_id_is_read_as_the_prompt_shows_it(id: object, bare: object) -> None:
+    assert bare_id(id) == bare
 
 
 async def test_what_is_not_surely_a_task_is_not_finished(asked: Asked) -> None:

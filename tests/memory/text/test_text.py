@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text import one_line, readable, sentences, storable
+from memory.text import LONGEST_TAG, one_line, readable, sentences, storable, tag, tags
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,17 @@ def test_splitting_into_sentences_loses_only_white_space(text: str) -> None:
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert sentences("\n".join(parts)) == parts
     assert all(part == part.strip() and len(part.splitlines()) == 1 for part in parts)
+
+
+def test_a_tag_has_no_case_and_one_form() -> None:
+    assert tags([" Zoe\u0308", "ZO\u00cb", "Stra\u00dfe", "", " "]) == ("zo\u00eb", "strasse")
+
+
+def test_a_tag_can_be_stored_and_indexed() -> None:
+    assert tags(["a\x00b", "\ud800", "\x00"]) == ("ab", "\ufffd")
+    assert tag("x" * 10 * LONGEST_TAG) == "x" * LONGEST_TAG
+
+
+@given(st.text())
+def test_a_tag_is_its_own_tag(text: str) -> None:
+    assert tag(tag(text)) == tag(text)

@@ -1,4 +1,4 @@
-"""What a person names to forget, and the items beside it that rest on the same messages."""
+"""What a person may be offered to forget: what they name by an id, and what rests on the same messages."""
 
 from typing import Any, Literal
 

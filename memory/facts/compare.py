@@ -1,0 +1,111 @@
+"""How two statements relate to each other, decided without any model.
+
+Words prove only that two statements are the same: the same words in the same order, in any script. Case,
+Unicode form, white space, the shape of quotes and dashes, Hebrew vowel points, Arabic short vowels and
+closing punctuation do not count. Whatever may carry a value does: accents, signs, decimal marks, question
+marks, emoji, and the Hebrew final letters (אף is a nose, אפ an app). Statements that differ in it are kept
+beside each other, unless a model rules otherwise.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Literal, Protocol
+
+from rapidfuzz.distance import Levenshtein
+
+Relation = Literal["same", "subsumed", "contradiction", "outdated", "different"]
+
+NEAR = 1 / 3
+"""Where the threshold for a shared topic lies between `recall`, which any two facts about one person reach,
+and `dedupe`. "Lives in Rome" and "moved to Oslo" share little more than their subject."""
+NEARLY_THE_SAME_SPELLING = 0.8
+"""Normalised Levenshtein similarity above which two texts count as similar, whatever their vectors say."""
+
+_CLOSING = " .!…,;:'\"。！，、；：،؛।·"
+_OPENING = " ¡'\""
+
+_SHAPES = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\u0060\u00b4\u05f3\uff07", "'"),
+    **dict.fromkeys('\u201c\u201d\u201e\u201f\u2033\u05f4\u00ab\u00bb\u300c\u300d\uff02', '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u05be\ufe58\uff0d", "-"),
+}  # fmt: skip
+_UNSEEN = (
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069"
+    "\ufeff\ufe0e\ufe0f"
+)
+_TABLE = str.maketrans({**_SHAPES, **dict.fromkeys(_UNSEEN, None), "\u0640": None})
+_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]")
+_RAISED = re.compile("[⁰¹²³⁴-⁹]+")  # NFKC would turn 10² into 102
+_LISTING = re.compile(r"[,;](?=\s)")
+
+
+class Thresholds(Protocol):
+    """Cosine similarities that are calibrated for one embedder."""
+
+    @property
+    def dedupe(self) -> float: ...
+
+    @property
+    def recall(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the new statement relates to the old one.
+
+    same: it says the same. different: both are kept. Words prove no other. A model's ruling or a person's
+    correction yields further ones. contradiction: it ends the old one. subsumed: the old one says all of it
+    already. outdated: it was stated before the statement that ended it.
+    """
+
+    relation: Relation
+    reason: str
+
+
+DIFFERENT, SAME = Verdict("different", "other words"), Verdict("same", "the same words")
+
+
+def _tidy(text: str) -> str:
+    """The text with one form of quotes, dashes, digits, points and spaces; case and marks stay."""
+    text = _RAISED.sub(lambda raised: "^" + raised[0], text)
+    text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _POINTS.sub("", text))
+        text = "".join(_plain_digit(letter) for letter in text)
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=4096)
+def normalise(text: str) -> str:
+    """The spelling that all texts with the same key share. Normalising twice changes nothing more."""
+    plain = _tidy(unicodedata.normalize("NFKC", _tidy(text).casefold()))
+    bare = " ".join(_LISTING.sub(" ", plain).split())
+    return bare.rstrip(_CLOSING).lstrip(_OPENING) or plain
+
+
+def content_key(text: str) -> str:
+    """The hash of `normalise(text)`, 32 hexadecimal digits, for a unique column. The database keeps it, so
+    that of a given text must never change."""
+    return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether both texts have the same words in the same order."""
+    return normalise(one) == normalise(other)
+
+
+def alike(one: str, other: str, similarity: float, thresholds: Thresholds) -> bool:
+    """Whether two statements share a topic, as far as vectors and spelling tell. `similarity` is the cosine
+    of their embeddings, calibrated by `thresholds`."""
+    near = similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
+    spelling = Levenshtein.normalized_similarity(normalise(one), normalise(other))
+    return near or spelling > NEARLY_THE_SAME_SPELLING
+
+
+def _plain_digit(letter: str) -> str:
+    if letter.isascii() or not letter.isdecimal():
+        return letter
+    return str(unicodedata.decimal(letter))
