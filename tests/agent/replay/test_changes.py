@@ -16,7 +16,7 @@ from agent.settings import Budget
 from agent.tracing import setup
 from agent.turn import loop, model_run
 from agent.turn.context import prompt
-from memory.facts import case
+from memory.facts import decision_log
 from memory.facts.decide import decision_of
 from tools import registry
 from tools.registry import ToolResult
@@ -69,9 +69,9 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
         RequestedSchema("answer", {"type": "object"}),
         "call 1, response_format",
     ),
-    "what is decided": (case, "decision_of", _ignored, "what became of"),
+    "what is decided": (decision_log, "decision_of", _ignored, "what became of"),
     "what is worth keeping": (
-        case,
+        decision_log,
         "refusal",
         lambda fact, _: fact.decision("ignore", None, "no"),
         "what became",

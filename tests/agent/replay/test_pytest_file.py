@@ -16,7 +16,7 @@ from agent.tracing.trace import Trace
 from agent.turn import loop
 from agent.turn.context import prompt
 from agent.turn.output.parse import parse_answer
-from memory.facts import case
+from memory.facts import decision_log
 from memory.facts.decide import decision_of
 from memory.facts.similar import weighed
 from memory.search import recall
@@ -91,9 +91,9 @@ async def no_rows(*_: object) -> tuple[FoundRows, frozenset[str]]:
         (loop, "parse_answer", lambda raw: dataclasses.replace(parse_answer(raw), memories=())),
         (loop, "parse_answer", lambda raw: dataclasses.replace(parse_answer(raw), forget=("all",))),
         (ToolResult, "text", "{}"),
-        (case, "refusal", lambda fact, _: fact.decision("ignore", None, "no")),
-        (case, "decision_of", lambda *_: dataclasses.replace(decision_of(*_), action="merge")),
-        (case, "repeats_found", lambda fact, _: fact.decision("ignore", None, "an echo")),
+        (decision_log, "refusal", lambda fact, _: fact.decision("ignore", None, "no")),
+        (decision_log, "decision_of", lambda *_: dataclasses.replace(decision_of(*_), action="merge")),
+        (decision_log, "repeats_found", lambda fact, _: fact.decision("ignore", None, "an echo")),
         (prompt, "_setting", lambda _: ""),
         (prompt, "_person", lambda *_: ""),
         (vars(TOOLS[3]), "description", "Keep it."),
@@ -126,7 +126,7 @@ async def test_it_fails_when_behaviour_changes(recorded, made, monkeypatch, plac
     [
         (loop, "TOOL_SECONDS", 60.0),
         (loop, "MOST_QUOTED", 9),
-        (case, "weighed", lambda *given: list(weighed(*given))),
+        (decision_log, "weighed", lambda *given: list(weighed(*given))),
         (prompt, "LONGEST_NAME", 500),
         (setup, "REACH_A_TURN", ("max_turns",)),
     ],
