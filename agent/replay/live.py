@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from memory.facts.case import Case
 from pydantic import ValidationError
 from rapidfuzz import fuzz
 
@@ -20,9 +21,8 @@ from agent.turn.follow_up_jobs import STORE_MEMORIES
 from memory.audience import Audience
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
-from memory.facts.case import Case
 from memory.facts.compare import content_key
-from memory.forgetting.repeats import repeats
+from memory.forgetting.replies import repeats
 from memory.people.due_dates import read_due
 from memory.people.tasks import Tasks
 from memory.process.spans import note, span
