@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memory.facts.case import Case
 from pydantic import ValidationError
 from rapidfuzz import fuzz
 
@@ -22,6 +21,7 @@ from memory.audience import Audience
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
 from memory.facts.compare import content_key
+from memory.facts.decision_log import Case
 from memory.forgetting.replies import repeats
 from memory.people.due_dates import read_due
 from memory.people.tasks import Tasks
