@@ -143,6 +143,8 @@ class DiscordServer:
         """Channel → permissions that nobody has there."""
         self.flags = 0
         """Of the application."""
+        self.nicknames: dict[int, str] = {}
+        """Person → what they are called in the server."""
         self.roles: dict[int, list[int]] = {}
         """Person → their roles in the server."""
         self.without_history: set[int] = set()
@@ -482,6 +484,7 @@ class DiscordServer:
     def _member(self, user: int) -> Json:
         return TEMPLATES["member"] | {
             "user": _user(user),
+            "nick": self.nicknames.get(user),
             "roles": [str(id) for id in self.roles.get(user, ())],
         }
 

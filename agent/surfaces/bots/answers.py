@@ -208,7 +208,8 @@ def _forget_button(candidate: ForgetCandidate) -> Button:
 def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
     """Say what was forgotten and until when that can be undone, and offer what is related."""
     text = "Forgotten as yours; somebody else said it here too" if told_by_others else "Forgotten"
-    content = shorten(receipt.content)
+    content, kept = shorten(receipt.content), len(receipt.kept)
+    left = f"Of my replies that stay, {kept} may tell it in other words. " if kept else ""
     undo: Words = (
         ("It can be undone until ", receipt.undo_until, ". ")
         if receipt.undo_id and receipt.undo_until
@@ -217,7 +218,7 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
     return Answer(
         f"{text}: {content}" + ("\nThis is kept too. Forget it as well?" if receipt.offered else ""),
         tuple(Item(shorten(one.content), buttons=(_forget_button(one),)) for one in receipt.offered),
-        note=(f"Taken: {taken_with(receipt)}. ", *undo, STANDS),
+        note=(f"Taken: {taken_with(replace(receipt, kept=()))}. ", *undo, f"{left}{STANDS}"),
         buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
         outcome="forgotten",
     )

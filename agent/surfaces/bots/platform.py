@@ -3,18 +3,47 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from datetime import datetime, timedelta
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.attachments import Attachment
 from memory.audience import Place
 from memory.people.places import Listening
 
+Key = TypeVar("Key")
+Known = TypeVar("Known")
 MAX_QUOTED = 2_000
 """Characters of a message that another one replies to or forwards."""
 Label = Callable[[str, str, Place], Awaitable[str]]
 """`await label(name, user, place)`: what a person of this name is called in the place, so that two people of
 one name are told apart."""
+
+
+ASK_AGAIN = timedelta(hours=1)
+"""After so long it is asked again what may have changed on the platform."""
+MOST_KNOWN = 10_000
+"""Answers of a platform that are kept."""
+
+
+class Hourly(Generic[Key, Known]):
+    """What a platform is asked for once an hour, by `ask`, which returns None where it is not told: then what
+    was told before still holds."""
+
+    def __init__(self, ask: Callable[[Key], Awaitable[Known | None]], clock: Callable[[], datetime]) -> None:
+        self._ask, self._clock = ask, clock
+        self._known: dict[Key, tuple[Known, datetime]] = {}
+
+    async def get(self, key: Key) -> Known | None:
+        known, asked_at = self._known.get(key, (None, None))
+        if asked_at and self._clock() - asked_at <= ASK_AGAIN:
+            return known
+        if (told := await self._ask(key)) is None:
+            return known
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = told, self._clock()
+        return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +67,6 @@ class IncomingMessage:
     """Whether it is in a thread, which may go on without mentions."""
     follows_bot: bool = False
     """Whether the bot began the thread."""
-    content: "Content | None" = None
-    """Set if it need not be read from the platform."""
     version: str = ""
     """When it was last edited, as the platform says it; empty if it never was."""
     event: Mapping[str, Any] | None = None

@@ -174,7 +174,7 @@ class Turns:
     async def read(self, burst: Sequence[IncomingMessage]) -> tuple[list[Content], str]:
         """Return what the messages hold, and all of it as one text."""
         begins = burst[-1].in_thread and not await self.is_known(burst[-1])
-        contents = [part.content or await self.platform.read(part, begins=begins) for part in burst]
+        contents = [await self.platform.read(part, begins=begins) for part in burst]
         texts = [
             "\n\n".join(filter(None, (one.text, await read_attachments(one.attachments)))) for one in contents
         ]

@@ -30,7 +30,8 @@ from agent.surfaces.bots.discord.messages import (
     place_of,
     user_name,
 )
-from agent.surfaces.bots.discord.replies import DiscordPlatform, HachiButton
+from agent.surfaces.bots.discord.rendering import HachiButton
+from agent.surfaces.bots.discord.replies import DiscordPlatform
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, reminder_sender, who_answers
 from agent.surfaces.signals import on_stop_signal
@@ -100,7 +101,8 @@ class DiscordBot(discord.AutoShardedClient):
         self.pressed = partial(press, self.commands)
         self.allowed = Allowed(settings.discord_servers, settings.discord_channels, settings.discord_roles)
         label = pet.conversations.transcript.speakers.label
-        self.conversations = Conversations(pet, DiscordPlatform(self, label))
+        self.platform = DiscordPlatform(self, label, pet.clock)
+        self.conversations = Conversations(pet, self.platform)
         self.jobs = PlatformJobs(self.conversations, SOURCE)
         parsers = self._connection.parsers
         parsers.update({event: _readable(event, parse) for event, parse in parsers.items()})
@@ -148,7 +150,7 @@ class DiscordBot(discord.AutoShardedClient):
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
-            send = reminder_sender(self.pet, ROOT, self.conversations.platform.write)
+            send = reminder_sender(self.pet, ROOT, self.platform.write)
             self._leaving.callback(self.pet.reminders.register(user_name(""), send))
             await self._leaving.enter_async_context(self.jobs.running())
             id, scopes = int(self.application_id or 0), ("bot", "applications.commands")
@@ -203,20 +205,14 @@ class DiscordBot(discord.AutoShardedClient):
         if not is_from_person(message) or not self.allowed.permits_channel(message.channel):
             return
         place = await self._place(message)
-        if place is not None and self.allowed.permits_person(await self._author(message)):
+        author: Any = message.author
+        if self.allowed.roles:
+            author = await self.platform.member(author, message.guild)
+        if place is not None and self.allowed.permits_person(author):
             listening = await self.pet.people.places.listening(place)
             read = replace(incoming(message, place, self.user), late=late)
             come = self.conversations.edited if read.version else self.conversations.receive
             await come(read, listening)
-
-    async def _author(self, message: discord.Message) -> Any:
-        """Return the author, with their roles if those matter. Discord does not tell them in a history."""
-        if self.allowed.roles and message.guild and not isinstance(message.author, discord.Member):
-            try:
-                return await message.guild.fetch_member(message.author.id)
-            except API_ERRORS as error:
-                log.warning("message %s is not read, its author's roles are unknown: %s", message.id, error)
-        return message.author
 
     async def _place(self, message: discord.Message) -> Place | None:
         """Return the message's place. A thread that Discord has not sent is fetched, because its channel
@@ -251,10 +247,20 @@ def _readable(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]
     return parse_or_skip
 
 
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Leave out the traceback of a lost connection: it holds those of all tries before."""
+    if record.exc_info:
+        record.msg, record.args = f"{record.getMessage()} ({record.exc_info[1]!r})", ()
+        record.exc_info = None
+    return True
+
+
 async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **options: Any) -> None:
     """Run until SIGTERM or Ctrl-C. `options` are those of discord.Client. Raises SettingsError if Discord
     rejects the bot, HachiError if it cannot be reached."""
     use_address(pet.settings)
+    for name in ("discord.client", "discord.shard"):
+        logging.getLogger(name).addFilter(_in_one_line)
     await pet.runtime()  # loads everything for a turn, so that wrong settings raise before anybody writes
     client, stop = DiscordBot(pet, say, **options), asyncio.Event()
     with on_stop_signal(stop.set):

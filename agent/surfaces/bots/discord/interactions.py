@@ -13,8 +13,8 @@ from agent.errors import HachiError
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.attachments import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, LISTENS, NO_TEXT, REMEMBER_THIS, Command, Commands
-from agent.surfaces.bots.discord.messages import API_ERRORS, asked, origin_of, place_of, user_name
-from agent.surfaces.bots.discord.replies import (
+from agent.surfaces.bots.discord.messages import API_ERRORS, incoming, origin_of, place_of, user_name
+from agent.surfaces.bots.discord.rendering import (
     EditModal,
     HachiButton,
     answer_text,
@@ -114,8 +114,8 @@ async def _ask(interaction: discord.Interaction, question: TEXT) -> None:
         return
     text = f"**{escape(asker.name or '')}:** {question}"
     await interaction.response.send_message(text, suppress_embeds=True)
-    if message := asked(await interaction.original_response(), asker.place, client.user):
-        await conversations.receive(message, listening)
+    posted = incoming(await interaction.original_response(), asker.place, client.user)
+    await conversations.receive(posted, listening)
 
 
 async def _remember(

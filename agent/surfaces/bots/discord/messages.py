@@ -3,14 +3,25 @@ no session."""
 
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import discord
 
 from agent.surfaces.bots.attachments import Attachment, display_name
-from agent.surfaces.bots.platform import MAX_QUOTED, Content, IncomingMessage, Label, quoted, without_call
+from agent.surfaces.bots.platform import (
+    MAX_QUOTED,
+    Content,
+    Hourly,
+    IncomingMessage,
+    Label,
+    Line,
+    Unreadable,
+    quoted,
+    without_call,
+)
 from memory.audience import PRIVATE, Place
 
 log = logging.getLogger("hachi.discord")
@@ -76,13 +87,20 @@ def as_message(channel: Any, data: Mapping[str, Any]) -> discord.Message:
     return message
 
 
+def asker_of(message: discord.Message, me: Any) -> Any:
+    """Return the person whose question the bot has posted; None for any other message."""
+    command = message.interaction_metadata
+    return command.user if command and message.author.id == me.id else None
+
+
 def incoming(message: discord.Message, place: Place, me: Any) -> IncomingMessage:
+    asker = asker_of(message, me)
     return IncomingMessage(
-        user_name(message.author.id),
+        user_name((asker or message.author).id),
         place,
         source=message,
         origin=origin_of(message.channel.id, message.id),
-        addressed=is_addressed(message, me),
+        addressed=asker is not None or is_addressed(message, me),
         to_others=bool(message.raw_mentions) or replied_to(message) is not None,
         in_thread=len(place.path) == 4,  # within its channel
         version=message.edited_at.isoformat() if message.edited_at else "",
@@ -115,22 +133,6 @@ def _person(one: Any) -> dict[str, Any]:
     return {"id": one.id, "username": one.name, "global_name": one.display_name, "discriminator": "0"}
 
 
-def asked(message: discord.Message, place: Place, me: Any) -> IncomingMessage | None:
-    """Return the question of a person that the bot has posted for them; None for any other message."""
-    command = message.interaction_metadata
-    if command is None or message.author.id != me.id:
-        return None
-    name, _, question = message.content.removeprefix("**").partition(":** ")
-    return IncomingMessage(
-        user_name(command.user.id),
-        place,
-        source=message,
-        origin=origin_of(message.channel.id, message.id),
-        content=Content(display_name(command.user.display_name, name), question),
-        event=_event(message),
-    )
-
-
 def is_addressed(message: discord.Message, me: Any) -> bool:
     """Return whether the message is private, mentions the bot or its role, or replies to the bot."""
     role = message.guild.self_role if message.guild else None
@@ -148,31 +150,99 @@ def replied_to(message: discord.Message) -> int | None:
     return replied.author.id if isinstance(replied, discord.Message) else None
 
 
-async def content_of(message: discord.Message, place: Place, me: Any, label: Label) -> Content:
-    files = [*message.attachments, *(file for one in message.message_snapshots for file in one.attachments)]
-    attachments = [Attachment(file.filename, file.content_type or "", file.size, file.read) for file in files]
-    replied = message.reference.resolved if message.reference else None
-    replied = replied if isinstance(replied, discord.Message) and replied.content else None
-    people = [*message.mentions, *([replied.author, *replied.mentions] if replied else [])]
-    names = {
-        one.id: await label(display_name(one.display_name, one.name), user_name(one.id), place)
-        for one in people
-        if one.id != me.id
-    }
-    names[me.id] = me.display_name
-    role = message.guild.self_role if message.guild else None
-    calls = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
-    parts = [*_title(message), without_call(message.content, calls), *_added(message)]
-    text = _readable("\n".join(filter(None, parts)), message, names)
-    author = display_name(message.author.display_name, message.author.name)
-    answered = _readable(replied.content, message, names) if replied else ""
-    return Content(
-        author,
-        text or ("" if message.attachments else f"@{me.name}"),
-        attachments,
-        quotes=(origin_of(replied.channel.id, replied.id),) if replied else (),
-        replies_to=f"{names[replied.author.id]}: {answered[:MAX_QUOTED]}" if replied else "",
-    )
+LAST_LINES = 50
+"""Messages of a thread that are looked at to see who talks with whom."""
+
+
+@dataclass(eq=False)
+class Reader:
+    """Reads messages."""
+
+    client: discord.Client
+    label: Label
+    clock: Callable[[], datetime]
+
+    def __post_init__(self) -> None:
+        self._members = Hourly(self._ask_who, self.clock)
+
+    @property
+    def _me(self) -> Any:
+        return self.client.user
+
+    async def member(self, person: Any, guild: discord.Guild | None) -> Any:
+        """Return the person as a member of the server, with what they are called and their roles there.
+        Discord tells it with an event, and not with a history or the message that one replies to."""
+        if guild is None or isinstance(person, discord.Member):
+            return person
+        return await self._members.get((guild, person.id)) or person
+
+    async def _ask_who(self, wanted: tuple[discord.Guild, int]) -> discord.Member | None:
+        guild, id = wanted
+        try:
+            return await guild.fetch_member(id)
+        except API_ERRORS as error:
+            log.info("it is not known what %s is called in a server: %s", id, error)
+            return None
+
+    async def _name(self, person: Any, guild: discord.Guild | None) -> str:
+        member = await self.member(person, guild)
+        return display_name(member.display_name, member.name)
+
+    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
+        source, me = message.source, self._me
+        asker, guild = asker_of(source, me), source.guild
+        files = [file for one in (source, *source.message_snapshots) for file in one.attachments]
+        replied = source.reference.resolved if source.reference else None
+        replied = replied if isinstance(replied, discord.Message) and replied.content else None
+        people = [*source.mentions, *([replied.author, *replied.mentions] if replied else [])]
+        names = {
+            one.id: await self.label(await self._name(one, guild), user_name(one.id), message.place)
+            for one in people
+            if one.id != me.id
+        }
+        names[me.id] = me.display_name
+        role = guild.self_role if guild else None
+        calls = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
+        said = source.content.partition(":** ")[2] if asker else without_call(source.content, calls)
+        text = _readable("\n".join(filter(None, (*_title(source), said, *_added(source)))), source, names)
+        answered = _readable(replied.content, source, names) if replied else ""
+        return Content(
+            await self._name(asker or source.author, guild),
+            text or ("" if source.attachments else f"@{me.name}"),
+            [Attachment(file.filename, file.content_type or "", file.size, file.read) for file in files],
+            quotes=(origin_of(replied.channel.id, replied.id),) if replied else (),
+            replies_to=f"{names[replied.author.id]}: {answered[:MAX_QUOTED]}" if replied else "",
+        )
+
+    async def thread(self, message: IncomingMessage) -> Sequence[Line]:
+        me, source = self._me, message.source
+        found = [one async for one in source.channel.history(limit=LAST_LINES, before=source)]
+        return [
+            Line(
+                "" if one.author.id == me.id else user_name(one.author.id),
+                is_addressed(one, me),
+                bool(one.raw_mentions) or replied_to(one) is not None,
+            )
+            for one in reversed(found)
+        ]
+
+    async def fetch(self, origin: str) -> IncomingMessage | None:
+        channel, id = ids_of(origin)
+        try:
+            return await self.restore(origin, await self.client.http.get_message(channel, id))
+        except discord.NotFound:
+            return None
+        except discord.Forbidden as error:
+            raise Unreadable from error
+
+    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
+        channel, _ = ids_of(origin)
+        where: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
+        if (place := place_of(where)) is None:
+            return None
+        message, me = as_message(where, event), self._me
+        theirs = is_from_person(message) or asker_of(message, me)
+        return incoming(message, place, me) if theirs else None
 
 
 def _title(message: discord.Message) -> Iterator[str]:

@@ -1,217 +1,39 @@
-"""Replies, answers and reminders on Discord: Markdown with buttons below it, a typing indicator, and messages
-that are edited while the reply is generated."""
+"""Replies and reminders on Discord: a typing indicator, and messages that are edited while the reply is
+generated."""
 
 import asyncio
 import logging
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import discord
-from discord.utils import MISSING, format_dt
+from discord.utils import MISSING
 
-from agent.surfaces.bots.answers import TASK, Answer, Button, Item, Words
-from agent.surfaces.bots.discord.messages import (
-    as_message,
-    asked,
-    channel_id,
-    content_of,
-    ids_of,
-    incoming,
-    is_addressed,
-    is_from_person,
-    origin_of,
-    place_of,
-    replied_to,
-    user_id,
-    user_name,
+from agent.surfaces.bots.answers import Answer, Item
+from agent.surfaces.bots.discord.messages import Reader, channel_id, ids_of, origin_of, user_id
+from agent.surfaces.bots.discord.rendering import (
+    LIMIT,
+    answer_text,
+    answer_view,
+    receipt_lines,
+    receipt_view,
+    stop_view,
 )
-from agent.surfaces.bots.platform import Content, IncomingMessage, Label, Line, Unreadable
+from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.replies import Gone
-from agent.surfaces.bots.splitting import close_code_block, utf16_length
+from agent.surfaces.bots.splitting import close_code_block
 from memory.audience import Place
-from memory.records import MAX_CONTENT
-
-LIMIT = 2_000
-"""UTF-16 code units of a message."""
-MAX_RECEIPTS = 5
-"""Receipts of one reply. Further ones are only counted."""
-MAX_BUTTONS = 25
-MODAL_SECONDS = 900.0
-"""How long Discord accepts answers to a modal."""
-_STYLES = {"normal": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
-_RECEIPTS = ("-# Remembered", f"-# {TASK}", "-# (")
-"""How the lines below a reply begin."""
-_WIDTHS = (300, 180, 120, 60)
-"""Maximum characters of an item. The largest that fits into a message is used."""
-_MARKUP = re.compile(r"(https?://[^\s<>`|]+)|[\\`*_~|<>\[\]]|^[#-]", re.MULTILINE)
-"""Addresses, and the characters of Discord's Markdown."""
-
-
-class HachiButton(
-    discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]],
-    template=r"hachi:(?P<action>[a-z-]{1,12}):(?P<user>\d{1,20}):(?P<value>.{0,60})",
-):
-    """A button whose id holds its action and its user, so that it works after a restart."""
-
-    def __init__(self, user: int, button: Button, label: str | None = None, row: int | None = None) -> None:
-        self.user, self.action, self.value = user, button.action, button.value
-        id = f"hachi:{button.action}:{user}:{button.value}"
-        made: discord.ui.Button[discord.ui.View] = discord.ui.Button(
-            label=label or button.label, style=_STYLES[button.style], custom_id=id
-        )
-        super().__init__(made, row=row)
-
-    @classmethod
-    async def from_custom_id(cls, _: Any, item: discord.ui.Item[Any], match: re.Match[str]) -> Self:
-        return cls(int(match["user"]), Button("…", match["action"], match["value"]))
-
-    async def callback(self, interaction: discord.Interaction) -> None:
-        await interaction.client.pressed(self, interaction)  # type: ignore[attr-defined]
-
-
-class EditModal(discord.ui.Modal, title="Say it differently"):
-    def __init__(self, text: str, submit: Callable[[discord.Interaction, str], Awaitable[None]]) -> None:
-        super().__init__(timeout=MODAL_SECONDS)
-        self._submit = submit
-        self.text: discord.ui.TextInput[Self] = discord.ui.TextInput(
-            style=discord.TextStyle.paragraph, default=text, max_length=MAX_CONTENT
-        )
-        self.add_item(discord.ui.Label(text="What I am to remember", component=self.text))
-
-    async def on_submit(self, interaction: discord.Interaction) -> None:
-        await self._submit(interaction, self.text.value)
-
-
-def answer_text(answer: Answer) -> str:
-    """Return at most `LIMIT` characters, with numbers for items that have buttons."""
-    numbered = any(item.buttons for item in answer.items)
-    note = [f"-# {_words(answer.note)}"] if answer.note else []
-    text = ""
-    for width in _WIDTHS:
-        lines = [
-            f"{f'{number}. ' if numbered else '- '}{_line(item, width)}"
-            for number, item in enumerate(answer.items, start=1)
-        ]
-        text = "\n".join([escape(answer.text), *lines, *note])
-        if utf16_length(text) <= LIMIT:
-            return text
-    return text[: LIMIT // 2]
-
-
-def answer_view(answer: Answer, user: int) -> discord.ui.View | None:
-    """Return the buttons of the items, with the items' numbers, and of the answer; None if it has none."""
-    buttons = [
-        HachiButton(user, button, f"{button.label} {number}")
-        for number, item in enumerate(answer.items, start=1)
-        for button in item.buttons
-    ]
-    return _view([*buttons, *(HachiButton(user, button) for button in answer.buttons)])
-
-
-def receipt_lines(items: Sequence[Item]) -> str:
-    """Return the receipts below a reply, in small print."""
-    lines = [
-        f"-# {' '.join(filter(None, (item.label or 'Remembered', _words(item.note))))}: {escape(item.text)}"
-        for item in items[:MAX_RECEIPTS]
-    ]
-    more = len(items) - MAX_RECEIPTS
-    return "\n".join([*lines, *([f"-# … and {more} more: /memories"] if more > 0 else [])])
-
-
-def receipt_view(items: Sequence[Item], user: int) -> discord.ui.View | None:
-    """Return a row of buttons for each receipt."""
-    return _view(
-        HachiButton(user, button, f"{button.label} {row + 1}" if len(items) > 1 else None, row)
-        for row, item in enumerate(items[:MAX_RECEIPTS])
-        for button in item.buttons
-    )
-
-
-def stop_view(user: int, message: int) -> discord.ui.View | None:
-    """Return the button that stops the reply to a message."""
-    return _view([HachiButton(user, Button("Stop", "stop", str(message)))])
-
-
-def without_receipt(message: discord.Message, value: str, outcome: str) -> dict[str, Any]:
-    """Return the changes to a message: without the buttons of one memory, message or task, and with the
-    outcome in place of its receipt or its numbered line."""
-    view, number = discord.ui.View.from_message(message, timeout=None), "1"
-    for item in view.children:
-        if isinstance(item, discord.ui.Button) and _about(str(item.custom_id)) == value.partition(".")[0]:
-            view.remove_item(item)
-            number = str(item.label).rpartition(" ")[2]
-    view.stop()  # `HachiButton` handles the buttons that are left
-    lines = message.content.split("\n")
-    receipts = [at for at, line in enumerate(lines) if line.startswith(_RECEIPTS)]
-    numbered = [at for at, line in enumerate(lines) if line.startswith(f"{number}. ")]
-    if receipts:
-        at = receipts[int(number) - 1 if number.isdecimal() and len(receipts) >= int(number) else 0]
-        lines[at] = f"-# ({outcome})"
-    elif numbered:
-        lines[numbered[0]] = f"{number}. ({outcome})"
-    else:
-        lines.append(f"-# ({outcome})")
-    changes: dict[str, Any] = {"view": view if view.children else None}
-    return changes | ({"content": "\n".join(lines)} if outcome else {})
-
-
-def _about(custom_id: str) -> str:
-    """Return the id of what a button is about."""
-    return custom_id.rpartition(":")[2].partition(".")[0]
-
-
-def escape(text: str) -> str:
-    """Escape the markup in people's text. Addresses stay whole."""
-    return _MARKUP.sub(lambda found: found[1] or f"\\{found[0]}", text)
-
-
-def _words(words: Words) -> str:
-    return "".join(escape(word) if isinstance(word, str) else format_dt(word, "f") for word in words)
-
-
-def _line(item: Item, width: int) -> str:
-    label = f"**{escape(item.label)}:** " if item.label else ""
-    text = item.text if item.label or len(item.text) <= width else f"{item.text[: width - 2]} …"
-    return f"{label}{escape(text)}{f' ({_words(item.note)})' if item.note else ''}"
-
-
-def _view(buttons: Iterable[HachiButton]) -> discord.ui.View | None:
-    view = discord.ui.View(timeout=None)
-    for button in list(buttons)[:MAX_BUTTONS]:
-        view.add_item(button)
-    return view if view.children else None
-
 
 log = logging.getLogger("hachi.discord")
 
-LAST_LINES = 50
-"""Messages of a thread that are looked at to see who talks with whom."""
 _NO_HISTORY = 160002
 """Discord's code where the bot may write, but not reply, since it may not read the history."""
 
 
 @dataclass(eq=False)
-class DiscordPlatform:
-    client: discord.Client
-    label: Label
+class DiscordPlatform(Reader):
     edit_seconds: float = 1.0
-
-    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
-        return await content_of(message.source, message.place, self.client.user, self.label)
-
-    async def thread(self, message: IncomingMessage) -> Sequence[Line]:
-        me, source = self.client.user, message.source
-        found = [one async for one in source.channel.history(limit=LAST_LINES, before=source)]
-        return [
-            Line(
-                "" if me and one.author.id == me.id else user_name(one.author.id),
-                is_addressed(one, me),
-                bool(one.raw_mentions) or replied_to(one) is not None,
-            )
-            for one in reversed(found)
-        ]
 
     async def may_write(self, message: IncomingMessage) -> bool:
         channel = message.source.channel
@@ -245,25 +67,6 @@ class DiscordPlatform:
             log.warning("cannot write to %s in %s: %s", user, place, error)
             return ""
         return origin_of(sent.channel.id, sent.id)
-
-    async def fetch(self, origin: str) -> IncomingMessage | None:
-        channel, id = ids_of(origin)
-        try:
-            return await self.restore(origin, await self.client.http.get_message(channel, id))
-        except discord.NotFound:
-            return None
-        except discord.Forbidden as error:
-            raise Unreadable from error
-
-    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
-        channel, _ = ids_of(origin)
-        where: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
-        if (place := place_of(where)) is None:
-            return None
-        message = as_message(where, event)
-        if is_from_person(message):
-            return incoming(message, place, self.client.user)
-        return asked(message, place, self.client.user)
 
     def reply_to(self, message: IncomingMessage) -> "DiscordPosts":
         is_reply, user = not message.place.private, user_id(message.user) or 0
@@ -323,7 +126,7 @@ class DiscordPosts:
         """One that was posted earlier loses its buttons, which belong to what stood there."""
         message, changes = handle, {}
         try:
-            if isinstance(handle, discord.PartialMessage):
+            if not isinstance(handle, discord.Message):  # which is partial too
                 message, changes = await handle.fetch(), {"view": None}
             await message.edit(content=text, suppress=True, **changes)  # else an edit adds link previews
         except discord.NotFound as error:
@@ -346,7 +149,7 @@ class DiscordPosts:
             await self._stop_on.edit(view=None, suppress=True)
         if view:
             last = handles[-1]
-            last = await last.fetch() if isinstance(last, discord.PartialMessage) else last
+            last = last if isinstance(last, discord.Message) else await last.fetch()
             await last.edit(view=view, suppress=True)
 
     async def ask(self, question: Answer) -> None:

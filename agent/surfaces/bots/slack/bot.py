@@ -28,7 +28,6 @@ from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, check, exp
 from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
-    Reader,
     as_edited,
     deleted_message,
     parse_event,
@@ -67,12 +66,12 @@ class SlackBot:
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
         label, listening = pet.conversations.transcript.speakers.label, pet.people.places.listening
-        self.reader = Reader(self.client, label, listening, pet.clock)
-        self.conversations = Conversations(pet, SlackPlatform(self.client, self.reader))
+        self.platform = SlackPlatform(self.client, label, listening, pet.clock)
+        self.conversations = Conversations(pet, self.platform)
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
         self.app.event("agent_session_stopped")(self._stop)
-        Interactions(self.app, Commands(pet), self.client, self.reader)
+        Interactions(self.app, Commands(pet), self.client, self.platform)
         # without a listener Bolt acknowledges nothing, and Slack repeats the event
         self.app.event(_ANY)(_acknowledge)
 
@@ -87,7 +86,7 @@ class SlackBot:
             await self.conversations.deleted(deleted)
         listening = await self.pet.people.places.listening(place_of(team, event["channel"]))
         flat = listening == "everything"
-        message = parse_event(as_edited(event), team, self.reader.bot, flat=flat)
+        message = parse_event(as_edited(event), team, self.platform.bot, flat=flat)
         if message is not None:
             come = self.conversations.edited if message.version else self.conversations.receive
             await come(replace(message, late=late), listening)
@@ -138,11 +137,11 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
         me = await bot.client.auth_test()
     except API_ERRORS as error:
         raise explain(error, "SLACK_BOT_TOKEN", BOT_TOKEN) from error
-    bot.reader.bot = str(me.get("user_id"))
+    bot.platform.bot = str(me.get("user_id"))
     name, team = f"on Slack in {me.get('team')} as {me.get('user')}", str(me.get("team_id"))
     async with AsyncExitStack() as leaving:
         where = await leaving.enter_async_context(_by_http(bot, *http) if http else _by_socket(bot))
-        send = reminder_sender(bot.pet, Place(("slack", team)), bot.conversations.platform.write)
+        send = reminder_sender(bot.pet, Place(("slack", team)), bot.platform.write)
         leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
         await leaving.enter_async_context(bot.jobs(team).running())
         yield f"{name}, {where}"

@@ -44,11 +44,11 @@ COMMAND = re.compile(rf"^/(?:\S+-)?({_NAMES})$")
 
 
 class Interactions:
-    def __init__(self, app: AsyncApp, commands: Commands, client: AsyncWebClient, reader: Reader) -> None:
+    def __init__(self, app: AsyncApp, commands: Commands, client: AsyncWebClient, platform: Reader) -> None:
         """Listens to the events of `app`."""
         self._commands = commands
         self._client = client
-        self._reader = reader
+        self._platform = platform
         app.command(COMMAND)(self._command)
         app.action(re.compile(rf"^{ACTION}\."))(self._press)
         app.view(MODAL)(self._edit)
@@ -68,7 +68,7 @@ class Interactions:
 
     async def _named(self, asker: Asker, context: Any) -> Asker:
         """Return the asker with their name, unless Slack does not tell it."""
-        name = await self._reader.name(context.user_id)
+        name = await self._platform.name(context.user_id)
         return asker if name == context.user_id else replace(asker, name=name)
 
     async def _may_set_listening(self, command: Mapping[str, Any]) -> bool:
@@ -121,7 +121,7 @@ class Interactions:
         team, author = context.team_id or context.enterprise_id, str(said.get("user") or said.get("bot_id"))
         source = Source(team, channel, author, said["ts"], context.bot_user_id, said["text"])
         message = IncomingMessage(user_name(team, author), asker.place, source=source)
-        content = await self._reader.read(message, begins=False)
+        content = await self._platform.read(message, begins=False)
         answer = await self._commands.remember_said(asker, content, message.user)
         await _send(respond, answer, said.get("thread_ts"))
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from agent.surfaces.bots.attachments import display_name
 from agent.surfaces.bots.platform import (
     MAX_QUOTED,
     Content,
+    Hourly,
     IncomingMessage,
     Label,
     Line,
@@ -155,22 +156,15 @@ def line_of(event: Mapping[str, Any], team: str, bot: str) -> Line:
     )
 
 
-MAX_NAMES = 10_000
-"""People in the cache. The oldest are dropped first."""
-ASK_AGAIN = timedelta(hours=1)
-"""After so long a person's name and where the bot may write are asked for again: they may have changed."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Person:
     name: str
-    zone: str | None = None
-    asked_at: datetime | None = None
+    zone: str | None
 
 
 @dataclass(eq=False)
 class Reader:
-    """Reads messages. It asks Slack once an hour for each person's name and time zone."""
+    """Reads messages."""
 
     client: AsyncWebClient
     label: Label
@@ -178,26 +172,28 @@ class Reader:
     clock: Callable[[], datetime]
     bot: str = ""
     """The bot's own user id."""
-    _people: dict[str, _Person] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._people = Hourly(self._ask_who, self.clock)
 
     async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
         """In a thread of others that a conversation begins in, the message replies to the thread's first."""
         source: Source = message.source
         first = await self._first(source) if begins and source.thread else {}
         said = str(first.get("text") or "")
-        people = [source.user, *mentioned_users(source.text), *_people(source.shared)]
+        people = [source.user, *mentioned_users(source.text), *_named_in(source.shared)]
         people += [str(first.get("user")), *mentioned_users(said)] if said else []
         names = await self._names(people, source, message.place)
         text = without_call(source.text, rf"<@{source.bot}(?:\|[^>]*)?>")
         text = "\n".join(filter(None, (plain_text(text, names), *_forwarded(source, names))))
         if not text and not source.files:
             text = f"@{names.get(source.bot, 'Hachi')}"
-        author, answered = await self._person(source.user), plain_text(said, names)
+        author, answered = await self._people.get(source.user), plain_text(said, names)
         return Content(
-            author.name,
+            author.name if author else source.user,
             text,
             [attachment_of(self.client, file) for file in source.files],
-            author.zone,
+            author.zone if author else None,
             (origin_of(source.team, source.channel, first["ts"]),) if answered else (),
             f"{names[str(first['user'])]}: {answered[:MAX_QUOTED]}" if answered else "",
         )
@@ -267,28 +263,23 @@ class Reader:
 
     async def name(self, user: str) -> str:
         """Return the person's display name; the id if Slack does not know it."""
-        return (await self._person(user)).name
+        person = await self._people.get(user)
+        return person.name if person else user
 
-    async def _person(self, user: str) -> _Person:
-        known = self._people.get(user, _Person(user))
-        if known.asked_at is None or self.clock() - known.asked_at > ASK_AGAIN:
-            try:
-                person = (await self.client.users_info(user=user)).get("user") or {}
-            except API_ERRORS as error:
-                log.warning("cannot get the name of %s: %s", user, error)
-                return known
-            profile = person.get("profile") or {}
-            names = (profile.get("display_name"), profile.get("real_name"), person.get("name"))
-            name = display_name(next((n for n in names if n and n.strip()), None), user)
-            known = _Person(name, person.get("tz"), self.clock())
-            self._people.pop(user, None)
-            self._people[user] = known
-            while len(self._people) > MAX_NAMES:
-                del self._people[next(iter(self._people))]
-        return known
+    async def _ask_who(self, user: str) -> _Person | None:
+        try:
+            person = (await self.client.users_info(user=user)).get("user") or {}
+        except API_ERRORS as error:
+            log.warning("cannot get the name of %s: %s", user, error)
+            return None
+        profile = person.get("profile") or {}
+        names = (profile.get("display_name"), profile.get("real_name"), person.get("name"))
+        return _Person(
+            display_name(next(filter(str.strip, filter(None, names)), None), user), person.get("tz")
+        )
 
 
-def _people(shared: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _named_in(shared: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the ids of who wrote forwarded messages, and of whom these mention."""
     for one in shared:
         yield from filter(None, (one.get("author_id"),))

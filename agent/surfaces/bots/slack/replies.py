@@ -6,21 +6,20 @@ reply is then a message that is edited.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_chat_stream import AsyncChatStream
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Item
-from agent.surfaces.bots.platform import Content, IncomingMessage, Line
+from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage
 from agent.surfaces.bots.replies import Gone, Stopped
 from agent.surfaces.bots.slack.client import API_ERRORS
-from agent.surfaces.bots.slack.messages import ASK_AGAIN, Reader, Source, origin_of
+from agent.surfaces.bots.slack.messages import Reader, Source, origin_of
 from agent.surfaces.bots.slack.rendering import (
     answer_blocks,
     answer_text,
@@ -49,24 +48,16 @@ _STOPPED = "stopped_by_user"
 
 
 @dataclass(eq=False)
-class SlackPlatform:
-    client: AsyncWebClient
-    reader: Reader
+class SlackPlatform(Reader):
     edit_seconds: float = 2.0
     """Slack guarantees 50 edits a minute for all conversations of a workspace."""
     closed: dict[str, datetime] = field(default_factory=dict)
     """Channel → when Slack refused last that the bot writes there: of some it does not tell before."""
 
-    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
-        return await self.reader.read(message, begins=begins)
-
-    async def thread(self, message: IncomingMessage) -> Sequence[Line]:
-        return await self.reader.thread(message)
-
     async def may_write(self, message: IncomingMessage) -> bool:
         channel = message.source.channel
         refused_at = self.closed.get(channel)
-        if refused_at is not None and self.reader.clock() - refused_at <= ASK_AGAIN:
+        if refused_at is not None and self.clock() - refused_at <= ASK_AGAIN:
             return False
         if message.place.private:
             return True
@@ -104,7 +95,7 @@ class SlackPlatform:
             return ""
         try:
             channel = channel or (await self.client.conversations_open(users=id))["channel"]["id"]
-            thread = await self.reader.thread_of(channel, ts) if said_in == channel else None
+            thread = await self.thread_of(channel, ts) if said_in == channel else None
             to = "" if place.private else id
             text, blocks = answer_text(answer), answer_blocks(answer, to=to)
             sent = await self.client.chat_postMessage(
@@ -115,15 +106,9 @@ class SlackPlatform:
             return ""
         return f"{user.rpartition(':')[0]}:{channel}:{sent['ts']}"
 
-    async def fetch(self, origin: str) -> IncomingMessage | None:
-        return await self.reader.fetch(origin)
-
-    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
-        return await self.reader.restore(origin, event)
-
     def reply_to(self, message: IncomingMessage) -> "SlackPosts":
         def refused() -> None:
-            self.closed[message.source.channel] = self.reader.clock()
+            self.closed[message.source.channel] = self.clock()
 
         return SlackPosts(self.client, message.source, refused)
 

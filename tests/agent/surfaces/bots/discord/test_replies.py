@@ -14,7 +14,7 @@ from scripted_server import Hang, Say, ScriptedServer, answer
 
 from agent.surfaces.bots.answers import NOTHING, Answer, Button, Item
 from agent.surfaces.bots.discord.messages import channel_id, place_of, user_id, user_name
-from agent.surfaces.bots.discord.replies import LIMIT, answer_text, answer_view, escape
+from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, answer_view, escape
 from agent.surfaces.bots.splitting import utf16_length
 from agent.surfaces.bots.turns import NOT_HERE
 from hachi import Companion
@@ -57,11 +57,11 @@ async def test_a_reply_whose_answer_is_lost_is_posted_once(bot, platform, server
 
 
 async def test_its_author_stops_a_reply_with_a_button_that_goes_with_it(bot, platform, server) -> None:
-    server.script(Hang('{"message": "Once upon a time there was a bee', 9))
+    server.script(Say('{"message": "' + "Once upon a time there was a bee. " * 40 + '"}', pause=0.05))
     await bot.reached(await platform.say(f"{AT} a story", channel=GENERAL))
-    await platform.until(lambda: platform.shown(GENERAL))
+    await platform.until(lambda: platform.shown(GENERAL) and len(platform.posted(GENERAL)[0].texts) > 1)
     [reply] = platform.posted(GENERAL)
-    assert labels(reply) == [["Stop"]]
+    assert labels(reply) == [["Stop"]], "after an edit too"
     assert "somebody else" in (await press(platform, reply, "Stop", by=BEN)).text
     await platform.press(reply, "Stop")
     await bot.client.conversations.settle()

@@ -1,6 +1,7 @@
 """The bot as a whole: where it works and for whom, what it does by itself, and when it stops."""
 
 import asyncio
+import logging
 import os
 import re
 import signal
@@ -82,6 +83,19 @@ async def test_the_bot_runs_though_discord_refuses_its_commands_and_a_message_fa
     assert broken.startswith(UNEXPECTED)
     assert answered == "Hello!"
     assert "does not take them" in caplog.text
+
+
+async def test_a_lost_connection_is_one_line_of_the_log(pet, platform, caplog) -> None:
+    running = asyncio.create_task(run(pet, TOKEN, print, guild_ready_timeout=0.05, reconnect=True))
+    await platform.connected.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    try:
+        raise ConnectionResetError("away")
+    except ConnectionResetError:
+        logging.getLogger("discord.shard").exception("Failed to connect for shard_id: %s.", 0)
+    assert caplog.records[-1].exc_info is None
+    assert caplog.messages[-1] == "Failed to connect for shard_id: 0. (ConnectionResetError('away'))"
 
 
 async def test_an_event_that_cannot_be_read_ends_nothing(bot, platform, server, caplog) -> None:

@@ -90,6 +90,24 @@ async def test_two_people_of_one_name_are_told_apart_everywhere_and_a_new_name_i
     assert await called({ana, ben}, here) == {ana: {"Zoe"}, ben: {other}}
 
 
+async def test_who_is_known_from_a_history_or_a_reply_is_called_as_everywhere_in_the_server(
+    bot: Any, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    platform.nicknames[BEN] = "Kim"
+    server.script(answer("I see."), answer("Hello, Kim."))
+    said = platform.written("the ladder is broken", by=BEN, channel=GENERAL)
+    del said["member"]
+    reference = {"message_id": said["id"], "channel_id": str(GENERAL)}
+    replied = {"type": 19, "message_reference": reference, "referenced_message": said}
+    await bot.hears(f"{AT} <@{BEN}> is right", channel=GENERAL, **replied)
+    assert "> Kim: the ladder is broken" in server.asked[0].system
+    assert server.asked[0].conversation[-1] == ("user", "Ana: @Kim is right")
+    await platform.end_session()
+    await bot.reached(await platform.say(f"{AT} hello", by=BEN, channel=GENERAL))
+    await bot.client.conversations.settle()
+    assert server.asked[1].conversation[-1] == ("user", "Kim: hello")
+
+
 async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(
     go_online: Any, platform: DiscordServer, server: ScriptedServer
 ) -> None:

@@ -7,9 +7,9 @@ import pytest
 from slack_server import SlackServer
 
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
-from agent.surfaces.bots.platform import IncomingMessage
+from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage
 from agent.surfaces.bots.slack.client import attachment_of, build_client
-from agent.surfaces.bots.slack.messages import ASK_AGAIN, Reader, Source
+from agent.surfaces.bots.slack.messages import Reader, Source
 from hachi import Settings
 from memory.audience import Place
 from memory.people.places import Listening
