@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from scripted_server import Hang, ScriptedServer, answer
+from scripted_server import Call, Hang, ScriptedServer, answer
 
-from hachi import Companion, Settings
+from agent.tracing.render.trace import SCREEN, overview_lines
+from hachi import Companion, Settings, TraceFilter
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 NAMES = ["Iris", "Noor", "Otto", "Pia", "Quin", "Rosa", "Sven", "Tara", "Udo", "Vera"]
@@ -100,3 +101,28 @@ async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer,
         "Story 1",
     ], "what was heard is there, unanswered"
     await _check(home, ids, {told(0)})
+
+
+async def test_a_trace_says_where_its_turn_stood_when_it_was_killed(
+    home: Path, server: ScriptedServer
+) -> None:
+    server.script(Call("search_memories", {"query": "story"}), Hang())
+    async with Companion.open(Settings(home=home, embedder="bundled"), upkeep=False) as pet:
+        async with asyncio.timeout(60), talking(home, server.url, "go on"):
+            while not await _waits_again(pet):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        [summary] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
+        assert (summary.status, summary.said) == ("killed", "Story 0")
+        lines = list(map(str, overview_lines(await pet.traces.get("last", pet.clock()))))
+
+    assert len(lines) <= SCREEN
+    text = "\n".join(lines)
+    assert 'search_memories(query="story")' in text
+    assert "call 2  tiny  not ended" in text
+    assert lines[-1] == "✗ unfinished: its process was killed while waiting for the model (call 2)"
+
+
+async def _waits_again(pet: Companion) -> bool:
+    """Whether the stored trace shows that the second call has begun."""
+    running = await pet.traces.list(TraceFilter(), pet.clock())
+    return bool(running and running[0].status == "running" and running[0].calls == 2)

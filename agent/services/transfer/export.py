@@ -15,17 +15,32 @@ from agent.types.records_json import memory_json
 from memory.audience import Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
 from memory.records import Memory
-from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.hidden import ENTRY_IS_HIDDEN, TASK_IS_HIDDEN, link_is_hidden
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept, readable
 from memory.sql.messages.summaries import outlived
+from memory.sql.tables import (
+    active_conversations,
+    api_keys,
+    context_entries,
+    memories,
+    memory_owners,
+    memory_updates,
+    messages,
+    rests_on,
+    tasks,
+)
 
 FORMAT, VERSION = "hachi-export", 1
 """Raise the version when readers of the previous one could not read the new one."""
 
-_MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
+_MESSAGE = ("id", "role", "author", "text", "sent_at")
+_TALK = ("place", "conversation_id")
+_SUMMARY = ("conversation_id", "mode", "summary", "updated_at")
+_ENTRY = ("place", "field", "item", "value", "said_at")
+_TASK = ("id", "description", "status", "due", "created_at", "last_updated", "place")
+_KEY = ("name", "created_at", "last_used_at", "revoked_at")
 
 
 async def export_person(
@@ -43,23 +58,20 @@ async def export_person(
     talks = await _conversations(database, user)
     private = [talk for talk in talks if talk["place"] == "dm" and talk["conversation"] == own]
     stored = await documents.documents(own_audience)
-    whole = {
-        "format": FORMAT,
-        "version": VERSION,
-        "exported_at": now,
-        "user": user,
-        "place": "dm",
+    of_them = active_conversations.c.owner == user_key(user)
+    told_by_them = context_entries.c.user_id == user
+    parts = {
         "memories": [memory_json(m) for m in sorted(owned, key=lambda m: (m.created_at, m.id))],
         "messages": private[0]["messages"] if private else [],
         "conversations": [talk for talk in talks if talk not in private],
-        "summaries": await _summaries(database, user, now),
-        "context": [entry | {"place": _shown(entry["place"])} for entry in await _context(database, user)],
-        "tasks": await _tasks(database, user),
+        "summaries": await _rows(database, active_conversations, _SUMMARY, of_them, ~outlived(now)),
+        "context": await _rows(database, context_entries, _ENTRY, told_by_them, ~ENTRY_IS_HIDDEN),
+        "tasks": await _rows(database, tasks, _TASK, tasks.c.user_id == user, ~TASK_IS_HIDDEN),
         "history": await _history(database, user),
         "documents": [{"path": d.path, "title": d.title, "added_at": d.added_at} for d in stored],
-        "keys": await _rows(database, tables.api_keys, "user_id", user, _KEY),
+        "keys": await _rows(database, api_keys, _KEY, api_keys.c.user_id == user),
     }
-    return _plain(whole)
+    return _document(now, user, "dm", parts)
 
 
 async def export_place(
@@ -71,63 +83,52 @@ async def export_place(
     audience = audience_of(user, where)
     found = [m for m in await store.newest(audience, now) if where.key in m.owners]
     sources = await _sources(database, audience)
-    return _plain(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "exported_at": now,
-            "user": user,
-            "place": str(where),
-            "memories": [
-                {**memory_json(m), "user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
-                for m in sorted(found, key=lambda m: (m.created_at, m.id))
-            ],
-            "messages": await _messages_of(database, where, audience),
-        }
-    )
+    parts = {
+        "memories": [
+            {**memory_json(m), "user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
+            for m in sorted(found, key=lambda m: (m.created_at, m.id))
+        ],
+        "messages": await _messages_of(database, where, audience),
+    }
+    return _document(now, user, str(where), parts)
 
 
-def _plain(whole: dict[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(whole, default=_as_json))
+def _document(now: datetime, user: str, place: str, parts: dict[str, Any]) -> dict[str, Any]:
+    head = {"format": FORMAT, "version": VERSION, "exported_at": now, "user": user, "place": place}
+    plain: dict[str, Any] = json.loads(json.dumps(head | parts, default=_as_json))
     return plain
 
 
-_SUMMARY = ("conversation_id", "mode", "summary", "updated_at")
-_KEY = ("name", "created_at", "last_used_at", "revoked_at")
-_TASK = ("id", "description", "status", "due", "created_at", "last_updated", "place")
+async def _messages(database: Database, *said: ColumnElement[bool]) -> list[dict[str, Any]]:
+    """Return the messages that are kept, in order, each with whose it is and where it was said."""
+    return await _rows(database, messages, (*_MESSAGE, "user_id", *_TALK), *said, kept(), order="seq")
 
 
 async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
-    """Return what the person said and was answered, by conversation, in order, without what is forgotten."""
-    told = tables.messages.c
-    query = select(tables.messages).where(told.user_id == user, kept())
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in await database.rows(query.order_by(told.seq)):
-        line = {field: row._mapping[field] for field in _MESSAGE_FIELDS}
-        found.setdefault((row.place, row.conversation_id), []).append(line)
+    """Return what the person said and was answered, by conversation."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for line in await _messages(database, messages.c.user_id == user):
+        found[line["place"], line["conversation_id"]].append({field: line[field] for field in _MESSAGE})
     return [
-        {"place": _shown(place), "conversation": conversation, "messages": lines}
+        {"place": place, "conversation": conversation, "messages": lines}
         for (place, conversation), lines in found.items()
     ]
 
 
 async def _messages_of(database: Database, place: Place, audience: Audience) -> list[dict[str, Any]]:
-    """Return all messages of the place, in order."""
-    said = (tables.messages.c.place == place.key, readable(audience), kept())
-    rows = await database.rows(select(tables.messages).where(*said).order_by(tables.messages.c.seq))
+    lines = await _messages(database, messages.c.place == place.key, readable(audience))
     return [
-        {field: row._mapping[field] for field in _MESSAGE_FIELDS}
-        | {"user": row.user_id, "conversation": row.conversation_id}
-        for row in rows
+        {field: line[field] for field in _MESSAGE}
+        | {"user": line["user_id"], "conversation": line["conversation_id"]}
+        for line in lines
     ]
 
 
 async def _sources(database: Database, audience: Audience) -> dict[str, list[str]]:
     """Return the ids of the messages that stated each memory, by the memory's id."""
     found: dict[str, list[str]] = defaultdict(list)
-    source = tables.rests_on
-    said = select(tables.messages.c.id).where(readable(audience), kept())
-    stated = select(source).where(source.c.source_id.in_(said), source.c.how == "stated")
+    said = select(messages.c.id).where(readable(audience), kept())
+    stated = select(rests_on).where(rests_on.c.source_id.in_(said), rests_on.c.how == "stated")
     for row in await database.rows(stated):
         found[row.derived_id].append(row.source_id)
     return found
@@ -138,30 +139,12 @@ def _owners(memory: Memory, place: Place) -> list[str]:
     return sorted(owner for owner in memory.owners if owner == place.key or owner.startswith("user:"))
 
 
-async def _context(database: Database, user: str) -> list[dict[str, Any]]:
-    fields = ("place", "field", "item", "value", "said_at")
-    return await _rows(database, tables.context_entries, "user_id", user, fields, ~ENTRY_IS_HIDDEN)
-
-
-async def _summaries(database: Database, user: str, now: datetime) -> list[dict[str, Any]]:
-    query = select(tables.active_conversations).where(
-        tables.active_conversations.c.owner == user_key(user), ~outlived(now)
-    )
-    rows = [{field: row._mapping[field] for field in _SUMMARY} for row in await database.rows(query)]
-    return sorted(rows, key=lambda row: str(row["conversation_id"]))
-
-
-async def _tasks(database: Database, user: str) -> list[dict[str, Any]]:
-    found = await _rows(database, tables.tasks, "user_id", user, _TASK, ~TASK_IS_HIDDEN)
-    return [task | {"place": _shown(task["place"])} for task in found]
-
-
 async def _history(database: Database, user: str) -> list[dict[str, Any]]:
     """Return the person's replacements of memories, with the replaced texts."""
-    steps, held = tables.memory_updates, tables.memory_owners
+    steps, held = memory_updates, memory_owners
     mine = select(held.c.memory_id).where(held.c.owner == user_key(user), ~link_is_hidden())
     touching = select(steps).where(steps.c.old_id.in_(mine)).order_by(steps.c.created_at, steps.c.id)
-    contents = select(tables.memories.c.id, tables.memories.c.content).where(tables.memories.c.id.in_(mine))
+    contents = select(memories.c.id, memories.c.content).where(memories.c.id.in_(mine))
     texts = {row.id: row.content for row in await database.rows(contents)}
     rows = [row for row in await database.rows(touching) if user_key(user) in row.owners]
     rows = [row for row in rows if row.new_id is None or row.new_id in texts]
@@ -179,20 +162,15 @@ async def _history(database: Database, user: str) -> list[dict[str, Any]]:
 
 
 async def _rows(
-    database: Database,
-    table: Table,
-    column: str,
-    value: str,
-    fields: Sequence[str],
-    *shown: ColumnElement[bool],
+    database: Database, table: Table, fields: Sequence[str], *shown: ColumnElement[bool], order: str = ""
 ) -> list[dict[str, Any]]:
-    query = select(*(table.c[field] for field in fields)).where(table.c[column] == value, *shown)
+    """Return these fields of the rows, places as people write them, ordered by a column or by their JSON."""
+    query = select(*(table.c[field] for field in fields)).where(*shown)
+    query = query.order_by(table.c[order]) if order else query
     rows = [dict(row._mapping) for row in await database.rows(query)]
-    return sorted(rows, key=lambda row: json.dumps(row, default=str))
-
-
-def _shown(place: str) -> str:
-    return str(Place.of_key(place))
+    if "place" in fields:
+        rows = [row | {"place": str(Place.of_key(row["place"]))} for row in rows]
+    return rows if order else sorted(rows, key=lambda row: json.dumps(row, default=str))
 
 
 def _as_json(value: Any) -> Any:

@@ -92,7 +92,7 @@ async def test_there_and_back_every_row_is_the_same(
     assert before == await all_rows(there) == await all_rows(back)
     assert tables == again
     assert {table.name for table in tables if not table.rows} <= {"places", "erasures", "unkept"} | {
-        "deliveries", "message_origins", "memory_aliases", "context_entries", "vectors", "work"
+        "deliveries", "message_origins", "memory_aliases", "context_entries", "vectors", "work", "trace_sets"
     }  # fmt: skip
     assert sum(steps) == 2 * sum(table.rows for table in tables)
     async with there.write() as connection:
