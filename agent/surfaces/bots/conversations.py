@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import timedelta
 
 from agent.companion import Companion
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
@@ -25,8 +25,6 @@ TURNS_PER_MINUTE = 20
 """In one conversation. People hardly write more."""
 MAX_WAITING = 50
 """Messages in one conversation. Further ones are dropped, and one of their authors is told."""
-MAX_TOLD = 1_000
-"""People who are remembered as told that their turns of a day are spent."""
 STOP_SECONDS, LAST_SECONDS = 5.0, 3.0
 """How long turns in progress may take when the bot stops, and those that are ended then to say so."""
 BUSY_TIMEOUT = 5.0
@@ -61,8 +59,6 @@ class Conversations:
     monotonic: Callable[[], float] = time.monotonic
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
-    _told: deque[tuple[str, date]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
-    """The people who were told that their turns of a day are spent."""
     _stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -213,8 +209,7 @@ class Conversations:
                 await self._turns.tell(first, TOO_MANY)
             return None
         if await self._spent(first.user):
-            if (told := (first.user, self.pet.clock().date())) not in self._told:
-                self._told.append(told)
+            if self._turns.is_new(first.user, self.pet.clock().date()):
                 await self._turns.tell(first, TOO_MANY_TODAY)
             return None
         if not await self.platform.may_write(first):

@@ -26,6 +26,8 @@ log = logging.getLogger("hachi.bots")
 
 SECONDS = 2.0
 """How often the bot looks for its jobs: how long a reply stands after it was forgotten elsewhere."""
+NOTED_EVERY = timedelta(seconds=10)
+"""How often it is noted that the bot is there, and that what it accepted is its own."""
 MOST_DMS = 100
 """Direct conversations that are caught up, those used last."""
 LATE = timedelta(minutes=10)
@@ -78,6 +80,7 @@ class PlatformJobs:
     """How the ids of the platform's users and messages begin: ``discord``, ``slack:T1``."""
     catch_up: Callable[[datetime], Awaitable[None]] | None = None
     """Receives what was written since a moment, at which the bot was last there."""
+    _noted_at: datetime | None = None
 
     @property
     def _deliveries(self) -> Deliveries:
@@ -109,8 +112,10 @@ class PlatformJobs:
     async def do(self) -> None:
         """Do the jobs that are due, and begin to answer the messages that wait."""
         deliveries, now = self._deliveries, self.conversations.pet.clock()
-        await deliveries.here(self.source, now)
-        await deliveries.queue.take_up(now)
+        if self._noted_at is None or now - self._noted_at >= NOTED_EVERY:
+            await deliveries.here(self.source, now)
+            await deliveries.queue.take_up(now)
+            self._noted_at = now
         for job in await deliveries.due(f"{self.source}:", now):
             try:
                 if job.kind == POSTS:

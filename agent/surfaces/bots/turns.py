@@ -6,6 +6,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from agent.companion import Companion
 from agent.surfaces.bots.answers import (
@@ -24,7 +25,7 @@ from agent.surfaces.bots.platform import Content, IncomingMessage, Platform
 from agent.surfaces.bots.replies import Reply
 from agent.surfaces.links import forget_path
 from agent.types.client import ClientTurn
-from memory.audience import PRIVATE, Place
+from memory.audience import PRIVATE
 from memory.sql.jobs.deliveries import Deliveries, quote_id
 from memory.text import storable
 
@@ -33,7 +34,7 @@ log = logging.getLogger("hachi.bots")
 MAX_CHANGED = 1_000
 """Edited and deleted messages that are remembered, in case they still wait for their turn."""
 MAX_TOLD = 1_000
-"""People who are remembered as told that the bot may not write in a place."""
+"""What people were told that is remembered, so that they are told it once."""
 STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
 NOT_HERE = Answer(
@@ -83,8 +84,7 @@ class Turns:
     platform: Platform
     _changed: OrderedDict[str, IncomingMessage | None] = field(default_factory=OrderedDict)
     """By origin, messages that were edited or, with None, deleted; some may wait for their turn."""
-    _told: deque[tuple[str, Place]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
-    """The people who were told that the bot may not write in a place."""
+    _told: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
 
     @property
     def deliveries(self) -> Deliveries:
@@ -136,9 +136,15 @@ class Turns:
 
     async def say_not_here(self, message: IncomingMessage) -> None:
         """Tell the author once, and privately, that the bot may not write where they asked."""
-        if (told := (message.user, message.place)) not in self._told:
-            self._told.append(told)
+        if self.is_new(message.user, message.place):
             await self.platform.write(message.user, PRIVATE, NOT_HERE)
+
+    def is_new(self, *told: Any) -> bool:
+        """Note what somebody is told. Returns whether they were not before."""
+        if told in self._told:
+            return False
+        self._told.append(told)
+        return True
 
     def _as_now(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
         """Return the messages as they were edited, without those that were deleted."""

@@ -15,7 +15,6 @@ NO_SECRET = "set SLACK_SIGNING_SECRET to the app's signing secret; docs/slack.md
 KINDS = {
     "slack_bot_token": ("xoxb-", "the bot's token (xoxb-…)"),
     "slack_app_token": ("xapp-", "the app's token (xapp-…)"),
-    "slack_signing_secret": ("", "the signing secret"),
 }
 """Setting → how its value begins, and what it is."""
 _REFUSED = frozenset(
@@ -55,26 +54,16 @@ async def check_access(settings: Settings) -> str:
 
 def check(settings: Settings, *, http: bool) -> None:
     """Raises SettingsError if a token is missing or is another one."""
-    _check_kinds(settings)
+    for name, (start, what) in KINDS.items():
+        token = getattr(settings, name)
+        if token and not token.get_secret_value().startswith(start):
+            raise SettingsError(f"{name.upper()} holds something else; it takes {what}")
     if settings.slack_bot_token is None:
         raise SettingsError(NO_BOT_TOKEN)
     if http and settings.slack_signing_secret is None:
         raise SettingsError(NO_SECRET)
     if not http and settings.slack_app_token is None:
         raise SettingsError(NO_APP_TOKEN)
-
-
-def _check_kinds(settings: Settings) -> None:
-    wrong = []
-    for name, (start, what) in KINDS.items():
-        setting = getattr(settings, name)
-        value = setting.get_secret_value() if setting else start
-        found = next((kind for kind in KINDS if KINDS[kind][0] and value.startswith(KINDS[kind][0])), None)
-        if found != name and (found or start):
-            holds = f"{KINDS[found][1]}, which goes in {found.upper()}" if found else "something else"
-            wrong.append(f"{name.upper()} holds {holds}; it takes {what}")
-    if wrong:
-        raise SettingsError(". ".join(wrong))
 
 
 def explain(error: Exception, variable: str, what: str) -> HachiError:

@@ -60,7 +60,6 @@ class FakePosts:
         self.question: Answer | None = None
         self.failures = 0
         """So many calls fail."""
-        self.closed = False
         self.keeps = False
         """Whether the bot may not delete there."""
         self.fixed = False
@@ -92,8 +91,6 @@ class FakePosts:
 
     async def post(self, text: str, *, final: bool) -> int:
         self._called("post")
-        if self.closed:
-            raise Gone
         self.messages[len(self.calls)] = text
         return len(self.calls)
 
@@ -131,13 +128,7 @@ class FakePlatform:
     def __init__(self) -> None:
         self.replies: list[FakePosts] = []
         self.busy: list[bool] = []
-        self.lines: list[Line] = []
         self.away = False
-        self.closed = False
-        """Whether the bot may not write there."""
-        self.knows = False
-        """Whether the platform tells so before anything is posted."""
-        self.written: list[tuple[str, str]] = []
         self.there: dict[str, IncomingMessage] = {}
         """Origin → what people wrote that can still be read."""
         self.unreadable: set[str] = set()
@@ -148,10 +139,10 @@ class FakePlatform:
         return content
 
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
-        return self.lines
+        return []
 
     async def may_write(self, message: IncomingMessage) -> bool:
-        return not (self.closed and self.knows)
+        return True
 
     async def show_busy(self, message: IncomingMessage) -> None:
         self.busy.append(True)
@@ -161,7 +152,6 @@ class FakePlatform:
             self.busy.append(False)
 
     async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
-        self.written.append((user, answer.text))
         return "chat:post"
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
@@ -179,7 +169,6 @@ class FakePlatform:
         self.replies.append(FakePosts(message, self.replies))
         self.replies[-1].limit = 2_000
         self.replies[-1].failures = 99 * self.away
-        self.replies[-1].closed = self.closed
         return self.replies[-1]
 
     @property

@@ -1,7 +1,7 @@
 """The commands and buttons of a bot, on a real companion."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from agent.surfaces.bots.answers import (
     Button,
     forget_question,
 )
-from agent.surfaces.bots.commands import GONE, PAGE, UNDO_OVER, Commands
+from agent.surfaces.bots.commands import GONE, UNDO_OVER, Commands
 from agent.surfaces.bots.platform import Content
 from hachi import Companion
 from memory.audience import Place
@@ -77,30 +77,6 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     assert AWAY in (await press(commands, PRIVATELY, answer, "Forget")).text
 
 
-async def test_a_private_list_ends_with_a_link_where_a_console_can_be_reached(
-    pet: Companion, commands: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await pet.remember("Ana likes tea", user=ANA)
-    assert (await commands.run("memories", PRIVATELY)).note == ()
-    monkeypatch.setattr(
-        type(pet), "settings", pet.settings.model_copy(update={"console_url": "https://hachi.test"})
-    )
-    [_, link] = (await commands.run("memories", PRIVATELY)).note
-    assert str(link).startswith("https://hachi.test/enter?link=")
-
-
-async def test_long_lists_come_in_pages(pet: Companion, commands: Commands) -> None:
-    for number in range(PAGE + 2):
-        await pet.remember(f"Ana's locker {number} has the code {number * 1111}", user=ANA)
-    answer = await commands.run("memories", PRIVATELY)
-    assert len(answer.items) == PAGE
-    more = await press(commands, PRIVATELY, answer, "More")
-    assert (len(more.items), [button.label for button in more.buttons]) == (2, ["Back"])
-    assert set(texts(answer)).isdisjoint(texts(more))
-    assert texts(await commands.press(PRIVATELY, "more", more.buttons[0].value)) == texts(answer)
-    assert texts(await commands.press(PRIVATELY, "more", "nonsense")) == texts(answer)
-
-
 async def test_in_a_channel_nothing_private_is_shown(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana looks for another job", user=ANA)
     await pet.remember("Ana likes tea", user=ANA, place=GENERAL)
@@ -130,49 +106,6 @@ async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(pet
     assert len(await pet.memories.list(user=ANA)) == 2
 
 
-async def test_remember_keeps_a_fact_with_a_button_to_forget_it(pet: Companion, commands: Commands) -> None:
-    answer = await commands.run("remember", PRIVATELY, "Ana lives in Lyon")
-    assert texts(answer) == ["Ana lives in Lyon"]
-    assert "between us" in answer.text
-    assert [button.label for button in answer.items[0].buttons] == ["Forget", "Edit"]
-    again = await commands.run("remember", PRIVATELY, "ana lives in LYON!")
-    assert "known word for word" in again.text
-    assert "Forgotten" in (await press(commands, PRIVATELY, answer, "Forget")).text
-    assert await pet.memories.list(user=ANA) == []
-
-
-async def test_make_private_takes_a_memory_from_the_channel(pet: Companion, commands: Commands) -> None:
-    answer = await commands.run("remember", IN_GENERAL, "Ana lives in Lyon")
-    done = await press(commands, IN_GENERAL, answer, "Make private")
-    assert done.text == "Between us now: Ana lives in Lyon"
-    assert "stands there" in str(done.note)
-    assert done.outcome == "made private"
-    assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
-    assert texts(await commands.run("memories", BEN_IN_GENERAL)) == []
-    again = await press(commands, IN_GENERAL, answer, "Make private")
-    assert (AWAY in again.text, again.outcome) == (True, "")
-
-
-async def test_edit_replaces_the_text_and_can_be_undone(pet: Companion, commands: Commands) -> None:
-    id = button(await commands.run("remember", IN_GENERAL, "Ana lives in Lyon"), "Edit").value
-    assert await commands.text_to_edit(IN_GENERAL, id) == "Ana lives in Lyon"
-    refused = {
-        "": "content: it is empty",
-        " ": "content: it is empty",
-        "Ana lives in Lyon": "Nothing was changed: ",
-        "x" * 2_001: "content: longer than 2000 characters",
-    }
-    for same, why in refused.items():
-        unchanged = await commands.edit(IN_GENERAL, id, same)
-        assert (why in unchanged.text, unchanged.outcome) == (True, "")
-    changed = await commands.edit(IN_GENERAL, id, "Ana lives in Lille")
-    assert (changed.text, texts(changed)) == ("Changed to:", ["Ana lives in Lille"])
-    assert changed.outcome == "changed"
-    assert texts(await commands.run("memories", BEN_IN_GENERAL)) == ["Ana lives in Lille"]
-    await press(commands, IN_GENERAL, changed, "Undo")
-    assert texts(await commands.run("memories", BEN_IN_GENERAL)) == ["Ana lives in Lyon"]
-
-
 async def test_what_two_people_said_is_forgotten_for_one_only(pet: Companion, commands: Commands) -> None:
     for user in (BEN, ANA):
         told = await pet.remember("The office is in Lyon", user=user, place=GENERAL)
@@ -190,17 +123,6 @@ async def test_forget_takes_an_id_or_offers_a_choice(pet: Companion, commands: C
     assert choice.text == "Which one shall I forget?"
     assert "Forgotten" in (await press(commands, PRIVATELY, choice, "Forget")).text
     assert "nothing" in (await commands.run("forget", PRIVATELY, "something-else")).text
-
-
-async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Commands) -> None:
-    due = datetime(2026, 11, 23, 8, tzinfo=UTC)
-    await pet.tasks.update("call the dentist", user=ANA, status="in_progress", due=due)
-    answer = await commands.run("tasks", PRIVATELY)
-    assert texts(answer) == ["call the dentist"]
-    assert answer.items[0].note == ("in progress ", "due ", due)
-    assert "not open any more" in (await press(commands, Asker(BEN), answer, "Done")).text
-    assert (await press(commands, PRIVATELY, answer, "Done")).text == "Done: call the dentist"
-    assert "No task" in (await commands.run("tasks", PRIVATELY)).text
 
 
 async def test_trace_shows_the_askers_own_last_turn_in_this_place(pet: Companion, commands: Commands) -> None:
@@ -340,15 +262,6 @@ async def test_nobody_else_can_confirm(pet: Companion, asker: Asker) -> None:
     gone = await press(Commands(pet), IN_GENERAL, question, "Forget")
     assert (await press(Commands(pet), asker, gone, "Undo")).text == UNDO_OVER
     assert "4711" not in await known(pet)
-
-
-async def test_what_is_forgotten_already_is_said_to_be(pet: Companion) -> None:
-    await pet.respond(PIN, user=ANA)
-    question = await asked(pet, "please forget my bank PIN")
-    await press(Commands(pet), PRIVATELY, question, "Forget")
-    again = await press(Commands(pet), PRIVATELY, question, "Forget")
-    assert again.text == GONE
-    assert again.outcome, "its line goes from the question"
 
 
 async def test_without_an_undo_there_is_no_button_for_it(

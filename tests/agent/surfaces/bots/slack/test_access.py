@@ -23,7 +23,18 @@ async def test_the_bot_is_named_where_its_tokens_and_scopes_are_in_order(setting
         ({}, SCOPES - {"im:write", "commands"}, "does not grant commands, im:write; add them"),
         ({"slack_bot_token": "xoxb-wrong"}, SCOPES, r"refuses SLACK_BOT_TOKEN \(invalid_auth\); copy"),
         ({"slack_app_token": "xapp-wrong"}, SCOPES, r"refuses SLACK_APP_TOKEN \(invalid_auth\); copy"),
-        ({"slack_bot_token": "xapp-test-1"}, SCOPES, "SLACK_BOT_TOKEN holds the app's token"),
+        (
+            {"slack_bot_token": "xapp-test-1"},
+            SCOPES,
+            "SLACK_BOT_TOKEN holds something else; it takes",
+        ),
+        (
+            {"slack_app_token": "xoxb-test-1"},
+            SCOPES,
+            "SLACK_APP_TOKEN holds something else; it takes",
+        ),
+        ({"slack_bot_token": None}, SCOPES, "set SLACK_BOT_TOKEN"),
+        ({"slack_app_token": None, "slack_signing_secret": None}, SCOPES, "set SLACK_SIGNING_SECRET"),
     ],
 )
 async def test_what_is_wrong_is_told_with_what_to_do(
