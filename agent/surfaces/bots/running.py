@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from agent.background.reminders import Send
-from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, reminder_answer
 from agent.surfaces.bots.conversations import Conversations
@@ -50,30 +48,11 @@ def who_answers(settings: Settings) -> str:
     return f"the model {settings.chosen_model} answers"
 
 
-def reminder_sender(pet: Companion, within: Place, post: Callable[..., Awaitable[str]]) -> Send:
-    """Return what sends reminders by `post`, a `Platform.write`. It tries where the task was asked for, then
-    their direct messages. If those are closed, the place where they last spoke gets a message that they have
-    a reminder. `within` contains the platform's places. Each is a new message, because edits notify
-    nobody."""
-
-    async def send(reminder: Reminder, text: str) -> bool | str:
-        user, place, answer = (
-            reminder.task.user_id,
-            reminder.place,
-            reminder_answer(reminder.task, pet.clock()),
-        )
-        sent = await post(user, place, answer, reminder.asked_in) or await post(user, PRIVATE, answer)
-        last = None if sent else await pet.people.places.last_of(user, within)
-        return sent or bool(last and await post(user, last, CLOSED))
-
-    return send
-
-
 @dataclass(eq=False)
 class PlatformJobs:
-    """Answers the messages that an earlier process accepted or could not answer, and makes the posts of
-    replies follow what is stored: what is hidden is edited to one line, what is shown again is edited back,
-    and what is deleted for good is deleted there."""
+    """Answers the messages that an earlier process accepted or could not answer, sends reminders, and makes
+    the posts of replies follow what is stored: what is hidden is edited to one line, what is shown again is
+    edited back, and what is deleted for good is deleted there."""
 
     conversations: Conversations
     source: str
@@ -89,10 +68,12 @@ class PlatformJobs:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Do the jobs for as long as the block lasts."""
+        stop_reminding = self.conversations.pet.reminders.register(f"{self.source}:", self.remind)
         doing = asyncio.create_task(self._run(), name=f"hachi jobs of {self.source}")
         try:
             yield
         finally:
+            stop_reminding()
             doing.cancel()
             await asyncio.gather(doing, return_exceptions=True)
 
@@ -108,6 +89,21 @@ class PlatformJobs:
             except Exception as error:
                 log.warning("the jobs of %s wait: %s", self.source, error)
             await asyncio.sleep(SECONDS)
+
+    async def remind(self, reminder: Reminder, _: str) -> bool | str:
+        """Send a reminder where the task was asked for, else in direct messages. If those are closed, the
+        place where they last spoke gets a message that they have a reminder. Each is a new message, because
+        edits notify nobody."""
+        pet, write = self.conversations.pet, self.conversations.platform.write
+        user, place, answer = (
+            reminder.task.user_id,
+            reminder.place,
+            reminder_answer(reminder.task, pet.clock()),
+        )
+        sent = await write(user, place, answer, reminder.asked_in) or await write(user, PRIVATE, answer)
+        platform = Place(tuple(self.source.split(":")))
+        last = None if sent else await pet.people.places.last_of(user, platform)
+        return sent or bool(last and await write(user, last, CLOSED))
 
     async def do(self) -> None:
         """Do the jobs that are due, and begin to answer the messages that wait."""

@@ -21,19 +21,17 @@ from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
     DM_SHARD,
-    ROOT,
     incoming,
     is_addressed,
     is_from_person,
     missed_messages,
     origin_of,
     place_of,
-    user_name,
 )
 from agent.surfaces.bots.discord.rendering import HachiButton
 from agent.surfaces.bots.discord.replies import DiscordPlatform
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, reminder_sender, who_answers
+from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, who_answers
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
 
@@ -150,8 +148,6 @@ class DiscordBot(discord.AutoShardedClient):
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
-            send = reminder_sender(self.pet, ROOT, self.platform.write)
-            self._leaving.callback(self.pet.reminders.register(user_name(""), send))
             await self._leaving.enter_async_context(self.jobs.running())
             id, scopes = int(self.application_id or 0), ("bot", "applications.commands")
             link = discord.utils.oauth_url(id, permissions=PERMISSIONS, scopes=scopes)

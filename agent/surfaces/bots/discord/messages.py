@@ -27,8 +27,6 @@ from memory.audience import PRIVATE, Place
 log = logging.getLogger("hachi.discord")
 
 
-ROOT = Place(("discord",))
-"""Contains every place on Discord."""
 API_ERRORS = (discord.DiscordException, OSError)
 """The exceptions that calls of Discord's API raise."""
 _KINDS = (discord.MessageType.default, discord.MessageType.reply)

@@ -8,7 +8,7 @@ Slack sends the event again. Bolt does not recognise an event that comes twice; 
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -18,12 +18,13 @@ from typing import Any
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, reminder_sender, who_answers
+from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, who_answers
 from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, check, explain
 from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
@@ -34,18 +35,18 @@ from agent.surfaces.bots.slack.messages import (
     place_of,
     sent_at,
     source_of,
-    user_name,
 )
-from agent.surfaces.bots.slack.missed import missed_events
 from agent.surfaces.bots.slack.replies import SlackPlatform
 from agent.surfaces.signals import on_stop_signal
-from memory.audience import Place
 
 PATH = "/slack/events"
 """The HTTP path for events, commands and buttons."""
 PING_SECONDS = 5.0
 """Seconds after which a lost connection is detected and reopened."""
 log = logging.getLogger("hachi.slack")
+MOST_MESSAGES = 100
+"""The newest messages of a channel, and the first since then of a thread below one of these, that are caught
+up: Slack delivers an event again for some minutes only."""
 _ANY = re.compile("")
 
 
@@ -114,6 +115,40 @@ async def _acknowledge() -> None:
     """Do nothing: Bolt acknowledges the event before it calls this."""
 
 
+async def missed_events(
+    client: AsyncWebClient, since: datetime, private: Sequence[str]
+) -> AsyncIterator[Mapping[str, Any]]:
+    """Yield a `message` event for each message that is newer than `since`, in the channels that the bot is in
+    and in the `private` ones; those of a channel in order."""
+    channels = list(private)
+    kinds = "public_channel,private_channel,mpim"
+    try:
+        async for page in await client.users_conversations(types=kinds, exclude_archived=True, limit=200):
+            channels += [channel["id"] for channel in page["channels"]]
+    except API_ERRORS as error:
+        log.warning("what was written in channels meanwhile is not read: %s", error)
+    for channel in channels:
+        try:
+            lines = await _lines(client, channel, since.timestamp())
+        except API_ERRORS as error:
+            log.warning("what was written in channel %s meanwhile is not read: %s", channel, error)
+            continue
+        for line in sorted(lines, key=lambda line: str(line["ts"])):
+            yield {**line, "type": "message", "channel": channel}
+
+
+async def _lines(client: AsyncWebClient, channel: str, since: float) -> list[Mapping[str, Any]]:
+    page = await client.conversations_history(channel=channel, limit=MOST_MESSAGES)
+    found = {line["ts"]: line for line in page["messages"]}
+    for line in page["messages"]:
+        if float(line.get("latest_reply") or 0) > since:
+            thread = await client.conversations_replies(
+                channel=channel, ts=line["ts"], oldest=str(since), limit=MOST_MESSAGES
+            )
+            found |= {reply["ts"]: reply for reply in thread["messages"]}
+    return [line for line in found.values() if float(line["ts"]) > since]
+
+
 async def run(
     pet: Companion, settings: Settings, say: Callable[[str], None], http: tuple[str, int] | None = None
 ) -> None:
@@ -141,8 +176,6 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
     name, team = f"on Slack in {me.get('team')} as {me.get('user')}", str(me.get("team_id"))
     async with AsyncExitStack() as leaving:
         where = await leaving.enter_async_context(_by_http(bot, *http) if http else _by_socket(bot))
-        send = reminder_sender(bot.pet, Place(("slack", team)), bot.platform.write)
-        leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
         await leaving.enter_async_context(bot.jobs(team).running())
         yield f"{name}, {where}"
 

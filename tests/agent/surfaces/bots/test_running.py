@@ -11,7 +11,7 @@ from scripted_server import ScriptedServer, answer
 from agent.surfaces.bots.answers import Answer
 from agent.surfaces.bots.conversations import IS_LATE, Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage
-from agent.surfaces.bots.running import CLOSED, FORGOTTEN, PlatformJobs, reminder_sender, who_answers
+from agent.surfaces.bots.running import CLOSED, FORGOTTEN, PlatformJobs, who_answers
 from hachi import Companion, Settings
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
@@ -45,21 +45,27 @@ GENERAL, LAST = Place(("chat", "acme", "general")), Place(("chat", "acme", "rand
     ],
 )
 async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they_spoke_last(
-    pet: Companion, place: Place, open_: set[Place], delivered: list[tuple[Any, ...]]
+    jobs: PlatformJobs,
+    platform: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    place: Place,
+    open_: set[Place],
+    delivered: list[tuple[Any, ...]],
 ) -> None:
+    pet = jobs.conversations.pet
     message = {"author": "Ana", "text": "hello", "sent_at": pet.clock()}
     await pet.conversations.import_messages([message], user=ANA, place=LAST)
     sent: list[tuple[Any, ...]] = []
 
-    async def post(user: str, where: Place, answer: Answer, *asked_in: str) -> str:
+    async def write(user: str, where: Place, answer: Answer, *asked_in: str) -> str:
         if where in open_:
             sent.append((where, answer.text, *asked_in))
         return "chat:10" if where in open_ else ""
 
+    monkeypatch.setattr(platform, "write", write)
     task = (await pet.tasks.update("call Lucie", user=ANA, place=place)).task
-    send = reminder_sender(pet, Place(("chat",)), post)
     whole = any(text == REMINDER for _, text, *_ in delivered)
-    reached = await send(Reminder(task, place, "c", "chat:9"), "")
+    reached = await jobs.remind(Reminder(task, place, "c", "chat:9"), "")
     assert reached == ("chat:10" if whole else bool(delivered)), "a hint has none of its text to bring back"
     assert sent == delivered
 
