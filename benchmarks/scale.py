@@ -176,7 +176,7 @@ class Costs:
     """A turn, what a new fact is compared with included."""
     row_bytes: float = 5_500
     """What a turn leaves in PostgreSQL, without its trace; with it 25,000."""
-    vector_bytes: float = 4 * 1_024
+    vector_bytes: float = 2 * 1_024
     """A vector in PostgreSQL, of 1,024 dimensions."""
     point_bytes: float = 6_700
     """A point in the memory of that Qdrant: 2.0 GB for 300,000."""

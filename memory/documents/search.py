@@ -12,7 +12,7 @@ from memory.documents.rerank import Candidate, Reranker
 from memory.documents.rerank.fused import diverse, match_scores
 from memory.documents.store import DocumentStore
 from memory.errors import EmbedderUnavailable
-from memory.index import Kind, Question, Rankings
+from memory.index import CHUNKS, Question, Rankings
 from memory.index.bm25 import stems
 from memory.index.embedders import Embedder
 from memory.index.searching import Searching
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hachi.knowledge")
 
-CHUNKS: frozenset[Kind] = frozenset({"chunk"})
 EXCERPT = 200
 """The most characters of a candidate in a trace."""
 CANDIDATES = 50

@@ -24,8 +24,9 @@ KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
 """The kinds that a search of memory asks for. A question is for some of them, or for chunks of documents."""
 CHUNKS: frozenset[Kind] = frozenset({"chunk"})
 
-LAYOUT = 4
-"""Raise it when the payload of a point or the tokens of a text change: every index is then rebuilt."""
+LAYOUT = 5
+"""Raise it when the payload of a point, the tokens of a text or how vectors are stored change: every index is
+then rebuilt."""
 
 
 class VectorSpace(Protocol):

@@ -19,6 +19,7 @@ from sqlalchemy import Select, insert, or_, select, update
 
 from memory.errors import MemoryFault, NotFound, StoreUnavailable
 from memory.sql.engine import Database
+from memory.sql.memories.memory_rows import begins
 from memory.sql.tables import api_keys, users
 
 log = logging.getLogger("hachi.keys")
@@ -122,9 +123,8 @@ class Keys:
 
     async def revoke(self, id: str, now: datetime) -> Key:
         """Revoke and return the key with this id, or prefix of eight or more characters. Raises NotFound."""
-        begun = 8 <= len(id) < 36
-        matches = api_keys.c.id.startswith(id.lower(), autoescape=True) if begun else api_keys.c.id == id
-        found = await self._read(_ACTIVE.where(matches)) if id.isascii() and id.isprintable() else []
+        named = begins(api_keys.c.id, id.lower())
+        found = await self._read(_ACTIVE.where(named)) if id.isascii() and id.isprintable() else []
         if len(found) != 1:
             raise NotFound(f"no key {id[:80]!r} that is not revoked; `hachi keys list` shows the ids")
         same = update(api_keys).where(api_keys.c.id == found[0].id)

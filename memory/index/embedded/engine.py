@@ -99,10 +99,13 @@ def _config(dimension: int) -> Any:
         EdgeVectorParams,
         Memory,
         Modifier,
+        VectorStorageDatatype,
     )
 
+    # Numbers of two bytes, as in SQL: half the room, and the same is found.
+    dense = EdgeVectorParams(dimension, Distance.Cosine, datatype=VectorStorageDatatype.Float16)
     return EdgeConfig(
-        vectors={lane: EdgeVectorParams(dimension, Distance.Cosine) for lane in schema.DENSE},
+        vectors=dict.fromkeys(schema.DENSE, dense),
         sparse_vectors={lane: EdgeSparseVectorParams(modifier=Modifier.Idf) for lane in schema.SPARSE},
         max_search_threads=1,  # measured faster: one reader's points are too few to parallelise
         payload_memory=getattr(Memory, PAYLOAD_MEMORY),

@@ -153,7 +153,7 @@ class EmbeddedIndex:
             shard.flush()
             shard.optimize()
             files.delete_unheld(self._parent)
-        needed = await self.count() * (8 * self._space.dimension + POINT_BYTES)
+        needed = await self.count() * (4 * self._space.dimension + POINT_BYTES)
         if files.size(self.folder) > 1.5 * needed + files.RESERVE / 4:
             await self.compact()
 

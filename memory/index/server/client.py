@@ -15,7 +15,7 @@ TIMEOUT = 10
 ANSWERED = frozenset({400, 404, 409, 413, 422, "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS"})
 """Statuses of a server that works, of HTTP and of gRPC."""
 MANY = 1_000_000
-"""Points from which memory counts: their vectors take 4 bytes a dimension, in two lanes."""
+"""Points from which memory counts: their vectors take 2 bytes a dimension, in two lanes."""
 
 
 def connect(url: str, api_key: str | None, grpc_port: int | None) -> "AsyncQdrantClient":

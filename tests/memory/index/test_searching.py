@@ -15,7 +15,7 @@ import pytest
 
 from memory.index import KINDS, Point, Question, Rankings
 from memory.index.embedded.index import EmbeddedIndex
-from memory.index.schema import LANES
+from memory.index.schema import DENSE, LANES
 from memory.index.searching import entry_of, rank
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -90,5 +90,6 @@ async def test_without_the_index_the_same_is_found_with_the_same_scores(index: E
             question = a_question(chance)
             there, here = scores(await index.search(question)), scores(rank(entries, question))
             for name in LANES:
-                assert here[name] == pytest.approx(there[name], abs=1e-4), (name, question)
+                rounded = 1e-3 if name in DENSE else 1e-4  # an index keeps numbers of two bytes
+                assert here[name] == pytest.approx(there[name], abs=rounded), (name, question)
         await index.remove([point.id for point in world])

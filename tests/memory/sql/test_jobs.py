@@ -46,7 +46,7 @@ async def claim(stack: Stack, id: str | None = None) -> Job:
     return piece
 
 
-async def test_work_is_taken_as_it_was_given_oldest_first(stack: Stack) -> None:
+async def test_work_is_taken_as_it_was_given_oldest_first_until_it_is_done(stack: Stack) -> None:
     ids = [await add(stack, kind) for kind in ("first", "second")]
     taken = [await claim(stack), await claim(stack)]
     assert taken == [
@@ -54,6 +54,11 @@ async def test_work_is_taken_as_it_was_given_oldest_first(stack: Stack) -> None:
         for id, kind in zip(ids, ("first", "second"), strict=True)
     ]
     assert await oldest(stack) is None
+    assert await stack.queue.claim(stack.clock.now, ids[0]) is None
+    await stack.queue.done(*ids)
+    stack.clock.move(days=1)
+    assert await oldest(stack) is None
+    assert await stack.queue.counts() == (0, 0)
 
 
 async def test_work_whose_transaction_failed_was_never_there(stack: Stack) -> None:
@@ -63,22 +68,6 @@ async def test_work_whose_transaction_failed_was_never_there(stack: Stack) -> No
             raise asyncio.CancelledError
 
     await asyncio.gather(fail_halfway(), return_exceptions=True)
-    assert await oldest(stack) is None
-    assert await stack.queue.counts() == (0, 0)
-
-
-async def test_a_piece_is_taken_by_its_id(stack: Stack) -> None:
-    _, wanted = await add(stack), await add(stack)
-    assert (await claim(stack, wanted)).id == wanted
-    assert await stack.queue.claim(stack.clock.now, wanted) is None
-    assert await stack.queue.claim(stack.clock.now, "another") is None
-
-
-async def test_what_is_done_is_gone(stack: Stack) -> None:
-    id = await add(stack)
-    await claim(stack)
-    await stack.queue.done(id)
-    stack.clock.move(days=1)
     assert await oldest(stack) is None
     assert await stack.queue.counts() == (0, 0)
 

@@ -234,16 +234,6 @@ async def test_it_ends_where_another_person_begins_to_speak(stack: Stack) -> Non
     assert await waiting(stack, "cleo", ACME) == ([], 0)
 
 
-async def test_what_is_uncovered_is_what_was_heard_there_alone(stack: Stack) -> None:
-    await say(stack, "anna in private")
-    await say(stack, "ben in private", user="ben")
-    await say(stack, "anna in acme", place="acme")
-    await stack.receive("elsewhere")
-    assert (await waiting(stack, "anna"))[0] == ["anna in private"]
-    assert (await waiting(stack, "ben"))[0] == ["ben in private"]
-    assert (await waiting(stack, "ben", ACME))[0] == ["anna in acme"]
-
-
 async def test_reading_the_summary_first_no_message_is_told_of_twice(stack: Stack) -> None:
     """Another worker comes between reading the summary and reading what it does not cover."""
     await say(stack, "one", "two")
