@@ -23,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hachi import Companion, Settings
+from hachi import Companion, Settings, TraceFilter
 from hachi.testing import AnsweringModel
 from memory.audience import Audience, Place, owners_of, user_key
 from memory.errors import NotFound
@@ -317,6 +317,7 @@ class World:
         assert not shown & forgotten, "the prompts of this step"
         for kept in (self.model.systems, self.model.inputs, self.model.asked, self.looking_back.asked):
             kept.clear()
+        assert not words_in(*await self.traces()) & forgotten, "the traces"
         assert not words_in(self.tables()) & self.deleted, "the tables"
         assert not words_in(self.log.text), "the log"
 
@@ -341,6 +342,15 @@ class World:
             assert not words_in(await pet.conversations.export(user=name)) & forgotten, "export"
             own = {fact.word for fact in self.facts.values() if fact.teller == name and fact.message}
             assert own - forgotten <= words_in(said), "no message is lost"
+        else:
+            exported = await pet.conversations.export_place(place, user=name)
+            assert words_in(exported) <= may_hear, ("export", who)
+
+    async def traces(self) -> list[Any]:
+        """All that may be read of traces."""
+        listed = await self.pet.traces.list(TraceFilter(kinds=frozenset()), self.now, 500)
+        shown = [one.id for one in listed if one.content not in ("hidden", "forgotten")]
+        return [*listed, *[await self.pet.traces.get(id, self.now) for id in shown]]
 
     def tables(self) -> str:
         """All rows of all tables."""

@@ -78,3 +78,29 @@ async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(
     for told, new, calls in ((likes[:1], 1, 0), (likes, 1, 1), (likes, 0, 1)):
         assert await pet.conversations.import_(parse_import(told, user="ana"), user="ana") == Imported(0, new)
         assert len(model.asked) == calls
+
+
+@pytest.mark.parametrize("purged", [False, True])
+async def test_an_import_brings_nothing_back_that_was_forgotten(
+    open_pet: Callable[..., Awaitable[Companion]], clock: Any, purged: bool
+) -> None:
+    pet = await open_pet()
+    for text in ("my bank PIN is 7310199999", "I row on Sundays"):
+        await pet.respond(text, user="ann", settle=True)
+    whole = await pet.conversations.export(user="ann")
+    plain = [{"author": "ann", "text": "my PUK is 7310199999", "sent_at": clock()}]
+    assert await pet.conversations.import_messages(plain, user="ann") == 1
+    for message in await pet.conversations.messages(user="ann"):
+        if "7310199999" in message.text and message.role == "user":
+            await pet.conversations.forget(message.id, user="ann")
+    clock.advance(days=purged)
+    await pet.admin.purge()
+
+    assert await pet.conversations.import_messages(plain, user="ann") == 0
+    again = await pet.conversations.import_(parse_import(whole, user="ann"), user="ann")
+
+    assert (again.messages, again.memories) == (0, 0)
+    assert "7310199999" not in str(await pet.conversations.export(user="ann"))
+    await pet.people.erase(user="ann")
+    again = await pet.conversations.import_(parse_import(whole, user="ann"), user="ann")
+    assert (again.messages, again.memories) == (4, 2), "somebody who is erased is new"
