@@ -71,7 +71,8 @@ class AnswerStore:
         # A forgetting holds these locks alone: it finds what is stored here, or this finds what is gone.
         async with self.database.write(lock=request.audience.keys, shared=True) as connection:
             now = self.clock()
-            expired = {one.id: one.message_id for one in facts if one.expires_at and one.expires_at <= now}
+            over = [one for one in facts if one.expires_at and one.expires_at <= now]
+            expired = {one.id: one.message_id for one in over if one.message_id}
             sources = ReplySources(built.sources, told_in, request.audience, ids, expired)
             if not isinstance(answer, Answer):
                 await self._store_calls(connection, received, sources, answer)

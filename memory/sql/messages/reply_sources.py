@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, bindparam, exists, func, or_, select, union
+from sqlalchemy import BindParameter, ColumnElement, bindparam, func, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
 from memory.records import Message
-from memory.sql.hidden import TASK_IS_HIDDEN, link_id, link_is_hidden
+from memory.sql.hidden import TASK_IS_HIDDEN, link_is_hidden
 from memory.sql.messages.message_rows import BY_AUDIENCE, Condition, kept, people_and_places
 from memory.sql.rests_on import How, record, record_each
-from memory.sql.tables import active_conversations, hidden, memory_owners, messages, tasks
+from memory.sql.tables import active_conversations, memory_owners, messages, tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,14 @@ class ReplySources:
     """Who reads the reply."""
     found: frozenset[str] = frozenset()
     """What searches returned."""
-    expired: Mapping[str, str | None] = field(default_factory=dict)
-    """The memories among them that have expired since, each with the message that stated it, if one did. The
-    reply rests on that message instead: what was said stays."""
+    expired: Mapping[str, str] = field(default_factory=dict)
+    """The memories among them that have expired since, each with the message that stated it. The reply rests
+    on that message instead: what was said stays, unless it was forgotten. Of one without a message only its
+    own row tells that nobody has forgotten it."""
 
     @property
     def ids(self) -> frozenset[str]:
-        stated = {message for message in self.expired.values() if message}
-        return (self.shown | self.told_in | self.found) - self.expired.keys() | stated
+        return (self.shown | self.told_in | self.found) - self.expired.keys() | {*self.expired.values()}
 
     async def record(self, connection: AsyncConnection, reply: str, answering: str) -> None:
         """Store what the reply rests on: the message that it answers, and all that the model was shown."""
@@ -41,12 +41,11 @@ class ReplySources:
 
     def lost(self) -> Condition:
         """True if one of them has been deleted, hidden or withdrawn from the audience since. A memory that
-        was replaced or has expired is not lost, unless it was forgotten too."""
+        was replaced is not lost."""
         people, places = people_and_places(self.audience)
-        readers = list(self.audience.keys)
-        values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids), "readers": readers}
-        values |= {"links": [link_id(id, reader) for id in self.expired for reader in readers]}
-        return Condition(_LOST, values | {"people": people, "places": places})
+        values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids)}
+        values |= {"readers": list(self.audience.keys), "people": people, "places": places}
+        return Condition(_LOST, values)
 
 
 def _lost() -> ColumnElement[bool]:
@@ -59,9 +58,7 @@ def _lost() -> ColumnElement[bool]:
         select(active.id).where(active.id.in_(sources)),
         select(tasks.c.id).where(tasks.c.id.in_(sources), ~TASK_IS_HIDDEN),
     ).subquery()
-    forgotten = hidden.c.row_id.in_(bindparam("links", expanding=True))
-    there = select(func.count()).select_from(standing).scalar_subquery()
-    return or_(there < bindparam("how_many"), exists().where(hidden.c.kind == "link", forgotten))
+    return select(func.count()).select_from(standing).scalar_subquery() < bindparam("how_many")
 
 
 _LOST = _lost()

@@ -4,6 +4,9 @@ with it."""
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -17,6 +20,8 @@ from memory.sql.messages.reply_sources import ReplySources
 from memory.sql.tables import active_conversations, rests_on
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.memory.conftest import Stack
 
 ACME = Place.parse("acme")
@@ -24,10 +29,16 @@ NOTHING: frozenset[str] = frozenset()
 on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 
-async def stored(stack: Stack, *ids: str, told_in: frozenset[str] = NOTHING, user: str = "ben") -> bool:
+async def stored(
+    stack: Stack,
+    *ids: str,
+    told_in: frozenset[str] = NOTHING,
+    user: str = "ben",
+    expired: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
     """Whether a reply to `user` in acme is stored that was written from these ids."""
     asked = await stack.receive("and now?", user, "acme")
-    sources = ReplySources(frozenset(ids), told_in, Audience.of(user, ACME))
+    sources = ReplySources(frozenset(ids), told_in, Audience.of(user, ACME), expired=expired)
     stack.clock.move(seconds=1)
     reply = Message(str(uuid4()), "place:acme", "assistant", "hachi", "So it is.", stack.clock.now)
     given = {"user": user, "place": ACME, "now": stack.clock.now, "answering": asked}
@@ -38,7 +49,7 @@ async def stored(stack: Stack, *ids: str, told_in: frozenset[str] = NOTHING, use
         await sources.record(connection, reply.id, asked)
     found = select(rests_on.c.source_id).where(rests_on.c.derived_id == reply.id, rests_on.c.how == "found")
     async with stack.database.read() as connection:
-        assert set(await connection.scalars(found)) == {*ids, *told_in}
+        assert set(await connection.scalars(found)) == {*ids, *told_in} - expired.keys() | {*expired.values()}
     return True
 
 
@@ -75,6 +86,23 @@ async def test_a_reply_is_lost_with_any_of_its_sources(stack: Stack) -> None:
         link = entries.link_id(str(paris.id), ACME.key)
         await entries.hide(connection, forgetting, {"link": [link]})
     assert not await stored(stack, str(paris.id))
+
+
+@on_both
+@pytest.mark.parametrize("noted", [True, False])
+async def test_what_expires_meanwhile_loses_no_reply_but_what_was_forgotten_for_good_does(
+    stack: Stack, noted: bool
+) -> None:
+    message = None if noted else await stack.receive("I am ill", "anna", "acme")
+    ill = await stack.remember("Anna is ill", place="acme", message_id=message, ttl="1d")
+    stack.clock.move(days=2)
+    id, expired = str(ill.id), {str(ill.id): message} if message else {}
+    assert await stored(stack, id, expired=expired)
+    at_once = replace(stack.forgetting, undo_for=timedelta())
+    await at_once.forget("memory", id, "anna", ACME)
+    for forgetting in await stack.purge.due():
+        await stack.purge.delete(forgetting)
+    assert not await stored(stack, id, expired=expired)
 
 
 @on_both
