@@ -62,9 +62,9 @@ async def test_nobody_else_changes_or_takes_it_from_there(pet: Any, user: str) -
 
 
 async def test_a_receipt_names_what_stays_near_it_as_far_as_it_may_be_read_there(pet: Any) -> None:
-    for fact in ("Ana takes citalopram at night", "Ana plays the cello"):
+    for fact in ("Citalopram makes Ana tired", "Ana plays the cello"):
         await pet.remember(fact, user="chat:1")
-    for place, near in ((GENERAL, []), (None, ["Ana takes citalopram at night"])):
+    for place, near in ((GENERAL, []), (None, ["Citalopram makes Ana tired"])):
         told = await pet.remember("Ana takes citalopram for her depression", user="chat:1", place=place)
         gone = await pet.memories.forget(told.id, user="chat:1", place=place)
         assert [one.content for one in gone.offered] == near

@@ -15,7 +15,7 @@ from memory.audience import Place, user_key
 from memory.facts.candidate import Provenance
 from memory.facts.decide import RULINGS
 from memory.records import Draft
-from memory.sql.memories.store import CORRECTED, tellers
+from memory.sql.memories.store import CORRECTED, FOR_A_TIME, tellers
 from memory.sql.tables import memory_updates
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ PROFILE: dict[str, Any] = {
 
 
 @example(steps=[*BOTH_SAY, IN_HIS_WORDS])
+@example(steps=[*BOTH_SAY, (*IN_HIS_WORDS[:3], "7d", 0, 2)])
 @example(steps=[*BOTH_SAY, ("ana", "dm", "Ana is ill again", None, 0, None), IN_HIS_WORDS])
 @settings(max_examples=30, **PROFILE)
 @given(steps=STEPS)
@@ -218,7 +219,7 @@ async def nothing_was_harmed(
         place = f"place:acme{world}"
         assert set(step.owners) <= {own, place}
         # Who corrects a fact of theirs to what somebody else has said before them states that too.
-        agreed = step.reason == CORRECTED and (new.id, step.user_id) in here
+        agreed = step.reason in {CORRECTED, FOR_A_TIME} and (new.id, step.user_id) in here
         assert own in {*step.owners, *tellers(old.owners, old.user_id)}
         assert own in {*step.owners, *tellers(new.owners, new.user_id)} or agreed
         if step.reason not in FOLDED:
