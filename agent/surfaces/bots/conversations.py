@@ -68,18 +68,21 @@ class Conversations:
         """Queue a message that is to be answered, or may be, unless it came before, to this process or
         another. `listening` is the setting of its place. Until it is answered a job stands for it."""
         answer = should_answer(listening, message)
-        if answer is None:
-            answer = message.follows_bot or await self._turns.is_known(message)
+        if answer is None:  # by the talk in its thread, of which nothing is kept of who wants that
+            known = message.follows_bot or await self._turns.is_known(message)
+            answer = known or not await self._keeps(message)
         if answer:
             await self._accept(message)
 
     async def _accept(self, message: IncomingMessage) -> None:
         """Keep the message with a job to answer it, before the platform is told that it came. Of who wants
         nothing kept there is the job alone."""
-        keeps = await self.pet.people.places.keeps(message.user, message.place)
-        event, now = message.event if keeps else None, self.pet.clock()
+        event, now = message.event if await self._keeps(message) else None, self.pet.clock()
         if job := await self._deliveries.accept(message.origin, message.user, now, message.version, event):
             self.add(replace(message, job=job))
+
+    async def _keeps(self, message: IncomingMessage) -> bool:
+        return await self.pet.people.places.keeps(message.user, message.place)
 
     def add(self, message: IncomingMessage) -> bool:
         """Queue a message. Returns False if too many wait or the bot is stopping."""

@@ -9,8 +9,6 @@ import re
 import unicodedata
 from itertools import accumulate
 
-MIN_LIMIT = 100
-"""Leaves room for text between the fences of a code block."""
 MIN_FULL = 0.4
 """A part is cut at a paragraph, line or sentence only if at least this share of it is used."""
 CLOSING = 9
@@ -41,9 +39,8 @@ def utf16_length(text: str) -> int:
 
 def split(text: str, limit: int) -> list[str]:
     """Return parts of at most `limit` UTF-16 code units, none of them blank. Joined they are the text, apart
-    from the fences that close and reopen code blocks. Raises ValueError if the limit is below `MIN_LIMIT`."""
-    if limit < MIN_LIMIT:
-        raise ValueError(f"a part has {MIN_LIMIT} characters or more, not {limit}")
+    from the fences that close and reopen code blocks. The limit is 100 or more, which leaves room for text
+    between the fences."""
     parts: list[str] = []
     head = fence = ""
     while text:

@@ -33,7 +33,7 @@ OUTDATED = Answer(
     "This command has changed. I am renewing the list: try again in a minute, and reload Discord if you "
     "still see the old one."
 )
-NOT_YOURS = Answer("That is not yours to forget or change, but somebody else's. Use /memories for your own.")
+NOT_YOURS = Answer("That is for somebody else, who alone can press it. /memories shows what is yours.")
 TEXT = app_commands.Range[str, 1, 1000]
 
 

@@ -23,15 +23,6 @@ def texts(slack: SlackServer, channel: str) -> list[tuple[str, str | None]]:
     return [(message.text, message.thread) for message in slack.in_channel(channel)]
 
 
-async def test_direct_messages_are_answered_by_a_stream_in_their_thread(bot, slack, server) -> None:
-    server.script(answer("Hello **Ana**!"), answer("Here I am."))
-    await bot.hears(slack.says("UANA", "hello", channel=DM, ts="1.1"))
-    await bot.hears(slack.says("UANA", "are you there?", channel=DM, thread_ts="1.2"))
-    assert texts(slack, DM) == [("Hello **Ana**!", "1.1"), ("Here I am.", "1.2")]
-    assert slack.in_channel(DM)[0].streamed
-    assert server.asked[0].conversation[-1] == ("user", "hello")
-
-
 async def test_a_persons_zone_is_the_one_that_slack_knows_until_they_tell_one(
     bot, slack, server, pet, clock
 ) -> None:
@@ -199,14 +190,6 @@ async def test_where_everything_is_listened_to_answers_stay_out_of_threads(bot, 
     await bot.hachi.pet.people.places.set(HERE, "nothing", "slack:T1:UANA", pet.clock())
     await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
     assert len(server.asked) == 2
-
-
-async def test_events_are_acknowledged_before_they_are_answered(bot, slack, server) -> None:
-    server.script(Hang())
-    await slack.deliver(slack.says("UANA", "hello", channel=DM))
-    await slack.until(lambda: server.asked)
-    assert slack.messages == []
-    await bot.hachi.conversations.stop(grace=0)
 
 
 async def test_where_slack_limits_the_look_up_of_a_thread_it_is_answered_later(bot, slack, server) -> None:

@@ -81,19 +81,3 @@ def test_the_scopes_are_those_that_are_used(manifest: dict[str, Any]) -> None:
     assert used == SCOPES.keys()
     wanted = set().union(*SCOPES.values(), *EVENTS.values(), BESIDE)
     assert set(manifest["oauth_config"]["scopes"]["bot"]) == wanted == SCOPES_TO_CHECK
-
-
-def test_the_home_buttons_and_socket_mode_are_on(manifest: dict[str, Any]) -> None:
-    home = manifest["features"]["app_home"]
-    assert home["home_tab_enabled"]
-    assert home["messages_tab_enabled"]
-    assert not home["messages_tab_read_only_enabled"]
-    assert manifest["settings"]["interactivity"]["is_enabled"]
-    assert manifest["settings"]["socket_mode_enabled"]
-
-
-def test_the_view_of_agents_suggests_what_to_say(manifest: dict[str, Any]) -> None:
-    view = manifest["features"]["agent_view"]
-    assert view["agent_description"]
-    assert 1 <= len(view["suggested_prompts"]) <= 4, "Slack shows four"
-    assert all(prompt["title"] and prompt["message"] for prompt in view["suggested_prompts"])

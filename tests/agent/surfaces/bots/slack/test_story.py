@@ -97,6 +97,18 @@ async def test_two_people_of_one_name_are_told_apart_everywhere_and_a_new_name_i
     assert await called({ANA, ben}, here) == {ANA: {"Zoe"}, ben: {other}}
 
 
+async def test_who_wants_nothing_kept_is_answered_in_a_thread_as_everybody_is(
+    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Any, rows: Any
+) -> None:
+    await pet.people.keep(False, user=ANA, place=Place(("slack", "T1", GENERAL)))
+    server.script(answer("One."), answer("Two."))
+    await bot.hears(*slack.mentions("UANA", "one", channel=GENERAL, ts="1.5"))
+    for text, thread in (("two", "1.5"), ("lunch?", "1.6")):
+        await bot.hears(slack.says("UANA", text, channel=GENERAL, thread_ts=thread))
+    assert shown(slack) == ["One.", "Two."]
+    assert rows("SELECT * FROM messages") == []
+
+
 async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(
     go_online: Any, slack: SlackServer, server: ScriptedServer, pet: Any, clock: Any, monkeypatch: Any
 ) -> None:
