@@ -35,7 +35,7 @@ from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, still_hold
 from memory.facts.writer import FactWriter
-from memory.people.memory_updates import NewFact, NewPreference, entries_of
+from memory.people.memory_updates import NewFact, entries_of
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
@@ -68,7 +68,8 @@ class Consolidation:
     profiles: ProfileStore
     tasks: Tasks
     queue: JobQueue
-    due: ConsolidationDue
+    due: ConsolidationDue | None
+    """None: what is left is no job's; the caller goes on."""
     writer: FactWriter
     clock: Callable[[], datetime]
     model: ChosenModel | None
@@ -121,25 +122,22 @@ class Consolidation:
     ) -> list[Decision]:
         """Store the facts and tasks; then write the summary and the profiles, and delete the job, in one
         transaction, which Overtaken undoes."""
-        before = await self.summaries.of(reading.conversation, reading.owner, self.clock())
-        if (before.revision if before else 0) != reading.revision:
-            raise Overtaken("another summary was written meanwhile")
         named, stated = NamedFacts.of(reading, found), dict[str, list[str]]()
         decisions = await self._store_facts(reading, found, named, stated)
         await self._update_tasks(reading, found, stated)
-        entries = [] if self.model is None else _entries(reading, found)
+        changes = [] if self.model is None else _profile_changes(reading, found)
         ended = {*named.ended, *(one.target_id for one in decisions if one.target_id)}
         authors = {user_key(person.user) for person in reading.people}
         async with self.database.write(lock={reading.owner, *authors}) as connection:
             summary = await self.update_active_summary(connection, reading, found, ended)
             for id, messages in stated.items():
                 await record(connection, id, messages, "stated")
-            for user, lines, entry in entries:
-                await self._merge(connection, reading, user, lines, entry)
+            for user, entry in changes:
+                await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
             if found.memory_summary and reading.to_summarise:
                 await self._record_memory_summary(connection, reading, found.memory_summary, summary)
             await self.queue.finish(connection, job)
-            if reading.upto > reading.after:  # otherwise nothing is gained by going on
+            if self.due and reading.upto > reading.after:  # otherwise nothing is gained by going on
                 await self.due.go_on(connection, job, reading.upto, self.clock())
         return decisions
 
@@ -187,13 +185,6 @@ class Consolidation:
             await record(connection, id, sources, "covered")
         return id
 
-    async def _merge(
-        self, connection: AsyncConnection, reading: Reading, user: str, lines: Sequence[Line], entry: Entry
-    ) -> None:
-        """Merge an entry into a profile, as said in these messages."""
-        entry = replace(entry, messages=frozenset(line.message.id for line in lines))
-        await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
-
     async def _record_memory_summary(
         self, connection: AsyncConnection, reading: Reading, text: str, summary: str | None
     ) -> None:
@@ -231,11 +222,19 @@ class Consolidation:
         self, fact: NewFact, lines: Sequence[Line], reading: Reading, named: "NamedFacts"
     ) -> Decision:
         """Store one fact, which these messages state, by the usual rules and the model's rulings on it."""
-        shown = reading.heard | {known.id for known in reading.facts}
+        last = lines[-1]
+        origin = Provenance(
+            user=last.user,
+            said_at=last.message.sent_at,
+            place=reading.place,
+            message_id=last.message.id,
+            said="\n".join(line.message.text for line in lines),
+            live=True,
+            shown=reading.heard | {known.id for known in reading.facts},
+        )
         replaces = named.id(fact.replaces or "")
         importance = IMPORTANCE[fact.importance]
         draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
-        origin = _origin(reading, lines, shown)
         [decision] = await self.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
         return decision
 
@@ -302,27 +301,12 @@ class Consolidation:
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
 
 
-def _origin(reading: Reading, lines: Sequence[Line], shown: frozenset[str]) -> Provenance:
-    last = lines[-1].message
-    return Provenance(
-        user=lines[-1].user,
-        said_at=last.sent_at,
-        place=reading.place,
-        message_id=last.id,
-        said="\n".join(line.message.text for line in lines),
-        live=True,
-        shown=shown,
-    )
-
-
-def _entries(reading: Reading, found: Extraction) -> list[tuple[str, Sequence[Line], Entry]]:
-    """Return the changes to profiles: whose, from which messages, and what; those of one person together."""
-    changes: list[tuple[str, Sequence[Line], Entry]] = []
+def _profile_changes(reading: Reading, found: Extraction) -> list[tuple[str, Entry]]:
+    """Return whose profile changes, and how, as the cited messages say; those of one person together."""
+    changes: list[tuple[str, Entry]] = []
     for preference in found.updates.new_preferences:
         if lines := reading.sources(preference.messages):
-            changes += [(lines[-1].user, lines, entry) for entry in _stated_in(lines, preference)]
+            messages = frozenset(line.message.id for line in lines)
+            entries = entries_of([preference], lines[-1].message.sent_at)
+            changes += [(lines[-1].user, replace(entry, messages=messages)) for entry in entries]
     return sorted(changes, key=lambda change: change[0])  # their locks are taken in one order
-
-
-def _stated_in(lines: Sequence[Line], preference: NewPreference) -> list[Entry]:
-    return entries_of([preference], lines[-1].message.sent_at)

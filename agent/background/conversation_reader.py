@@ -194,11 +194,13 @@ class ConversationReader:
         )
         lines = _at_once(lines)
         earlier: Sequence[Message] = ()
-        async with self.store.database.read() as connection:
-            if active and active.withheld:
-                earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
-            ids = [*(line.message.id for line in lines), *(message.id for message in earlier)]
-            over = await no_longer(connection, ids, owner, now)
+        over: tuple[str, ...] = ()
+        if self.with_model or (active and active.withheld):
+            async with self.store.database.read() as connection:
+                if active and active.withheld:
+                    earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
+                ids = [*(line.message.id for line in lines), *(message.id for message in earlier)]
+                over = await no_longer(connection, ids, owner, now)
         names = {line.user: line.message.author for line in lines if line.message.role == "user"}
         if place.private:
             user = owner.removeprefix("user:")

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import openai
 from agents import ModelRefusalError
 from pydantic import Field
-from pydantic_core import from_json
 
 from agent.background.conversation_reader import KNOWN_FACTS, Reading, both_ends
 from agent.models.ask import ask, strict_object
@@ -42,6 +41,8 @@ TO_SUMMARISE = Budget(2_000)
 REREAD = Budget(3_000)
 """What people said before, where the summary is written again."""
 MAX_RULINGS = 200
+ASKED = ("summary", "new_facts", "new_preferences", "task_updates")
+"""The fields of an answer, of which it has one at least."""
 MOST_QUOTES, LONGEST_QUOTE = 5, 240
 """How many messages a summary without a model quotes, and how many characters of each."""
 
@@ -97,8 +98,8 @@ def extraction_prompt(reading: Reading, summary: Budget) -> str:
         now=clock(reading.now, reading.zone),
         previous=_quoted(_previous(reading) or ["(none yet)"]),
         known=_quoted(_known(reading) or ["(nothing)"]),
-        noted=_quoted(_facts(reading, reading.stored, STORED) or ["(nothing)"]),
-        near=_quoted(_facts(reading, reading.near, NEAR) or ["(nothing)"]),
+        noted=_facts(reading, reading.stored, STORED),
+        near=_facts(reading, reading.near, NEAR),
         messages=_quoted(_transcript(reading) or ["(nothing new)"]),
         focus=read(f"focus_{reading.mode}"),
         more="".join(f', "{name}": …' for name in _extras(reading)),
@@ -131,13 +132,7 @@ def quoted_summary(reading: Reading, summary: Budget) -> str:
 
 
 def _object_in(answer: str) -> dict[str, Any]:
-    try:
-        whole = from_json(answer.strip())
-        if isinstance(whole, dict):
-            return whole
-    except ValueError:
-        pass
-    found = object_with(answer, "summary", "new_facts")
+    found = object_with(answer, *ASKED)
     if found is None:
         raise InvalidExtraction("it contains no JSON object with these fields")
     if found.cut:
@@ -234,21 +229,21 @@ def _named(author: str) -> str:
     return f'"{name or "someone"}"'
 
 
-def _facts(reading: Reading, facts: Iterable[Memory], budget: Budget) -> list[str]:
+def _facts(reading: Reading, facts: Iterable[Memory], budget: Budget) -> str:
     """Return one line per fact, as many as fit the budget."""
     return _that_fit(fact_lines(facts, reading.zone, reading.now), budget)
 
 
-def _that_fit(lines: Iterable[str], budget: Budget) -> list[str]:
+def _that_fit(lines: Iterable[str], budget: Budget) -> str:
     purse = Purse(budget)
-    return [text for text in lines if purse.take(text)]
+    return _quoted([text for text in lines if purse.take(text)] or ["(nothing)"])
 
 
 def _asked(reading: Reading) -> Iterator[str]:
     if reading.no_longer:
-        yield render("look_back_no_longer", facts=_quoted(_that_fit(reading.no_longer, STORED)))
+        yield render("look_back_no_longer", facts=_that_fit(reading.no_longer, STORED))
     if reading.to_summarise:
-        facts = _quoted(_facts(reading, reading.to_summarise, TO_SUMMARISE))
+        facts = _facts(reading, reading.to_summarise, TO_SUMMARISE)
         yield render("look_back_memory_summary", facts=facts)
     if reading.rulable:
         yield read("look_back_rulings")

@@ -84,19 +84,6 @@ class _Counted(Model):
         return self.inner.get_retry_advice(request)
 
 
-class _NoBudget:
-    """The run's own limit stands in its place."""
-
-    async def check(self, payer: str) -> None: ...
-
-    async def spend(self, payer: str) -> None: ...
-
-
-class _NothingFollows:
-    async def go_on(self, *_: Any) -> None:
-        """The run goes on by itself."""
-
-
 @dataclass(frozen=True)
 class Learning:
     database: Database
@@ -119,13 +106,11 @@ class Learning:
         `progress` with the number of messages after each call. Raises ModelError where the model cannot be
         reached; what was learned before stays."""
         counted = _Counted(self._model.model)
-        nothing: Any = _NothingFollows()
-        own: Any = _NoBudget()
         consolidation = replace(
             self.consolidation,
             model=replace(self._model, model=counted),
-            calls=own,
-            due=nothing,
+            calls=replace(self.consolidation.calls, per_hour=0, per_day=0),  # its own limit counts
+            due=None,
             reader=replace(self.consolidation.reader, most_behind=EVERY),
         )
         facts, done = 0, 0

@@ -51,7 +51,8 @@ class UpkeepBudget:
 
     async def spend(self, payer: str) -> None:
         """Count one call. Raises BudgetSpent, and counts nothing, if the payer has none left."""
-        periods = list(self._periods())
+        if not (periods := list(self._periods())):
+            return
         insert = self.database.insert(figures)
         over = figures.c.user_id == payer, figures.c.name.startswith(COUNTED)
         async with self.database.write() as connection:

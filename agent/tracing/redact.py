@@ -35,16 +35,16 @@ SECRETS = {
 }
 """A part of each kind of secret, which is cheap to search for, and patterns of its beginning and rest."""
 
-_PASSWORD, _TOKEN = r"passw(?:or)?d", r"token|secret|api[_-]?key"
+_PASSWORD, _TOKENS = "passw(?:or)?d", ("token", "secret", "api[_-]?key")
 _IS = r"[\\\"']{0,4}\s{0,3}[=:]\s{0,3}[\\\"']{0,4}"
 _VALUE = r"[^\s\"'\\,;]"
 NAMED = {
     _PASSWORD: rf"{_VALUE}{{4,}}",
-    _TOKEN: rf"(?={_VALUE}{{0,200}}\d){_VALUE}{{8,}}",
+    **dict.fromkeys(_TOKENS, rf"(?={_VALUE}{{0,200}}\d){_VALUE}{{8,}}"),
 }
 """The names of secrets, and the pattern of a value beside one: ``password=…``, ``token: …``. The value of a
 token has a digit: "token: nothing" is none."""
-_SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?i:{_PASSWORD}|{_TOKEN})")
+_SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?i:{'|'.join(NAMED)})")
 
 
 class Redaction:
@@ -58,7 +58,7 @@ class Redaction:
             self._known += [(part, _pattern(*patterns)) for part, patterns in SECRETS.items()]
         # Whether a name is there at all is soon found in lower case, but slowly in any case.
         self._named = [
-            (re.compile(rf"(?:{name}){_IS}"), re.compile(rf"(?i:{name}){_IS}{value}"))
+            (re.compile(name + _IS), re.compile(rf"(?i:{name}){_IS}{value}"))
             for name, value in (NAMED if secrets else {}).items()
         ]
         self._more = [re.compile(pattern) for pattern in patterns]
