@@ -5,12 +5,14 @@ itself, and the result says which ones could not be read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import openai
 from agents import ModelRefusalError
 from pydantic import Field
+from pydantic_core import from_json
 
 from agent.background.conversation_reader import KNOWN_FACTS, Reading, both_ends
 from agent.models.ask import ask, strict_object
@@ -41,8 +43,6 @@ TO_SUMMARISE = Budget(2_000)
 REREAD = Budget(3_000)
 """What people said before, where the summary is written again."""
 MAX_RULINGS = 200
-ASKED = ("summary", "new_facts", "new_preferences", "task_updates")
-"""The fields of an answer, of which it has one at least."""
 MOST_QUOTES, LONGEST_QUOTE = 5, 240
 """How many messages a summary without a model quotes, and how many characters of each."""
 
@@ -132,7 +132,10 @@ def quoted_summary(reading: Reading, summary: Budget) -> str:
 
 
 def _object_in(answer: str) -> dict[str, Any]:
-    found = object_with(answer, *ASKED)
+    with suppress(ValueError):
+        if isinstance(whole := from_json(answer.strip()), dict):
+            return whole
+    found = object_with(answer, "summary", "new_facts")
     if found is None:
         raise InvalidExtraction("it contains no JSON object with these fields")
     if found.cut:
