@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from typing import Any, NamedTuple
 
 from json_repair.json_parser import JSONParser
@@ -37,6 +38,8 @@ _OPENS = re.compile(
 _MARKS = re.compile(r"[\"'{}\[\]]")
 _OTHER_STRINGS = re.compile(r'(?<=[:\[,{ ])("""|`)((?:(?!```).){0,4000}?)\1(?=\s*[,}\]:])', re.DOTALL)
 _UNCLOSED = re.compile(r"(?<=[^\"'\]}\s,])(?<!null),\s*(?=\"memories\"\s*:)")
+_MEMORIES = re.compile(r"""(["'])memories\1(?=\s*:)""")
+_INVISIBLE = "\u2060"
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»‘’＂＇「『″]|[\"”＂]\s*[：﹕]")
 _ASCII_KEY = re.compile(r"""["'](?:message|memories)["']\s*:""")
@@ -129,6 +132,8 @@ def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, i
     it makes nothing. `bare` fields lack the brace before them."""
     damaged = _HALF_ESCAPE.sub("", ("{" if bare else "") + text[start:].replace("\\\\", _BACKSLASH)) + _END
     damaged = _UNCLOSED.sub('", ', _OTHER_STRINGS.sub(lambda string: json.dumps(string[2]), damaged))
+    seen = count()  # equal keys would become one; `Fields.named` joins these
+    damaged = _MEMORIES.sub(lambda key: f'"memories{next(seen) * _INVISIBLE}"', damaged)
     parser = JSONParser(damaged, None, False)
     value = None
     with suppress(RecursionError, ValueError):

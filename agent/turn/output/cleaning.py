@@ -12,6 +12,12 @@ THOUGHT_OPENS = re.compile(
     rf"[<◁]({_THOUGHT})[>▷]|\[THINK\]|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
 )
 THOUGHT_CLOSES = re.compile(rf"[<◁]/{_THOUGHT}[>▷]|\[/THINK\]|{_FINAL}", re.IGNORECASE)
+# After a brace, a closing tag counts at the end of a passage, not where a sentence mentions it.
+_ENDS_PASSAGE = re.compile(
+    rf"(?:(?<=\n)|(?<=\n )|(?<=\}}))(?:{THOUGHT_CLOSES.pattern})"
+    rf"|(?:{THOUGHT_CLOSES.pattern})[ \t]*(?:[\n{{`]|\Z)",
+    re.IGNORECASE,
+)
 _THOUGHT_AFTER = re.compile(rf"(?<=[}}`])\s*<({_THOUGHT})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _STEPS = re.compile(r"\A(?:Question|Thought|Action):.*^Final Answer:", re.DOTALL | re.MULTILINE)
 _FINAL_CHANNEL = re.compile(rf"(?s:{_FINAL}|\A(?:assistant)?analysis(?=[A-Z]).{{0,20000}}?assistantfinal)")
@@ -54,11 +60,13 @@ def cleaned(text: str) -> str:
         if closed is None:
             return _trailing_answer(text)
         text = text[closed.end() :]
-    brace = text.find("{")
-    closes = [*THOUGHT_CLOSES.finditer(text, 0, brace if brace >= 0 else len(text))]
-    if not closes:
+    brace, last = text.find("{"), None
+    for closed in THOUGHT_CLOSES.finditer(text):
+        if not -1 < brace < closed.start() or _ENDS_PASSAGE.match(text, closed.start()):
+            last = closed
+    if last is None:
         return text
-    return trimmed(text[closes[-1].end() :]) or trimmed(text[: closes[-1].start()])
+    return trimmed(text[last.end() :]) or trimmed(text[: last.start()])
 
 
 def first_turn(text: str) -> str:
