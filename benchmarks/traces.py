@@ -22,11 +22,11 @@ from typing import Any
 from harness import arguments, finish
 from rich.progress import track
 
-from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.render.trace import overview_lines
 from agent.tracing.serialization import Serializer, Stored
-from agent.tracing.stats import stats_of
+from agent.tracing.store.filters import TraceFilter
+from agent.tracing.store.stats import stats_of
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
 from memory.process.spans import Recording, Span

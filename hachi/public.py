@@ -12,7 +12,7 @@ from agent.errors import SettingsError as SettingsError
 from agent.services.transfer.formats import read_json as read_json
 from agent.services.transfer.imports import parse_import as parse_import
 from agent.settings import Settings as Settings
-from agent.tracing.filters import TraceFilter as TraceFilter
+from agent.tracing.store.filters import TraceFilter as TraceFilter
 from agent.turn.extensions import tool as tool
 from agent.types import Reply as Reply
 from agent.types import ToolCall as ToolCall

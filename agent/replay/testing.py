@@ -20,6 +20,7 @@ from agent.replay.replay import run_turn
 from agent.replay.searching import found_again
 from agent.settings import Settings
 from agent.tracing.compare import sections
+from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import Summary, Trace, read_data, span_from, span_json
 from memory.process.spans import Span
 from tools.registry import TOOLS, Tool, ToolResult
@@ -160,8 +161,7 @@ def read_trace_file(text: str) -> Trace:
 
 
 def _object(text: Any) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text or "{}")
-    except ValueError:
-        value = {"text": text}
+    value = parsed_json(text or "{}")
+    if value is None:
+        return {"text": text}
     return value if isinstance(value, dict) else {"value": value}

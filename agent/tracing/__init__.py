@@ -6,12 +6,12 @@
     setup.py           open the recorder that the settings ask for
     serialization.py   convert a tree of spans to bytes and back
     redact.py          remove secrets before a trace is written
-    store/             SQL: write, list, find; prune, erase, forget
+    store/             SQL: write, list, find, add up; sets; filters; prune, erase, forget
     compare.py         the differences between two traces, in order
-    stats.py           calls, times and tokens over many traces
-    filters.py         select traces, by values that people type
+    prices.py          what a turn cost
+    why.py             why the model was given a memory, or was not
     render/            a trace as a tree of text lines, in short and in full, and as files
-    opentelemetry.py   traces as OpenTelemetry spans: OTLP/JSON, or sent to a collector
+    otlp/              traces as OpenTelemetry spans: in a file, or sent to a collector
 
 Spans are defined in `memory/process/spans.py`, because memory records spans too. Replays are in
 `agent/replay`.

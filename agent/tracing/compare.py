@@ -55,7 +55,10 @@ def _changed(
     """Yield what differs in this part of `made_by`, as far as both traces hold it."""
     old, new = (trace.made_by.get(part) or {} for trace in (before, after))
     for name in [name for name in old if name in new and old[name] != new[name]]:
-        was, now = ("unset" if one is None else _as_text(one) or str(one) for one in (old[name], new[name]))
+        was, now = (
+            one if isinstance(one, str) else json.dumps(one) if one is not None else "unset"
+            for one in (old[name], new[name])
+        )
         yield Difference(where.format(name), "changed" if of_text else f"{was} → {now}", was, now)
 
 

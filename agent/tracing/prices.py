@@ -9,9 +9,6 @@ from agent.tracing.trace import Summary
 from agent.types import Usage
 
 MILLION = 1_000_000
-AS_OF = "November 2026"
-"""Of when the table is: US dollars, compared one by one with those of the package genai-prices 0.2.3, without
-the higher prices of very long prompts. They change: HACHI_PRICES wins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +45,8 @@ COMMON = {
     "mistral-medium": Price(1.5, 7.5, 0.15),
     "mistral-small": Price(0.15, 0.6, 0.015),
 }
+"""US dollars of November 2026, as the package genai-prices 0.2.3 lists them, without the higher prices of
+very long prompts. They change: HACHI_PRICES wins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def _listeners(settings: Settings, breaker: Breaker) -> list[Listener]:
     if not settings.traces or settings.otlp_endpoint is None:
         return []
     try:
-        from agent.tracing.opentelemetry import Sender
+        from agent.tracing.otlp.spans import Sender
     except ImportError as error:
         raise SettingsError("HACHI_OTLP_ENDPOINT needs its library: pip install 'hachi[otel]'") from error
     return [Sender(settings.otlp_endpoint, breaker)]

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, literal, or_, select
 
 from agent.errors import BadInput
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary, Trace, given_of, mappings, read_data
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, user_key
@@ -135,10 +135,11 @@ async def _gone(database: Database, wanted: str) -> str:
 
 def _explained(asked: Asked, links: Sequence[Any], not_indexed: str) -> Why:
     memory, hidden = links[0], any(link.hidden for link in links)
-    gates = [*_row_gates(asked, links), Gate("indexed", not not_indexed, not_indexed or "yes")]
+    rows = list(_row_gates(asked, links))
+    gates = [*rows, Gate("indexed", not not_indexed, not_indexed or "yes")]
     given = None
     if asked.trace:
-        met = list(_trace_gates(asked.trace, memory.id))
+        met = list(_trace_gates(asked.trace, memory.id, candidate=all(gate.passed for gate in rows)))
         given = any(gate.passed for gate in met)
         gates += met
     return Why(memory.id, "" if hidden else memory.content, tuple(gates), given)
@@ -178,15 +179,16 @@ def _day(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M}" if moment else "no day"
 
 
-def _trace_gates(trace: Trace, id: str) -> Iterator[Gate]:
-    """Yield what the prompt and each search made of the memory; passed where the model was given it."""
+def _trace_gates(trace: Trace, id: str, *, candidate: bool = True) -> Iterator[Gate]:
+    """Yield what the prompt and each search made of the memory, which its rows say was a `candidate`; passed
+    where the model was given it."""
     shown = [span for span in trace.spans("scene") if id in (read_data(span, "context", "shown") or ())]
     yield Gate("in the prompt", bool(shown), "" if shown else "not among the few facts there")
     for search in trace.spans("search"):
-        yield _searched(search, id)
+        yield _searched(search, id, candidate)
 
 
-def _searched(search: Span, id: str) -> Gate:
+def _searched(search: Span, id: str, candidate: bool) -> Gate:
     given = id in given_of(search)
     query = search.data.get("query")
     name = f"search “{query}”" if query else "list of the newest"
@@ -195,7 +197,8 @@ def _searched(search: Span, id: str) -> Gate:
     found = any(id == hit for hit, _ in search.data.get("found") or ())
     if here is None and not found:
         far = "not found: neither its words nor its meaning are near enough to the question"
-        return Gate(name, False, far if query else "not among them")
+        missed = far if query else "not among them"
+        return Gate(name, False, missed if candidate else "not looked for, by what is said above")
     ranked = here is not None and "lanes" in here
     ranks = [f"{_rank(candidates, id, lane)} {told}" for lane, told in LANES.items()] if ranked else []
     score = [f"score {here['score']:g}"] if here and "score" in here else []

@@ -17,7 +17,7 @@ from scripted_server import Call, Drop, Fail, Hang, Say, ScriptedServer, Step, a
 
 from agent.errors import HachiError
 from agent.replay.replay import Replayed, replay_each
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from agent.types.client import ClientTool, ClientTurn
 from hachi import Companion
 from tests.campaign.postgresql import running
@@ -114,9 +114,9 @@ class World:
         while len(self.server.asked) < 2 and not turn.done():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
         turn.cancel()
-        with suppress(asyncio.CancelledError):
+        with suppress(asyncio.CancelledError, HachiError):  # on a busy machine its first call may time out
             await turn
-        self.turns, self.cancelled = self.turns + 1, self.cancelled + 1
+        self.turns, self.cancelled = self.turns + 1, self.cancelled + turn.cancelled()
 
     async def two_at_once(self, n: int) -> None:
         """Two people speak in one channel at the same time."""

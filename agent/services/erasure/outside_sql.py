@@ -10,8 +10,8 @@ from pathlib import Path
 from agent.services.erasure.lines import blank_lines_of, blank_typed
 from agent.services.statistics import Figures
 from agent.settings import Settings
-from agent.tracing.filters import TraceFilter
 from agent.tracing.recorder import Recorder
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from memory.errors import StoreUnavailable
 from memory.forgetting.person_rows import ErasureProgress

@@ -30,7 +30,7 @@ from agent.surfaces.bots.answers import (
 )
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import Content
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from memory.audience import PRIVATE, Audience
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from agent.errors import BadInput
-from agent.tracing.filters import read_since
+from agent.tracing.store.filters import read_since
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.surfaces.web.forms import Asked, Here, go
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
 from agent.tracing.why import Asked as AskedWhy
 from agent.tracing.why import traces_of

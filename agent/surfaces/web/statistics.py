@@ -8,8 +8,8 @@ from starlette.responses import HTMLResponse
 
 from agent.surfaces.web.templates import page
 from agent.surfaces.web.visits import visitor_of
-from agent.tracing.filters import TraceFilter, read_since
-from agent.tracing.stats import GROUPS, stats_of
+from agent.tracing.store.filters import TraceFilter, read_since
+from agent.tracing.store.stats import GROUPS, stats_of
 
 USUAL = timedelta(days=30)
 CHARTS = {"turns": "Turns", "errors": "Errors", "p95": "Seconds, p95", "cost": "Cost"}

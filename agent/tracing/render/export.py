@@ -90,7 +90,7 @@ def _article(whole: TraceWithJobs) -> dict[str, object]:
 
 def _otlp(form: Literal["otlp_json", "otlp_protobuf"], traces: Sequence[TraceWithJobs]) -> Any:
     try:
-        opentelemetry = import_module("agent.tracing.opentelemetry")
+        otlp = import_module("agent.tracing.otlp.spans")
     except ImportError as error:
         raise BadInput("the format otlp needs its library: pip install 'hachi[otel]'") from error
-    return getattr(opentelemetry, form)([trace for one in traces for trace in (one.trace, *one.jobs)])
+    return getattr(otlp, form)([trace for one in traces for trace in (one.trace, *one.jobs)])

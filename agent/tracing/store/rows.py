@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, or_, select
 
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import COSTLY, Content, Status, Summary
 from agent.types import Usage
 from memory.process.identity import is_gone, this_process

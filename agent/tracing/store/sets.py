@@ -12,6 +12,7 @@ from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
 from memory.sql.tables import trace_sets
+from memory.sql.tables import traces as traces_table
 
 
 async def add_to_set(traces: Traces, name: str, turns: Sequence[Summary], holds: Collection[str] = ()) -> int:
@@ -38,8 +39,10 @@ async def sets(traces: Traces) -> dict[str, int]:
 
 
 async def turns_of_set(traces: Traces, name: str) -> dict[str, list[str]]:
-    """Return what the reply of each turn must hold, by the turns' ids. Raises NotFound."""
-    chosen = select(trace_sets).where(trace_sets.c.name == name).order_by(trace_sets.c.trace_id)
+    """Return what the reply of each turn must hold, by the turns' ids, oldest first. Raises NotFound."""
+    when = traces_table.c.id == trace_sets.c.trace_id
+    chosen = select(trace_sets).outerjoin(traces_table, when).where(trace_sets.c.name == name)
+    chosen = chosen.order_by(traces_table.c.seq, trace_sets.c.trace_id)
     found = {row.trace_id: row.holds.splitlines() for row in await traces.database.rows(chosen)}
     if not found:
         known = ", ".join(await sets(traces)) or "none"

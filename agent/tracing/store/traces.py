@@ -5,34 +5,33 @@ import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Insert, Table, delete, exists, func, or_, select, true, update
+from sqlalchemy import ColumnElement, Insert, Table, delete, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
-from agent.tracing.filters import TraceFilter
 from agent.tracing.prices import Prices
 from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
+from agent.tracing.store.content import delete_bodies, holding, not_erased
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
-from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs, Work, mappings
+from agent.tracing.trace import TURN, Summary, Trace, TraceWithJobs, Work, mappings
 from agent.types import Usage
 from agent.types.arguments import Limit
 from agent.types.checks import checks_arguments
-from memory.audience import Audience, Place, user_key
+from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in
 from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.message_rows import kept
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import hidden as hidden_rows
-from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, trace_sets, traces, users
+from memory.sql.tables import trace_bodies, trace_rows, traces
 
 LAST = "last"
 TURNS = TraceFilter()
@@ -86,10 +85,10 @@ class Traces:
         these traces share, with its value."""
         async with self.database.write() as connection:
             if self._people is self.database:
-                kept = await _not_erased(connection, written)
+                kept = await not_erased(connection, written)
             else:
                 async with self._people.read() as people:
-                    kept = await _not_erased(people, written)
+                    kept = await not_erased(people, written)
             if stored:
                 query = select(traces.c.id, _HAS_BODY).where(traces.c.id.in_(stored))
                 has_body = {row.id: row.has_body for row in await connection.execute(query)}
@@ -140,7 +139,7 @@ class Traces:
             async with self.database.write() as connection:
                 found = select(traces.c.id).where(traces.c.seq.in_(showing))
                 empty = list(await connection.scalars(found))
-                await _delete_bodies(connection, empty)
+                await delete_bodies(connection, empty)
                 gone = update(traces).where(traces.c.id.in_(empty))
                 await connection.execute(gone.values(said="", reply="", error=None))
             emptied += len(empty)
@@ -168,7 +167,7 @@ class Traces:
         while True:
             async with self.database.write() as connection:
                 ids = list(await connection.scalars(select(traces.c.id).where(condition).limit(BATCH)))
-                await _delete_bodies(connection, ids)
+                await delete_bodies(connection, ids)
                 await connection.execute(delete(traces).where(traces.c.id.in_(ids)))
             gone += len(ids)
             if len(ids) < BATCH:
@@ -237,7 +236,7 @@ class Traces:
             query = query.where(traces.c.seq < below)
         rows = await self.database.rows(query)
         last = rows[-1].id if len(rows) == most else None
-        return await asyncio.to_thread(_holding, rows, wanted.text) if wanted.text else rows, last
+        return await asyncio.to_thread(holding, rows, wanted.text) if wanted.text else rows, last
 
     async def usual(self) -> float:
         """Return the tokens of a usual turn: the median of the newest; 0 where none counted them."""
@@ -340,42 +339,3 @@ class Traces:
     async def _body(self, id: str) -> bytes | None:
         rows = await self.database.rows(select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id))
         return rows[0].body if rows else None
-
-
-def _holding(rows: Sequence[Any], text: str) -> Sequence[Any]:
-    """Return the rows whose bodies hold the text, in any letter case."""
-    wanted = json.dumps(text, ensure_ascii=False)[1:-1].casefold()
-    return [row for row in rows if wanted in _whole_text(row).casefold()]
-
-
-def _whole_text(row: Any) -> str:
-    """Return what a row and its body hold; of a body that cannot be read only what the row does."""
-    with suppress(zlib.error):
-        return "\n".join([row.said, row.reply, zlib.decompress(row.body).decode("utf-8", "replace")])
-    return f"{row.said}\n{row.reply}"
-
-
-async def _delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete the bodies of these traces, with what sets say of their replies, and the notes of what they
-    showed."""
-    await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
-    await connection.execute(update(trace_sets).where(trace_sets.c.trace_id.in_(ids)).values(holds=""))
-    numbers = select(traces.c.seq).where(traces.c.id.in_(ids))
-    await connection.execute(delete(trace_rows).where(trace_rows.c.trace.in_(numbers)))
-
-
-async def _not_erased(connection: AsyncConnection, written: Sequence[Stored]) -> list[Stored]:
-    """Return the traces without turns whose message was deleted or forgotten, and without background jobs
-    and calls whose person was erased. A person who only ever called tools is known by their memories."""
-    about = [one.summary for one in written]
-    rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one in about]
-    here: set[str | None] = {None}
-    for table, condition in ((messages, kept()), (users, true())):
-        if ids := {id for needed, id in rests_on if needed is table and id}:
-            there = select(table.c.id).where(table.c.id.in_(ids), condition)
-            here |= set(await connection.scalars(there))
-    if keys := {user_key(one.user): one.user for one in about if one.kind == CALL and one.user}:
-        owners = select(memory_owners.c.owner).where(memory_owners.c.owner.in_(keys)).distinct()
-        here |= {keys[owner] for owner in await connection.scalars(owners)}
-    here |= {one.user for one in about if one.kind != TURN and one.user == one.place}  # the work of a place
-    return [one for one, (_, id) in zip(written, rests_on, strict=True) if id in here]

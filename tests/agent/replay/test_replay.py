@@ -8,18 +8,13 @@ import pytest
 from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Hang, Say, answer
 
-import prompts
 from agent.errors import BadInput, ModelUnavailable
 from agent.replay.pytest_file import make_test
 from agent.replay.replay import ReplayOptions, replay
-from agent.tracing import setup
-from agent.tracing.filters import TraceFilter
-from agent.tracing.trace import Trace, TraceWithJobs
-from agent.turn import loop
-from agent.turn.context import prompt
+from agent.tracing.store.filters import TraceFilter
+from agent.tracing.trace import TraceWithJobs
 from hachi import Companion
 from memory.process.spans import Span
-from tools.registry import TOOLS
 
 DENTIST = (Call("search_memories", {"query": "dentist"}), answer("Leo."))
 TODAY = ReplayOptions(memory="today")
@@ -27,18 +22,6 @@ TODAY = ReplayOptions(memory="today")
 
 async def whole(pet: Companion, trace: Any) -> TraceWithJobs:
     return await pet.traces.get_with_jobs(trace.id, pet.clock())
-
-
-async def named(pet: Companion, trace: Trace) -> tuple[str, str]:
-    [first, *_] = (await replay(pet, await whole(pet, trace))).differences
-    return first.where, first.what
-
-
-@pytest.fixture
-def code_is_read_again():
-    setup._code.cache_clear()
-    yield
-    setup._code.cache_clear()
 
 
 async def test_what_was_learned_later_changes_nothing_and_nothing_is_written(pet, recorded, server, rows):
@@ -72,51 +55,6 @@ async def test_memory_of_today_says_what_is_found_otherwise(pet, recorded, clock
     assert (new.where, new.what[:17]) == ("given now “Ana's dentist is Bob”", "then told before:")
     assert (first.where, first.what) == ("search_memories, result", "differs")
     assert ("Leo" in first.before, "Bob" in first.after) == (True, True)
-
-
-async def test_a_changed_prompt_tool_setting_or_model_is_named_first(
-    pet, recorded, monkeypatch, code_is_read_again, first_way, pet_at
-):
-    trace = await recorded(*DENTIST, said="who is he?")
-    read = prompts.read
-
-    def edited(name: str) -> str:
-        return read(name) + "\nMiaow." if name == "assistant" else read(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(setup, "read", edited)
-        patch.setattr(prompts, "read", edited)
-        setup._code.cache_clear()
-        found = (await replay(pet, await whole(pet, trace))).differences
-        assert [(one.where, one.what) for one in found[:2]] == [
-            ("assistant.md", "changed"),
-            ("call 1, system message, rules", "differs"),
-        ]
-    setup._code.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setitem(vars(TOOLS[0]), "schema", TOOLS[0].schema | {"description": "new"})
-        assert await named(pet, trace) == ("the arguments of search_memories", "changed")
-    with monkeypatch.context() as patch:
-        patch.setitem(vars(TOOLS[0]), "description", "Look it up.")
-        assert await named(pet, trace) == ("the description of search_memories", "changed")
-    for change, name in (
-        ({"max_turns": 3}, ("max_turns", "5 → 3")),
-        ({"structured": "schema"}, ("structured", "unset → schema")),
-        ({"importance_floor": 0.5}, ("importance_floor", "0.3 → 0.5")),
-        ({"model": "huge"}, ("the model", "tiny → huge")),
-    ):
-        other = await pet_at(first_way, **({"look_back": "plain"} | change))
-        assert await named(other, trace) == name
-
-
-async def test_changed_code_is_named_by_what_it_changed(pet, recorded, monkeypatch):
-    trace = await recorded(*DENTIST, said="who is he?")
-    with monkeypatch.context() as patch:
-        patch.setattr(prompt, "_setting", lambda _: "Nowhere.")
-        assert await named(pet, trace) == ("call 1, system message, setting", "differs")
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "parse_answer", lambda raw: loop.Answer(raw))
-        assert await named(pet, trace) == ("answer, message", "differs")
 
 
 async def test_what_went_wrong_goes_wrong_again(pet, failing, recorded):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import hachi.sync
 from agent.companion import OpenOptions
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from agent.types import TurnOptions
 from hachi import BadInput, HachiError, Place
 from hachi.testing import AnsweringModel, OwnSettings

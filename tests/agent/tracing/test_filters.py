@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.errors import BadInput
-from agent.tracing.filters import read_duration, read_place, read_seconds, read_since
+from agent.tracing.store.filters import read_duration, read_place, read_seconds, read_since
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 

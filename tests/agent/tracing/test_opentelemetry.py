@@ -20,8 +20,9 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_s
 from scripted_server import Call, Fail, answer
 
 from agent.errors import ModelError
-from agent.tracing.filters import TraceFilter
-from agent.tracing.opentelemetry import attributes_of, otlp_json, otlp_protobuf, pseudonym, span_name
+from agent.tracing.otlp.attributes import attributes_of, pseudonym, span_name
+from agent.tracing.otlp.spans import otlp_json, otlp_protobuf
+from agent.tracing.store.filters import TraceFilter
 from memory.process.spans import Span
 
 LONG = "Ab3dEf6hIj9kLm2nOp5qRs8tUv"
@@ -176,7 +177,7 @@ async def test_a_turn_joins_the_trace_of_the_program_that_asks(pet_at, first_way
 
 @pytest.mark.parametrize("answers", [False, True], ids=["refuses", "hangs"])
 async def test_a_collector_that_is_down_keeps_nobody_waiting(pet_at, first_way, server, monkeypatch, answers):
-    monkeypatch.setattr("agent.tracing.opentelemetry.SECONDS", 0.3)
+    monkeypatch.setattr("agent.tracing.otlp.spans.SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1] if answers else 9
         pet = await pet_at(first_way, otlp_endpoint=f"http://127.0.0.1:{port}")

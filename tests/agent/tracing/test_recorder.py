@@ -16,7 +16,7 @@ from scripted_server import Call, Fail, Hang, Raw, Say, answer
 
 from agent.errors import ModelError
 from agent.tracing import recorder
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from agent.types import TurnRequest
 from hachi import Companion, Settings
 from memory.audience import PRIVATE

@@ -44,7 +44,7 @@ async def test_every_format_holds_the_turn_and_its_jobs(pet_at, first_way, serve
 
 
 async def test_without_the_otlp_library_errors_name_the_extra(open_pet, monkeypatch):
-    monkeypatch.setitem(sys.modules, "agent.tracing.opentelemetry", None)
+    monkeypatch.setitem(sys.modules, "agent.tracing.otlp.spans", None)
     nothing: list[TraceWithJobs] = []
     with pytest.raises(BadInput, match=r"pip install 'hachi\[otel\]'"):
         exported(nothing, "otlp")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from agent.errors import BadInput
-from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer, Stored
-from agent.tracing.stats import stats_of
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.sets import add_to_set, delete_set, sets, turns_of_set
+from agent.tracing.store.stats import stats_of
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.errors import NotFound

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from scripted_server import Call, answer
 
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.why import Asked, Why, traces_of, why
 from memory.errors import NotFound
 from memory.index.searching import Waiting

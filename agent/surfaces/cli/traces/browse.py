@@ -18,7 +18,7 @@ from agent.surfaces.cli.output import Output, say
 from agent.surfaces.cli.session import Session, with_session, with_traces
 from agent.surfaces.cli.traces import export, replay, sets
 from agent.surfaces.cli.traces.options import TraceId, filtered
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.tracing.store.traces import Traces

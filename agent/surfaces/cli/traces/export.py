@@ -13,7 +13,7 @@ from agent.surfaces.cli.options import DryRun, Yes, moment
 from agent.surfaces.cli.output import Output, confirm, give_back, must_ask, print_table, write_output
 from agent.surfaces.cli.session import with_companion, with_traces
 from agent.surfaces.cli.traces.options import TraceIds, filtered
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -105,7 +105,7 @@ async def stats(
     Those of the last 7 days by default.
     """
     from agent.tracing.prices import Prices, read_prices
-    from agent.tracing.stats import stats_of
+    from agent.tracing.store.stats import stats_of
 
     prices = Prices(read_prices(f"{pet.settings.prices} {' '.join(price or ())}"))
     begin = wanted.since or moment(DEFAULT_SINCE)

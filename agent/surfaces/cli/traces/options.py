@@ -10,7 +10,7 @@ import typer
 
 from agent.surfaces.cli.options import moment, person, read_by
 from agent.surfaces.cli.session import Command, with_parameters
-from agent.tracing.filters import TraceFilter, read_place, read_seconds
+from agent.tracing.store.filters import TraceFilter, read_place, read_seconds
 
 _ID = "id, its first characters, or `last` for the newest turn."
 TraceId = Annotated[str, typer.Argument(metavar="ID", help=f"An {_ID}")]

@@ -10,7 +10,7 @@ from agent.errors import BadInput
 from agent.surfaces.cli.output import Output, progress_bar, say
 from agent.surfaces.cli.session import require, with_companion
 from agent.surfaces.cli.traces.options import Full, JUnit, MemoryOf, ModelOf, TraceId
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.companion import Companion

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Limit, Yes
-from agent.surfaces.cli.output import Output, confirm, must_ask, say
+from agent.surfaces.cli.options import Limit
+from agent.surfaces.cli.output import Output, say
 from agent.surfaces.cli.session import require, with_companion, with_traces
 from agent.surfaces.cli.traces.options import Full, JUnit, MemoryOf, ModelOf, filtered
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -67,15 +67,11 @@ async def list_sets(traces: "Traces") -> Output:
 
 @group.command()
 @with_traces
-async def delete(traces: "Traces", name: Name, yes: Yes = False) -> Output:
+async def delete(traces: "Traces", name: Name) -> Output:
     """Delete a set. Its traces stay."""
-    from agent.tracing.render.text import count
-    from agent.tracing.store.sets import delete_set, turns_of_set
+    from agent.tracing.store.sets import delete_set
 
-    turns = len(await turns_of_set(traces, name))
-    if must_ask(yes, "deleted"):
-        confirm(f"Delete the set {name} of {count(turns, 'turn')}?", "deleted")
-    await delete_set(traces, name)
+    turns = await delete_set(traces, name)
     return Output({"name": name, "turns": turns}, f"deleted the set {name}; its traces stay")
 
 

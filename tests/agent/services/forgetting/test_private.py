@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from agent.services.arguments import audience_of
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from hachi import Companion
 from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE

@@ -18,7 +18,7 @@ from agent.surfaces.bots.conversations import (
 from agent.surfaces.bots.errors import UNEXPECTED
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, continues, should_answer
 from agent.surfaces.bots.turns import STOPPED
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 

@@ -8,8 +8,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from agent.surfaces.cli.traces.lines import cells
-from agent.tracing.filters import TraceFilter
 from agent.tracing.render.trace import title
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import CALL
 from hachi import Companion
 from memory.errors import IndexUnavailable

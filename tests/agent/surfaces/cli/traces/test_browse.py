@@ -14,9 +14,9 @@ from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.cli import main
 from agent.surfaces.cli.traces.browse import followed
-from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.process.identity import this_process

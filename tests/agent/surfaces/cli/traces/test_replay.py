@@ -53,7 +53,7 @@ def test_a_set_is_replayed_as_one(talked, tmp_path):
     [failure] = parse(report).getroot().iter("failure")
     assert failure.get("message") == "the reply does not hold “Lyon”"
     assert "no set 'x'; there are: smoke" in talked("traces", "set", "run", "x").complaint
-    assert talked("traces", "set", "delete", "smoke", "--yes").out.startswith("deleted the set smoke")
+    assert talked("traces", "set", "delete", "smoke").out.startswith("deleted the set smoke")
     assert talked("traces", "set", "list", "--json").json == []
 
 

@@ -9,7 +9,7 @@ from scripted_server import Call, Say, ScriptedServer, answer
 
 from agent.surfaces.http.openai_api.completion import HOW_TO_BE_REMEMBERED
 from agent.surfaces.links import read_link
-from agent.tracing.filters import TraceFilter
+from agent.tracing.store.filters import TraceFilter
 from memory.audience import Place
 
 CHAT = "8c1c0f0a-6a43-4a7d-9a3e-0a5f0c2c7b11"

@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Select, Text, cast, func, select
 
-from agent.tracing.filters import TraceFilter
 from agent.tracing.prices import Prices
+from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import conditions
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN
@@ -42,7 +42,7 @@ class Tally:
     upkeep_tokens: int = 0
     """… and the tokens of these jobs, which are in `usage` too."""
 
-    def add(self, row: Any) -> None:
+    def add(self, row: Any, seconds: Sequence[float], first: Sequence[float]) -> None:
         for kind in TOKENS:
             self.usage[row.model, kind] += getattr(row, kind)
         if row.kind != TURN:
@@ -53,10 +53,12 @@ class Tally:
         self.turns += row.number
         self.errors += row.number * (row.status == "error")
         self.searched += row.number * (SEARCHES in row.tools)
-        self.seconds += _numbers(row.seconds)
-        self.first += _numbers(row.first)
+        self.seconds += seconds
+        self.first += first
 
     def json(self, prices: Prices) -> dict[str, Any]:
+        self.seconds.sort()
+        self.first.sort()
         models = dict.fromkeys(model for model, _ in self.usage)
         by_model = [(model, Usage(*(self.usage[model, kind] for kind in TOKENS))) for model in models]
         return {
@@ -98,14 +100,13 @@ def _ordered(name: str, tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]
     return sorted(tallies.items(), key=lambda pair: (-pair[1].turns, -pair[1].upkeep, pair[0]))
 
 
-def percentile(seconds: Sequence[float], percent: int) -> float | None:
+def percentile(ordered: Sequence[float], percent: int) -> float | None:
     """Return the smallest value that `percent` of them do not exceed; None if there are no values."""
-    ordered = sorted(seconds)
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else None
 
 
 def _numbers(listed: str | None) -> list[float]:
-    return [float(number) for number in listed.split(",")] if listed else []
+    return [*map(float, listed.split(","))] if listed else []
 
 
 def _added_up(wanted: TraceFilter) -> Select[Any]:
@@ -129,8 +130,9 @@ async def stats_of(traces: Traces, wanted: TraceFilter) -> Stats:
     tools: dict[str, Counter[bool]] = defaultdict(Counter)
     for row in await traces.database.rows(_added_up(wanted)):
         of = dict(zip(GROUPS, (row.day, row.user_id, row.model, row.surface), strict=True))
+        numbers = _numbers(row.seconds), _numbers(row.first)
         for tally in (total, *(groups[name][key or "-"] for name, key in of.items())):
-            tally.add(row)
+            tally.add(row, *numbers)
         for tool in row.tools.split():
             tools[tool.removesuffix("!")][tool.endswith("!")] += row.number
         statuses[row.status] += row.number * (row.kind == TURN)

@@ -1,0 +1,176 @@
+"""Traces as OpenTelemetry spans: sent to a collector by OTLP over HTTP, or written as a request in a file.
+
+Needs the extra `otel`. Only stored traces are sent, after secrets and unwanted content were removed. The
+exporter retries in its own thread; no turn waits for it. Headers and time-outs come from the usual variables
+(`OTEL_EXPORTER_OTLP_…`).
+"""
+
+import logging
+import os
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from importlib.metadata import version
+from threading import Thread
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
+from opentelemetry.trace.status import Status, StatusCode
+
+from agent.tracing.otlp.attributes import AGENT, attributes_of, error_type, span_name
+from agent.tracing.serialization import read_trace
+from agent.tracing.trace import Summary, Trace
+from memory.process.breaker import Breaker, CircuitOpen
+from memory.process.spans import Span
+from memory.text import storable
+
+log = logging.getLogger("hachi.traces")
+
+PATH = "/v1/traces"
+SECONDS = 5.0
+"""How long a request to the collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` is set."""
+CLOSE_SECONDS = 2.0
+"""How long closing waits for the remaining spans."""
+NANO = 1_000_000_000
+
+
+class Sender:
+    """A listener of the recorder that sends every finished trace."""
+
+    def __init__(self, endpoint: str, breaker: Breaker | None = None) -> None:
+        """`endpoint` is the collector's URL, with or without `/v1/traces`."""
+        url = endpoint.rstrip("/")
+        timeout = None if "OTEL_EXPORTER_OTLP_TIMEOUT" in os.environ else SECONDS
+        exporter = OTLPSpanExporter(url if url.endswith(PATH) else url + PATH, timeout=timeout)
+        breaker = breaker or Breaker("collector", failures=1)
+        self._queue = BatchSpanProcessor(_GuardedExporter(exporter, breaker))
+        self._resource = _resource()
+
+    def __call__(self, summary: Summary, body: bytes) -> None:
+        for span in _readable_spans(read_trace(summary, body), self._resource):
+            self._queue.on_end(span)
+
+    def close(self) -> None:
+        """Send the waiting spans, for at most `CLOSE_SECONDS`."""
+        closing = Thread(target=self._queue.shutdown, daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
+        if closing.is_alive():
+            log.warning("the last spans could not be sent to the collector and are dropped")
+
+
+class _GuardedExporter(SpanExporter):
+    """Drops spans while the collector is left alone."""
+
+    def __init__(self, inner: SpanExporter, breaker: Breaker) -> None:
+        self._inner = inner
+        self._breaker = breaker
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        try:
+            with self._breaker.calling():
+                if self._inner.export(spans) is not SpanExportResult.SUCCESS:
+                    raise ConnectionError("it did not take the spans; check HACHI_OTLP_ENDPOINT")
+        except (ConnectionError, CircuitOpen):
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
+
+
+def otlp_protobuf(traces: Sequence[Trace]) -> bytes:
+    """Return an ExportTraceServiceRequest as protobuf, the form that every collector accepts."""
+    return bytes(_request(traces).SerializeToString())
+
+
+def otlp_json(traces: Sequence[Trace]) -> dict[str, Any]:
+    """Return an ExportTraceServiceRequest in the JSON form that a collector accepts at ``POST
+    /v1/traces``."""
+    request: dict[str, Any] = MessageToDict(_request(traces), use_integers_for_enums=True)
+    for scope in (scope for one in request.get("resourceSpans", ()) for scope in one["scopeSpans"]):
+        for span in scope["spans"]:
+            for place in (span, *span.get("links", ())):
+                for name in {"traceId", "spanId", "parentSpanId"} & place.keys():
+                    place[name] = b64decode(place[name]).hex()  # OTLP/JSON differs from protobuf's JSON here
+    return request
+
+
+def _request(traces: Sequence[Trace]) -> Any:
+    resource = _resource()
+    return encode_spans([span for trace in traces for span in _readable_spans(trace, resource)])
+
+
+def _resource() -> Resource:
+    named = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": AGENT}
+    return Resource.create(named | {"service.version": version("hachi")})
+
+
+def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
+    """Yield every span of a trace. A background job is a trace of its own, with a link to its turn."""
+    summary, root = trace.summary, trace.root
+    began, took = summary.started_at.timestamp(), root.took or 0.0
+    links = [Link(_context(summary.turn_id, ""))] if summary.turn_id else []
+    scope = InstrumentationScope(AGENT, version("hachi"))
+    host = _host_of(root)
+    for path, span in _descend(root):
+        end = _nano(began, took if span.took is None else span.at + span.took)
+        yield ReadableSpan(
+            name=storable(span_name(span)),
+            context=_context(summary.id, path, host),
+            parent=_context(summary.id, path.rpartition(".")[0], host) if path else host,
+            resource=resource,
+            attributes=attributes_of(span, None if path else trace),
+            events=_events(span, end),
+            links=() if path else links,
+            kind=SpanKind.CLIENT if span.kind == "call" else SpanKind.INTERNAL,
+            status=_status(span),
+            start_time=_nano(began, span.at),
+            end_time=end,
+            instrumentation_scope=scope,
+        )
+
+
+def _descend(span: Span, path: str = "") -> Iterator[tuple[str, Span]]:
+    """Yield each span with its path: empty for the root, `.0.2` for the third child of the first child."""
+    yield path, span
+    for number, inner in enumerate(span.spans):
+        yield from _descend(inner, f"{path}.{number}")
+
+
+def _host_of(root: Span) -> SpanContext | None:
+    """Return the span of the program in which the turn was taken, whose trace it joins."""
+    host = root.data.get("host")
+    if not isinstance(host, Mapping):
+        return None
+    return SpanContext(int(host["trace"], 16), int(host["span"], 16), True, TraceFlags(1))
+
+
+def _context(trace_id: str, path: str, host: SpanContext | None = None) -> SpanContext:
+    """Return the span's ids, which are the same every time."""
+    trace = host.trace_id if host else int(trace_id.removeprefix("trace_"), 16)
+    span = blake2b(f"{trace_id}{path}".encode(), digest_size=8).digest()
+    return SpanContext(trace, int.from_bytes(span), is_remote=False, trace_flags=TraceFlags(1))
+
+
+def _status(span: Span) -> Status:
+    if (error := error_type(span)) is None:
+        return Status(StatusCode.UNSET)
+    return Status(StatusCode.ERROR, storable(span.error or error))
+
+
+def _events(span: Span, at: int) -> list[Event]:
+    """Return the exception that a tool raised. It is not the span's error: the tool still gave an answer."""
+    traceback = span.data.get("traceback")
+    return [Event("exception", {"exception.stacktrace": storable(str(traceback))}, at)] if traceback else []
+
+
+def _nano(began: float, seconds: float) -> int:
+    return int(began * NANO) + int(seconds * NANO)

@@ -1,0 +1,55 @@
+"""What may be kept of traces, and what their bodies hold."""
+
+import json
+import zlib
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import delete, select, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agent.tracing.serialization import Stored
+from agent.tracing.trace import CALL, TURN
+from memory.audience import user_key
+from memory.sql.messages.message_rows import kept
+from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, trace_sets, traces, users
+
+
+def holding(rows: Sequence[Any], text: str) -> Sequence[Any]:
+    """Return the rows whose bodies hold the text, in any letter case."""
+    wanted = json.dumps(text, ensure_ascii=False)[1:-1].casefold()
+    return [row for row in rows if wanted in _whole_text(row).casefold()]
+
+
+def _whole_text(row: Any) -> str:
+    """Return what a row and its body hold; of a body that cannot be read only what the row does."""
+    with suppress(zlib.error):
+        return "\n".join([row.said, row.reply, zlib.decompress(row.body).decode("utf-8", "replace")])
+    return f"{row.said}\n{row.reply}"
+
+
+async def delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """Delete the bodies of these traces, with what sets say of their replies, and the notes of what they
+    showed."""
+    await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
+    await connection.execute(update(trace_sets).where(trace_sets.c.trace_id.in_(ids)).values(holds=""))
+    numbers = select(traces.c.seq).where(traces.c.id.in_(ids))
+    await connection.execute(delete(trace_rows).where(trace_rows.c.trace.in_(numbers)))
+
+
+async def not_erased(connection: AsyncConnection, written: Sequence[Stored]) -> list[Stored]:
+    """Return the traces without turns whose message was deleted or forgotten, and without background jobs
+    and calls whose person was erased. A person who only ever called tools is known by their memories."""
+    about = [one.summary for one in written]
+    rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one in about]
+    here: set[str | None] = {None}
+    for table, condition in ((messages, kept()), (users, true())):
+        if ids := {id for needed, id in rests_on if needed is table and id}:
+            there = select(table.c.id).where(table.c.id.in_(ids), condition)
+            here |= set(await connection.scalars(there))
+    if keys := {user_key(one.user): one.user for one in about if one.kind == CALL and one.user}:
+        owners = select(memory_owners.c.owner).where(memory_owners.c.owner.in_(keys)).distinct()
+        here |= {keys[owner] for owner in await connection.scalars(owners)}
+    here |= {one.user for one in about if one.kind != TURN and one.user == one.place}  # the work of a place
+    return [one for one, (_, id) in zip(written, rests_on, strict=True) if id in here]
