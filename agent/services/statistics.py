@@ -1,7 +1,7 @@
 """Counts over everybody's data, for the operator. They never contain content."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -128,36 +128,26 @@ class StatisticsService:
 
     async def people(self) -> list[KnownPerson]:
         """Return everybody who is known, in the order of their ids."""
-        said = (messages.c.role == "user", kept())
-        held = (is_active(), unexpired(self.clock()))
-        spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at)).where(*said)
-        counts = {
-            "memories": select(memory_owners.c.owner, func.count())
-            .join(memories, memories.c.id == memory_owners.c.memory_id)
-            .where(*held)
-            .group_by(memory_owners.c.owner),
-            "tasks": select(tasks.c.user_id, func.count())
-            .where(tasks.c.status != "done")
-            .group_by(tasks.c.user_id),
-            "documents": select(knowledge_documents.c.owner, func.count()).group_by(
-                knowledge_documents.c.owner
-            ),
+        spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at))
+        spoke = spoke.where(messages.c.role == "user", kept()).group_by(messages.c.user_id)
+        held = memories.c.id == memory_owners.c.memory_id, is_active(), unexpired(self.clock())
+        counted = {
+            "memories": (memory_owners.c.owner, *held),
+            "tasks": (tasks.c.user_id, tasks.c.status != "done"),
+            "documents": (knowledge_documents.c.owner,),
         }
         async with self.database.read() as connection:
             known = await connection.scalars(union(select(users.c.id), select(memories.c.user_id)))
             found: dict[str, dict[str, Any]] = {user: {} for user in known if user}
-            for user, number, last in await connection.execute(spoke.group_by(messages.c.user_id)):
+            for user, number, last in await connection.execute(spoke):
                 found.setdefault(user, {}).update(messages=number, last_message=last)
-            for name, query in counts.items():
+            for name, (of, *where) in counted.items():
+                query = select(of, func.count()).where(*where).group_by(of)
                 for owner, number in await connection.execute(query):
                     if name == "tasks" or owner.startswith("user:"):
                         found.setdefault(owner.removeprefix("user:"), {})[name] = number
-        names = await self.names(found)
+        names = await Transcript(self.database).speakers.names(found)
         return [KnownPerson(user, names.get(user, ""), **found[user]) for user in sorted(found)]
-
-    async def names(self, people: Collection[str]) -> dict[str, str]:
-        """Return what these people are called, as they signed last."""
-        return await Transcript(self.database).speakers.names(people)
 
     async def totals(self) -> dict[str, int]:
         """Return the count of each kind of row, in display order."""
