@@ -207,13 +207,6 @@ async def test_what_follows_a_line_comes_oldest_first(stack: Stack) -> None:
     assert (await following(stack, "user:anna", seqs[5], 3, 4))[0] == []
 
 
-async def test_of_more_than_can_be_followed_the_newest_come(stack: Stack) -> None:
-    for number in range(6):
-        await stack.receive(str(number), conversation="talk")
-    assert (await following(stack, "user:anna", 0, 3, 6))[0] == ["0", "1", "2"]
-    assert (await following(stack, "user:anna", 0, 3, 5))[0] == ["3", "4", "5"]
-
-
 async def test_only_what_its_owner_heard_follows_a_line(stack: Stack) -> None:
     await stack.receive("anna in private", conversation="talk")
     await stack.receive("ben in private", user="ben", conversation="talk")

@@ -169,20 +169,11 @@ async def cover(stack: Stack, reached: int, owner: str = "user:anna") -> None:
     assert await update(stack, f"Up to {reached}.", known.covered if known else 0, reached, owner)
 
 
-async def test_what_is_said_is_uncovered_until_a_summary_reaches_it(stack: Stack) -> None:
-    assert await waiting(stack) == ([], 0)
-    await say(stack, "one", "two")
-    texts, reached = await waiting(stack)
-    assert texts == ["one", "two"]
-    await cover(stack, reached)
-    assert await waiting(stack) == ([], 0)
-    await say(stack, "three")
-    assert (await waiting(stack))[0] == ["three"]
-
-
 async def test_what_has_piled_up_comes_oldest_first_so_many_at_a_time(stack: Stack) -> None:
+    assert await waiting(stack) == ([], 0)
     await say(stack, "one")
     await cover(stack, (await waiting(stack))[1])
+    assert await waiting(stack) == ([], 0)
     await say(stack, *(str(number) for number in range(8)))
     steps = []
     while True:
@@ -194,13 +185,9 @@ async def test_what_has_piled_up_comes_oldest_first_so_many_at_a_time(stack: Sta
     assert steps == [["0", "1", "2"], ["3", "4", "5"], ["6", "7"]]
 
 
-@pytest.mark.parametrize("mode_is_set", [False, True])
-async def test_a_conversation_without_a_summary_begins_at_its_beginning(
-    stack: Stack, mode_is_set: bool
-) -> None:
+async def test_a_conversation_with_a_mode_and_no_summary_begins_at_its_beginning(stack: Stack) -> None:
     await say(stack, *(str(number) for number in range(20)))
-    if mode_is_set:
-        await stack.conversations.set_mode("talk", "user:anna", "work", stack.clock.now)
+    await stack.conversations.set_mode("talk", "user:anna", "work", stack.clock.now)
     texts, reached = await waiting(stack, limit=3)
     assert texts == ["0", "1", "2"]
     await cover(stack, reached)
