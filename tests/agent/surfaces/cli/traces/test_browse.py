@@ -50,17 +50,10 @@ def test_turns_are_listed_newest_first(told):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--user ana", ["what is Lucie", "my sister"]),
-        ("--place dm", ["what is Lucie", "my sister"]),
-        ("--place acme", ["I broke"]),
-        ("--tool search_memories", ["what is Lucie"]),
-        ("--text LUCIE", ["what is Lucie", "my sister"]),
-        ("--since 1d -n 1", ["I broke"]),
-        ("--since 2999-01-01", []),
-        ("--slower 0ms", ["I broke", "what is Lucie", "my sister"]),
-        ("--slower 10m", []),
+        ("--place dm --tool search_memories", ["what is Lucie"]),
+        ("--text LUCIE --slower 0ms --since 1d", ["what is Lucie", "my sister"]),
+        ("--user ben -n 1", ["I broke"]),
         ("--error", []),
-        ("--user ana --tool remember", ["my sister"]),
     ],
 )
 def test_options_choose_what_is_listed(told, options, words):
@@ -116,21 +109,14 @@ def test_two_turns_are_compared(told):
     }
 
 
-@pytest.mark.parametrize(
-    ("format", "begins"),
-    [("json", "["), ("md", "# Trace "), ("html", "<!doctype"), ("otlp", '{"resourceSpans"')],
-)
-def test_traces_are_exported_to_a_private_file(told, tmp_path, format, begins):
+def test_traces_are_exported_to_a_private_file(told, tmp_path):
     one, other = [summary["id"] for summary in told("traces", "ls", "--json").json[:2]]
-    file = tmp_path / f"traces.{format}"
-    ran = told("traces", "export", one, other, "--format", format, "--output", str(file))
+    file = tmp_path / "traces.json"
+    ran = told("traces", "export", one, other, "--output", str(file))
     assert (ran.out, ran.complaint) == ("", f"hachi: 2 traces are in {file}")
     assert file.stat().st_mode & 0o077 == 0
-    text = file.read_text()
-    assert text.startswith(begins)
-    assert text == told("traces", "export", one, other, "--format", format, "-o", "-").out
-    assert "shoulder" in text
-    assert "Lucie" in text
+    assert file.read_text() == told("traces", "export", one, other, "-o", "-").out
+    assert [one["id"] for one in json.loads(file.read_text())] == [one, other]
     missing = told("traces", "export", "last", "--output", str(tmp_path / "no" / "file.json"))
     assert (missing.code, "file.json" in missing.complaint) == (1, True)
 
