@@ -15,7 +15,7 @@ from agent.services.transfer.move import TABLES, Move, MovedTable
 from hachi import Companion
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
-from memory.sql.tables import memories, messages, users
+from memory.sql.tables import memories, messages, trace_rows, trace_sets, users
 from tests.memory.conftest import Server
 from tests.memory.conftest import server as postgresql
 
@@ -103,6 +103,22 @@ async def test_there_and_back_every_row_is_the_same(
     pet = await open_pet(home=tmp_path / "back")
     found = await pet.search_memories("where does zoe live?", user="zoe")
     assert "zoe lives in Lyon" in [hit.content for hit in found]
+
+
+async def test_what_traces_of_a_database_of_their_own_show_comes_over(
+    filled: Path, opened: Callable[..., Database], tmp_path: Path
+) -> None:
+    source, apart, there = (
+        opened(None, filled),
+        *(opened(f"sqlite:///{tmp_path / name / 'hachi.db'}") for name in ("apart", "there")),
+    )
+    await apart.migrate()
+    async with apart.write() as connection:
+        await connection.execute(sa.insert(trace_rows).values(trace=7, row_id=b"r" * 16))
+        await connection.execute(sa.insert(trace_sets).values(name="smoke", trace_id="t", holds="Lyon"))
+    await Move(source, apart, there).run(lambda _: None)
+    assert [row.trace for row in await there.rows(sa.select(trace_rows))] == [7]
+    assert [row.holds for row in await there.rows(sa.select(trace_sets))] == ["Lyon"]
 
 
 class Killed(Exception):
