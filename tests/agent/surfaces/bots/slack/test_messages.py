@@ -1,13 +1,15 @@
 """What is read of a message on Slack: the names of people, and files."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from slack_sdk.errors import SlackApiError
 from slack_server import SlackServer
 
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
-from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage
+from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage, Unreadable
 from agent.surfaces.bots.slack.client import attachment_of, build_client
 from agent.surfaces.bots.slack.messages import Reader, Source
 from hachi import Settings
@@ -61,6 +63,26 @@ async def test_slack_is_asked_for_several_people_side_by_side(client, slack, mon
     async with asyncio.timeout(10):
         content = await Reader(client, label, listening, clock).read(said, begins=False)
     assert (content.author, content.text) == ("Ana", "and @Ben?")
+
+
+async def test_a_message_is_read_again_as_it_is_now(client: Any, slack: SlackServer, clock: Any) -> None:
+    reader, now = Reader(client, label, listening, clock), int(clock().timestamp())
+    slack.says("UANA", "tea?", channel="C1", ts=f"{now}.000001")
+    message = await reader.fetch(f"slack:T1:C1:{now}.000001")
+    assert message is not None
+    assert message.source.text == "tea?"
+    assert await reader.fetch(f"slack:T1:C1:{now}.000002") is None, "somebody deleted it"
+    with pytest.raises(Unreadable):  # or the workspace keeps it no longer
+        await reader.fetch(f"slack:T1:C1:{now - 2 * 86_400}.000001")
+    slack.refused["conversations.replies"] = "fatal_error"
+    with pytest.raises(SlackApiError):
+        await reader.fetch(f"slack:T1:C1:{now}.000001")
+    assert await reader.thread_of("C1", f"{now}.000001") is None
+    in_thread = replace(message, source=replace(message.source, thread=f"{now}.000000"))
+    assert (await reader.read(in_thread, begins=True)).replies_to == ""
+    slack.refused["conversations.replies"] = "channel_not_found"
+    with pytest.raises(Unreadable):
+        await reader.fetch(f"slack:T1:C1:{now}.000001")
 
 
 async def test_files_and_snippets_are_read(client: Any, slack: SlackServer) -> None:
