@@ -302,7 +302,7 @@ class Commands:
 
     async def _make_private(self, asker: Asker, id: str) -> Answer:
         text = shorten((await self._pet.memories.make_private(id, **asker.scope)).content)
-        note = "What you wrote in the channel stands there as before."
+        note = "My reply in the channel goes; what you wrote there stands as before."
         return Answer(f"Between us now: {text}", note=(note,), outcome="made private")
 
     async def _finish_task(self, asker: Asker, id: str) -> Answer:

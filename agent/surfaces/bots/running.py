@@ -145,7 +145,7 @@ class PlatformJobs:
     async def _follow(self, job: Job) -> None:
         posts, standing = job.payload["posts"], await self._deliveries.standing(str(job.about))
         view = self.conversations.platform.posts_at(posts[0])
-        if standing is None:
+        if standing is None or "private" in standing[1]:  # of which nothing is undone
             await self._remove(posts)
         elif standing[1] - {"edited"}:  # what is edited is written again
             for post in posts:

@@ -85,6 +85,18 @@ def as_message(channel: Any, data: Mapping[str, Any]) -> discord.Message:
     return message
 
 
+def messages_of(channel: Any, history: Sequence[Mapping[str, Any]]) -> Iterator[discord.Message]:
+    """Yield, oldest first, the messages of a history that can be read. discord.py's own ends at the first one
+    that it cannot."""
+    for one in reversed(history):
+        try:
+            message = as_message(channel, one)
+        except Exception as error:
+            log.warning("a message in channel %s is not read: %r", channel.id, error)
+        else:
+            yield message
+
+
 def asker_of(message: discord.Message, me: Any) -> Any:
     """Return the person whose question the bot has posted; None for any other message."""
     command = message.interaction_metadata
@@ -214,14 +226,14 @@ class Reader:
 
     async def thread(self, message: IncomingMessage) -> Sequence[Line]:
         me, source = self._me, message.source
-        found = [one async for one in source.channel.history(limit=LAST_LINES, before=source)]
+        found = await self.client.http.logs_from(source.channel.id, LAST_LINES, before=source.id)
         return [
             Line(
                 "" if one.author.id == me.id else user_name(one.author.id),
                 is_addressed(one, me),
                 bool(one.raw_mentions) or replied_to(one) is not None,
             )
-            for one in reversed(found)
+            for one in messages_of(source.channel, found)
         ]
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
@@ -295,15 +307,9 @@ async def missed_messages(
     for id, known in [*wanted, *((int(id), client.get_channel(int(id))) for id in reversed(private))]:
         try:
             channel: Any = known or await client.fetch_channel(id)
-            # discord.py's own history ends at the first message that it cannot read
             written = await client.http.logs_from(id, MOST_MESSAGES, after=after)
         except API_ERRORS as error:
             log.warning("what was written in channel %s meanwhile is not read: %s", id, error)
             continue
-        for one in reversed(written):
-            try:
-                message = as_message(channel, one)
-            except Exception as error:
-                log.warning("a message in channel %s is not read: %r", id, error)
-            else:
-                yield message
+        for message in messages_of(channel, written):
+            yield message

@@ -85,6 +85,7 @@ async def test_a_thread_goes_on_without_mentions_until_people_talk_to_each_other
     platform.threads[THREAD] = GENERAL
     server.script(*map(answer, ("Tea is ready.", "Here you are.")))
     await bot.hears("lunch?", channel=THREAD)
+    platform.history[THREAD].append(platform.written("", channel=THREAD, author="nobody can read this"))
     await bot.hears(f"{AT} tea?", channel=THREAD)
     await bot.hears("with milk", channel=THREAD)
     for text, by in (("I want some too", BEN), ("so do I", ANA)):
