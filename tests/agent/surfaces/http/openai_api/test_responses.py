@@ -111,6 +111,18 @@ async def test_a_response_that_calls_tools_goes_on_by_its_id(
     assert (await go_on(made, "sure?")).output_text == "Yes."
 
 
+async def test_a_tool_with_a_name_of_ours_goes_on_by_its_own_name(client: Any, model: ScriptedServer) -> None:
+    ours = WEATHER | {"name": "update_task"}
+    model.script(Call("client_update_task", {"town": "Lyon"}, id="call_1"), answer("Done."))
+    made = await client.responses.create(model="m", input="tick it off", tools=[ours])
+    assert [call.name for call in made.output] == ["update_task"]
+    result: Any = [{"type": "function_call_output", "call_id": "call_1", "output": "ok"}]
+    made = await client.responses.create(model="m", input=result, previous_response_id=made.id, tools=[ours])
+    assert made.output_text == "Done."
+    [repeated] = [m["tool_calls"][0] for m in model.asked[-1].json["messages"] if m.get("tool_calls")]
+    assert repeated["function"]["name"] == "client_update_task"
+
+
 @pytest.mark.parametrize("forgotten", ["message", "fact"])
 async def test_calls_that_wait_are_hidden_and_deleted_with_what_they_may_repeat(
     client: Any, scripted: Any, model: ScriptedServer, request: Any, forgotten: str
