@@ -25,6 +25,7 @@ from agent.services.transfer.imports import (
     restore_all,
     speaks_for,
 )
+from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
 from agent.types.arguments import (
     MOST_LISTED,
@@ -87,6 +88,7 @@ def chat_of(conversation: str) -> str:
 @checks_arguments
 @dataclass(frozen=True)
 class ConversationService:
+    recorder: Recorder
     database: Database
     transcript: Transcript
     store: MemoryStore

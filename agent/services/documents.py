@@ -9,6 +9,7 @@ from reprlib import repr as shown
 from agent.errors import BadInput
 from agent.services.arguments import owner_of_documents
 from agent.services.erasure import ErasureService
+from agent.tracing.recorder import Recorder
 from agent.types.arguments import Limit, Query, User, Where, place_of
 from agent.types.checks import checks_arguments
 from memory.audience import GLOBAL, Audience
@@ -25,6 +26,7 @@ LONGEST_PATH = 4_096
 @checks_arguments
 @dataclass(frozen=True)
 class DocumentService:
+    recorder: Recorder
     library: DocumentLibrary
     erasure: ErasureService
 

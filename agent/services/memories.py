@@ -22,6 +22,7 @@ from agent.services.arguments import (
 from agent.services.erasure import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.listing import ListService
+from agent.tracing.recorder import Recorder
 from agent.types.arguments import (
     Content,
     FewLimit,
@@ -70,6 +71,7 @@ from tools.found import Reader, find, newest
 @checks_arguments
 @dataclass(frozen=True)
 class MemoryService(ListService):
+    recorder: Recorder
     recall: Recall
     writer: FactWriter
     forgetting: ForgetService

@@ -9,6 +9,7 @@ from agent.errors import BadInput
 from agent.services.arguments import audience_of, require_kept
 from agent.services.erasure import ErasureService
 from agent.services.memories import MemoryService
+from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
 from agent.types.arguments import Name, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
@@ -35,6 +36,7 @@ NOT_TOLD = datetime(1970, 1, 1, tzinfo=UTC)
 @checks_arguments
 @dataclass(frozen=True)
 class PeopleService:
+    recorder: Recorder
     contexts: ProfileStore
     memories: MemoryService
     store: MemoryStore

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agent.errors import BadInput
 from agent.services.arguments import due_of, require_kept
+from agent.tracing.recorder import Recorder
 from agent.types.arguments import DueTime, Status, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from memory.people.places import Places
@@ -17,6 +18,7 @@ from memory.records import Task
 @checks_arguments
 @dataclass(frozen=True)
 class TaskService:
+    recorder: Recorder
     tasks: Tasks
     profiles: ProfileStore
     places: Places

@@ -9,7 +9,7 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from agent.errors import HachiError, ModelError
+from agent.tracing.calls import ids_of, stated, stated_place
 from agent.tracing.serialization import Serializer, Stored
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import CALL, TURN, Summary, place_key
@@ -24,7 +25,16 @@ from agent.types import Reply, TurnRequest
 from memory.audience import Place
 from memory.errors import StoreUnavailable
 from memory.process.breaker import Breaker, CircuitOpen
-from memory.process.spans import Recording, Span, recording, unrecorded
+from memory.process.spans import (
+    Recording,
+    Span,
+    is_recorded,
+    note,
+    note_rows,
+    recording,
+    span,
+    unrecorded,
+)
 from memory.sql.jobs.job import Job
 
 log = logging.getLogger("hachi.traces")
@@ -40,6 +50,9 @@ BATCH = 50
 
 # In seconds: what one batch may take; what `flush`, and each step of closing, waits.
 WRITE_TIMEOUT, FLUSH_TIMEOUT = 10.0, 2.0
+
+
+Told = Callable[[object, Mapping[str, Any]], None]
 
 
 class Listener(Protocol):
@@ -76,8 +89,12 @@ class TraceRecording:
         self.recording.root.data["reply"] = told
 
     def worth_keeping(self) -> bool:
-        """Whether to store it: always for a turn; for a background job only if something happened in it."""
+        """Whether to store it: always for a turn; for a background job only if something happened in it; for
+        a call that has ended if it failed, searched or wrote, and did not only list rows."""
         root = self.recording.root
+        if self.about.kind == CALL:
+            happened = root.error or self.recording.wrote or any(one.spans for one in root.spans)
+            return bool(happened) and not self.recording.open
         return self.about.kind == TURN or bool(root.spans or root.error)
 
     def belongs_to(self, user: str, places: Collection[str]) -> bool:
@@ -141,10 +158,26 @@ class Recorder:
             yield
 
     @contextmanager
-    def call(self, tool: str, user: str | None, place: Place) -> Iterator[None]:
-        """Record what another agent has one tool do."""
-        with self._recorded(replace(self._about(CALL, user, place), said=tool)):
-            yield
+    def call(self, method: str, arguments: Mapping[str, Any]) -> Iterator[Told]:
+        """Record what a surface has a service do, unless that is part of what is recorded here already. What
+        is yielded takes the result and the arguments as they were read. Their texts stay only in a trace
+        that rests on a row, with which they go."""
+        if is_recorded():
+            yield lambda *_: None
+            return
+        user, place = arguments["user"], arguments.get("place")
+        about = self._about(CALL, user if isinstance(user, str) else None, stated_place(place))
+        with (
+            self._recorded(replace(about, said=method)) as one,
+            span("tool", method, arguments=stated(arguments, texts=False)) as tool,
+        ):
+
+            def told(result: object, read: Mapping[str, Any]) -> None:
+                ids = ids_of(result)
+                note_rows(ids)
+                note(arguments=stated(read, texts=bool(ids or (tool and tool.spans))), ok=True)
+
+            yield told
 
     def _about(self, kind: str, user: str | None, place: Place) -> Summary:
         id, now = f"trace_{uuid4().hex}", self._clock()

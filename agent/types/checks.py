@@ -4,6 +4,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -18,7 +19,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def checks_arguments(service: type[T]) -> type[T]:
     """Have the public methods of a class raise BadInput for what their annotations do not allow, and for
-    arguments that do not exist or are missing; they get what their arguments' types read of the rest."""
+    arguments that do not exist or are missing; they get what their arguments' types read of the rest. Where
+    the class has a `recorder`, a call for a user leaves a trace with what was passed and what went wrong."""
     for name, method in list(vars(service).items()):
         if name.startswith("_"):
             continue
@@ -62,10 +64,18 @@ def reads_arguments(method: F) -> F:
 
     @functools.wraps(method)
     async def awaited_call(*args: Any, **kwargs: Any) -> Any:
-        bound = read(args, kwargs)
-        return await method(*bound.args, **bound.kwargs)
+        recorder = getattr(args[0], "recorder", None) if args and "user" in kwargs else None
+        with recorder.call(method.__name__, kwargs) if recorder else nullcontext(ignore) as told:
+            bound = read(args, kwargs)
+            result = await method(*bound.args, **bound.kwargs)
+            told(result, bound.arguments)
+            return result
 
     return cast(F, awaited_call)
+
+
+def ignore(*_: object) -> None:
+    """Nothing is recorded of the call."""
 
 
 @functools.cache

@@ -42,6 +42,7 @@ def build_services(c: Components) -> Services:
     parts = (c.purge, c.store, c.sync, c.settings.home, c.traces, c.recorder)
     forgetting = ForgetService(c.forgetting, requests, *parts)
     memories = MemoryService(
+        recorder=c.recorder,
         store=c.store,
         recall=c.recall,
         writer=c.writer,
@@ -56,8 +57,8 @@ def build_services(c: Components) -> Services:
     )
     return Services(
         memories=memories,
-        tasks=TaskService(c.tasks, c.profiles, Places(c.database), c.clock),
-        documents=DocumentService(c.documents, erasure),
+        tasks=TaskService(c.recorder, c.tasks, c.profiles, Places(c.database), c.clock),
+        documents=DocumentService(c.recorder, c.documents, erasure),
         people=_people(c, memories, erasure),
         conversations=_conversations(c, forgetting, erasure),
         admin=_admin(c, forgetting),
@@ -81,6 +82,7 @@ def _erasure(c: Components) -> ErasureService:
 
 def _people(c: Components, memories: MemoryService, erasure: ErasureService) -> PeopleService:
     return PeopleService(
+        recorder=c.recorder,
         contexts=c.profiles,
         memories=memories,
         store=c.store,
@@ -96,6 +98,7 @@ def _people(c: Components, memories: MemoryService, erasure: ErasureService) -> 
 
 def _conversations(c: Components, forgetting: ForgetService, erasure: ErasureService) -> ConversationService:
     return ConversationService(
+        recorder=c.recorder,
         database=c.database,
         transcript=c.transcript,
         store=c.store,

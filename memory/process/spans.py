@@ -46,6 +46,8 @@ class Recording:
         """The number of times that a span has begun or ended."""
         self.rows: set[str] = set()
         """Ids of rows whose text stands in it, beside those that stand there by their ids."""
+        self.wrote = False
+        """Whether a transaction that writes was committed in it."""
         self._began = time.perf_counter()
 
     def elapsed(self) -> float:
@@ -153,6 +155,17 @@ def note_rows(ids: Iterable[str]) -> None:
     """Note rows whose text comes into the current recording without their whole ids."""
     if around := _open_here():
         around[0].rows.update(ids)
+
+
+def note_write() -> None:
+    """Note that something was written, if a recording is open."""
+    if around := _open_here():
+        around[0].wrote = True
+
+
+def is_recorded() -> bool:
+    """Whether a recording is open here."""
+    return _open_here() is not None
 
 
 def new_id() -> str:

@@ -14,6 +14,8 @@ import typer
 
 from agent.surfaces.cli.session import Session
 
+SURFACES = {"serve": "http"} | {name: name for name in ("mcp", "console", "discord", "slack")}
+"""What traces call the surface of a command that is no part of the command line."""
 LONGEST_LINE = 200
 """Characters of a command's line in the help."""
 INTERRUPTED = 130
@@ -114,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> int:
     _make_streams_safe()
     args = sys.argv[1:] if args is None else args
     name = next((one for one in args if not one.startswith("-")), "")
-    with Session() as session:
+    with Session(SURFACES.get(name, "cli")) as session:
         session.callback(os.umask, os.umask(0o077))  # what is written is for this user alone
         try:
             code: Any = _command(name).main(args, prog_name="hachi", standalone_mode=False, obj=session)

@@ -44,10 +44,12 @@ JSON = inspect.Parameter(
 class Session(ExitStack):
     """Made by `main`, once for each run."""
 
-    def __init__(self) -> None:
+    def __init__(self, surface: str) -> None:
         super().__init__()
         self.debug = False
         self.verbose = False
+        self.surface = surface
+        """Where people meet the companion, for traces."""
         self._settings: Settings | None = None
 
     def settings(self) -> "Settings":
@@ -65,7 +67,7 @@ class Session(ExitStack):
         settings = self.settings()
         from agent.companion import Companion
 
-        async with Companion.open(settings, upkeep=upkeep) as pet:
+        async with Companion.open(settings, upkeep=upkeep, surface=self.surface) as pet:
             if older := pet.admin.health.older:
                 say(older)
             yield pet

@@ -28,7 +28,6 @@ from pydantic import Field, ValidationError
 from agent.companion import Companion
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.mcp.tools import Identity, MemoryTools
-from memory.process.spans import note, span
 from prompts import render
 
 INSTRUCTIONS = (
@@ -43,7 +42,6 @@ class MemoryServer(MCPServer[Any]):
 
     def __init__(self, pet: Companion, identity: Callable[[], Identity]) -> None:
         self._identity = identity
-        self._recorder = pet.components.recorder
         self._tools = MemoryTools(pet, identity)
         super().__init__(
             "hachi",
@@ -81,20 +79,6 @@ class MemoryServer(MCPServer[Any]):
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
-        identity = self._identity()
-        with (
-            self._recorder.call(name, identity.user, identity.place),
-            span("tool", name, arguments=arguments),
-        ):
-            result = await self._called(name, arguments, context)
-            if isinstance(result, CallToolResult):
-                text = "".join(part.text for part in result.content if isinstance(part, TextContent))
-                note(ok=not result.is_error, result=text)
-        return result
-
-    async def _called(
-        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None
     ) -> CallToolResult | InputRequiredResult:
         try:
             result = await super().call_tool(name, arguments, context)

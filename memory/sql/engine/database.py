@@ -20,6 +20,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from memory.errors import NotOpen, StoreUnavailable
+from memory.process.spans import note_write
 from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
 from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, outdated, read_revision
@@ -154,6 +155,7 @@ class Database:
                         await connection.execute(_LOCK_SHARED if shared else _LOCK, {"names": names})
                     yield connection
                     await connection.commit()
+                    note_write()
                 except BaseException:
                     if self.sqlite:
                         await connection.rollback()

@@ -7,10 +7,6 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from agent.surfaces.cli.traces.lines import cells
-from agent.tracing.render.trace import title
-from agent.tracing.store.filters import TraceFilter
-from agent.tracing.trace import CALL
 from hachi import Companion
 from memory.errors import IndexUnavailable
 
@@ -112,28 +108,6 @@ async def test_what_is_known_of_the_person_is_a_resource(shared: Companion, agen
         with pytest.raises(MCPError, match="nobody is named"):
             await nobody.client.read_resource("hachi://context")
     assert zones == ["Europe/Paris", None]
-
-
-async def test_a_call_leaves_a_trace(pet: Companion, agent: Any) -> None:
-    async with agent(pet, "ana", "acme/general") as ana:
-        await ana.call("remember", content="Ana has a red boat")
-        await ana.refused("forget", id="00000000")
-    await pet.components.recorder.flush()
-    wanted = TraceFilter(user="ana", kinds=frozenset({CALL}))
-    refused, kept = [
-        await pet.traces.get(one.id, pet.clock()) for one in await pet.traces.list(wanted, pet.clock())
-    ]
-    assert (title(kept), kept.summary.place) == ("remember", "place:acme/general")
-    assert "remember" in cells(kept.summary, pet.clock())
-    [tool] = kept.spans("tool")
-    assert (tool.name, tool.data["arguments"]["content"], tool.data["ok"]) == (
-        "remember",
-        "Ana has a red boat",
-        True,
-    )
-    assert next(kept.spans("decision")).data["decisions"][0]["action"] == "add"
-    [tool] = refused.spans("tool")
-    assert (tool.data["ok"], "there is no memory" in tool.data["result"]) == (False, True)
 
 
 async def test_prompts_tell_an_agent_how_to_recall_and_what_to_keep(shared: Companion, agent: Any) -> None:

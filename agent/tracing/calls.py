@@ -1,0 +1,45 @@
+"""What a trace holds of the arguments and the result of a call."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from memory.audience import PRIVATE, Place
+
+_SHORT_ID = re.compile(r"[0-9a-f-]{4,36}")
+_INNER = ("memory", "task", "document")
+"""Where a result has the row that it is about."""
+_TEXT = "(a text)"
+"""Stands where a text is left out."""
+
+
+def stated(arguments: Mapping[str, Any], *, texts: bool) -> dict[str, Any]:
+    """The arguments as JSON, without the user and the place, which the trace names anyway. Without `texts`
+    only numbers, times and ids are told."""
+    left_out = ("self", "user", "place")
+    return {name: _told(value, texts) for name, value in arguments.items() if name not in left_out}
+
+
+def _told(value: Any, texts: bool) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if texts or _SHORT_ID.fullmatch(value) else _TEXT
+    if isinstance(value, Mapping):
+        return {str(name): _told(one, texts) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_told(one, texts) for one in value]
+    return value.isoformat() if hasattr(value, "isoformat") else f"({type(value).__name__})"
+
+
+def stated_place(place: object) -> Place:
+    """The place that is named; a private conversation where it cannot be read."""
+    if isinstance(place, str):
+        return Place.parse(place)
+    return place if isinstance(place, Place) else PRIVATE
+
+
+def ids_of(result: object) -> set[str]:
+    """The ids of the rows that a call made, changed or found."""
+    shown = result if isinstance(result, list) else (result, *(getattr(result, one, None) for one in _INNER))
+    return {id for one in shown if isinstance(id := getattr(one, "id", None), str)}
