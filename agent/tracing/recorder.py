@@ -168,7 +168,7 @@ class Recorder:
         user, place = arguments["user"], arguments.get("place")
         about = self._about(CALL, user if isinstance(user, str) else None, stated_place(place))
         with (
-            self._recorded(replace(about, said=method)) as one,
+            self._recorded(replace(about, said=method)),
             span("tool", method, arguments=stated(arguments, texts=False)) as tool,
         ):
 

@@ -23,7 +23,6 @@ from memory.records import (
     Role,
     Source,
 )
-from memory.text.short_ids import SHORT_ID
 
 
 class MemoryJson(TypedDict):
@@ -173,6 +172,6 @@ def taken_with(receipt: Forgotten) -> str:
         ("summary", "summaries"): receipt.summaries,
         ("trace", "traces"): receipt.traces,
     }
-    told = [f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count]
-    kept = " ".join(id[:SHORT_ID] for id in receipt.kept)
-    return ", ".join(told) + (f"; replies kept that may tell it in other words: {kept}" if kept else "")
+    return ", ".join(
+        f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count
+    )

@@ -136,6 +136,9 @@ def memory_row(memory: Memory) -> list[str]:
 def forgotten_text(receipt: Forgotten, what: str) -> str:
     """What was forgotten, what went with it, and how to bring it back."""
     lines = [f"forgotten {what}", f"taken: {taken_with(receipt)}"]
+    if receipt.kept:
+        ids = " ".join(map(short, receipt.kept))
+        lines.append(f"replies are kept that may tell it in other words: {ids}")
     if receipt.undo_id:
         until = f"until {when(receipt.undo_until)}"
         lines.append(f"`hachi memories restore {short(receipt.undo_id)}` brings it back, {until}")

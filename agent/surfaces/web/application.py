@@ -18,8 +18,7 @@ from agent.errors import BadInput, HachiError
 from agent.surfaces.http.errors import ApiError, without_command
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.web import listing, remembered, statistics, talk, trace_page
-from agent.surfaces.web.forms import field_of, go, typed_in
-from agent.surfaces.web.templates import page
+from agent.surfaces.web.pages import field_of, go, page, typed_in
 from agent.surfaces.web.visits import COOKIE, OtherKey, Visits, require_own_page, require_visit
 from memory.errors import NotFound
 
@@ -168,9 +167,7 @@ async def _refused(request: Request, error: ApiError) -> HTMLResponse:
         back = await field_of(request, "to") or "/"
     form = error.status == 401 or isinstance(error, OtherKey)
     typed = await typed_in(request) if error.status == 401 else {}
-    return page(
-        request, "enter.html", status=error.status, wrong=str(error), back=back, form=form, typed=typed
-    )
+    return _error(request, error.status, str(error), typed, back=back if form else None)
 
 
 async def _no_page(request: Request, error: HTTPException) -> HTMLResponse:
@@ -191,7 +188,12 @@ TITLES = {400: "This cannot be done", 404: "Not found", 500: "Something broke", 
 
 
 def _error(
-    request: Request, status: int, message: str, typed: Mapping[str, str] = MappingProxyType({})
+    request: Request,
+    status: int,
+    message: str,
+    typed: Mapping[str, str] = MappingProxyType({}),
+    back: str | None = None,
 ) -> HTMLResponse:
-    title = TITLES.get(status, "Refused")
-    return page(request, "refused.html", status=status, title=title, message=message, typed=typed)
+    """The page of an error; with the form for a key if that leads `back` to a page."""
+    title = TITLES.get(status, "Refused") if back is None else "Log in"
+    return page(request, "refused.html", status=status, title=title, message=message, typed=typed, back=back)

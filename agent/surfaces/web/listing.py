@@ -13,7 +13,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import HTMLResponse
 
 from agent.errors import BadInput, HachiError
-from agent.surfaces.web.templates import page, render
+from agent.surfaces.web.pages import page, render
 from agent.surfaces.web.visits import Visitor, visitor_of
 from agent.tracing.store.filters import TraceFilter, read_place, read_seconds, read_since
 from agent.tracing.store.traces import Traces

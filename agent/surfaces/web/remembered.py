@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.surfaces.web.forms import Asked, Here, go
+from agent.surfaces.web.pages import Asked, Here, go
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
 from agent.tracing.why import Asked as AskedWhy

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
-from agent.surfaces.web.templates import page
+from agent.surfaces.web.pages import page
 from agent.surfaces.web.visits import visitor_of
 from agent.tracing.store.filters import TraceFilter, read_since
 from agent.tracing.store.stats import GROUPS, stats_of

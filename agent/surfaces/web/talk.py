@@ -11,9 +11,8 @@ from starlette.responses import Response, StreamingResponse
 
 from agent.companion import Companion
 from agent.errors import HachiError
-from agent.surfaces.web.forms import Asked, Here, go
+from agent.surfaces.web.pages import Asked, Here, go, markdown, render
 from agent.surfaces.web.remembered import turn_of
-from agent.surfaces.web.templates import markdown, render
 from agent.types import Reply, TurnRequest
 from memory.errors import NotFound
 

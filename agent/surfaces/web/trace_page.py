@@ -7,9 +7,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
 from agent.errors import BadInput
-from agent.surfaces.web.forms import field_of
+from agent.surfaces.web.pages import field_of, page
 from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tree
-from agent.surfaces.web.templates import page
 from agent.surfaces.web.visits import visitor_of
 from agent.surfaces.web.word_diff import word_diff
 from agent.tracing.compare import Difference, differences

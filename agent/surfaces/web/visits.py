@@ -139,9 +139,12 @@ async def require_visit(request: Request) -> None:
     refuse_other_site(request.scope)
     visits: Visits = request.app.state.visits
     request.state.visitor = visitor = await visits.admit(request.scope)
+    request.state.name = visitor.user
     if visitor.user:
         pet: Companion = request.app.state.pet
         ZONE.set(await pet.people.zone(user=visitor.user))
+        names = await pet.admin.statistics.names([visitor.user])
+        request.state.name = names.get(visitor.user, visitor.user)
 
 
 def visitor_of(request: Request) -> Visitor:

@@ -9,7 +9,7 @@ import pytest
 from written_traces import a_turn
 
 from agent.surfaces.web.application import app
-from agent.surfaces.web.templates import markdown
+from agent.surfaces.web.pages import markdown
 from memory.audience import PRIVATE
 
 PAGES = ("/", "/memories", "/tasks", "/documents", "/traces")

@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys as Key
 from test_browser import CHROMIUM, DRIVER, Site, all_of, chromium, one, until  # noqa: F401
 
-from agent.surfaces.web.templates import markdown
+from agent.surfaces.web.pages import markdown
 
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no Chromium with its chromedriver is here")
 
