@@ -122,10 +122,12 @@ class Traces:
                 await connection.exec_driver_sql(str(written), rows)
 
     async def showing(self, ids: Collection[str]) -> int:
-        """Return how many traces show one of these rows."""
+        """Return how many traces of turns, and of the work after them, show one of these rows. Those of calls
+        only tell a person what they did themselves."""
         rows, found = sorted(filter(None, map(as_bytes, ids))), set[int]()
+        shown = select(trace_rows.c.trace).join(traces, traces.c.seq == trace_rows.c.trace)
         for at in range(0, len(rows), BATCH):
-            query = select(trace_rows.c.trace).where(trace_rows.c.row_id.in_(rows[at : at + BATCH]))
+            query = shown.where(trace_rows.c.row_id.in_(rows[at : at + BATCH]), traces.c.kind != CALL)
             found |= {row.trace for row in await self.database.rows(query)}
         return len(found)
 
