@@ -143,7 +143,7 @@ async def require_visit(request: Request) -> None:
     if visitor.user:
         pet: Companion = request.app.state.pet
         ZONE.set(await pet.people.zone(user=visitor.user))
-        names = await pet.admin.statistics.names([visitor.user])
+        names = await pet.components.transcript.speakers.names([visitor.user])
         request.state.name = names.get(visitor.user, visitor.user)
 
 

@@ -20,7 +20,7 @@ from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
 from agent.tracing.store.content import delete_bodies, holding, not_erased
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
-from agent.tracing.trace import TURN, Summary, Trace, TraceWithJobs, Work, mappings
+from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs, Work, mappings
 from agent.types import Usage
 from agent.types.arguments import Limit
 from agent.types.checks import checks_arguments
