@@ -67,6 +67,8 @@ async def test_further_pages_and_confirmed_buttons_replace_their_message(ask, sl
     second = await ask(slack.pressed(button(first, "More"), user="UANA"))
     assert ("tea" in second["text"], "mint" in second["text"]) == (True, False)
     assert second["replace_original"] is True
+    back = await ask(slack.pressed(button(second, "Back"), user="UANA"))
+    assert back["text"] == first["text"]
     asked = await ask(slack.command("/forget-me", user="UANA"))
     kept = await ask(slack.pressed(button(asked, "Keep it"), user="UANA"))
     assert kept["replace_original"] is True
@@ -80,6 +82,9 @@ async def test_remember_reads_slacks_markup(ask: Any, slack: SlackServer, pet: C
     assert [memory.content for memory in await pet.memories.list(user=ANA)] == ["@ana likes 1 < 2"]
     assert (await ask(slack.pressed(button(answer, "Forget"), user="UANA")))["replace_original"] is True
     assert await pet.memories.list(user=ANA) == []
+    again = await ask(slack.command("/remember", "Ana likes 1 and 2", user="UANA"))
+    known = await ask(slack.command("/remember", "ana likes 1 and 2!", user="UANA"))
+    assert ("Remembered" in again["text"], "known word for word" in known["text"]) == (True, True)
     asked = await ask(slack.command("/pet-remember", user="UANA"))
     assert "/pet-remember Ana prefers tea" in asked["text"]
 
