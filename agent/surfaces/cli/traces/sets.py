@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.surfaces.cli.options import Limit
-from agent.surfaces.cli.output import Output, say
+from agent.surfaces.cli.output import Output, table_of
 from agent.surfaces.cli.session import require, with_companion, with_traces
 from agent.surfaces.cli.traces.options import Full, JUnit, MemoryOf, ModelOf, filtered
 from agent.tracing.store.filters import TraceFilter
@@ -56,13 +56,16 @@ async def add(
 @with_traces
 async def list_sets(traces: "Traces") -> Output:
     """List the sets, with how many turns each has."""
-    from agent.surfaces.cli.output import print_table
     from agent.tracing.store.sets import sets
 
-    found = await sets(traces)
-    rows = [[name, str(turns)] for name, turns in found.items()]
-    data = [{"name": name, "turns": turns} for name, turns in found.items()]
-    return Output(data, lambda: print_table(("name", "turns"), rows) if rows else say("there is no set yet"))
+    found = [{"name": name, "turns": turns} for name, turns in (await sets(traces)).items()]
+    return table_of(
+        found,
+        ("name", "turns"),
+        lambda one: [str(one["name"]), str(one["turns"])],
+        empty="there is no set yet",
+        to_json=dict,
+    )
 
 
 @group.command()

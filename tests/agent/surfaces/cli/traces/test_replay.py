@@ -6,6 +6,9 @@ from xml.etree.ElementTree import parse
 
 import pytest
 
+from agent.replay.replay import NotReplayed
+from agent.surfaces.cli.traces.replayed import Replays
+
 
 @pytest.fixture(scope="module")
 def talked(shared):
@@ -55,6 +58,20 @@ def test_a_set_is_replayed_as_one(talked, tmp_path):
     assert "no set 'x'; there are: smoke" in talked("traces", "set", "run", "x").complaint
     assert talked("traces", "set", "delete", "smoke").out.startswith("deleted the set smoke")
     assert talked("traces", "set", "list", "--json").json == []
+
+
+def test_what_cannot_be_replayed_is_counted_apart(tmp_path, capsys):
+    report = tmp_path / "report.xml"
+    gone = [NotReplayed(f"trace_{n}", "its content is forgotten") for n in (1, 2)]
+    output = Replays(gone).output(junit=report)
+    assert output.code == 0
+    assert output.data[0] == {"id": "trace_1", "not_replayed": "its content is forgotten"}
+    output.print(json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "not replayed: its content is forgotten"
+    assert lines[-1] == "0 replayed: 0 same, 0 changed, 2 not replayed"
+    assert [one.get("name") for one in parse(report).getroot()] == ["trace_1", "trace_2"]
+    assert parse(report).getroot().get("skipped") == "2"
 
 
 def test_a_test_goes_where_it_is_told_and_overwrites_nothing(talked, tmp_path, monkeypatch):
