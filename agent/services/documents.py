@@ -89,9 +89,9 @@ class DocumentService:
 def _file_name(value: str | Path) -> str:
     """The name as text; bytes of it that are no text stand in it as surrogates."""
     try:
-        if len(os.fsencode(value)) <= LONGEST_PATH:
+        if isinstance(value, str | Path) and len(os.fsencode(value)) <= LONGEST_PATH:
             return os.fspath(value)
-    except (UnicodeEncodeError, TypeError):
+    except UnicodeEncodeError:
         pass
     raise BadInput(f"{shown(value)} is no name of a file, and no id of a document")
 

@@ -83,7 +83,7 @@ short_text = text_up_to(MAX_NAME)
 def readable_name(name: str, value: object) -> str:
     """The name in the normal form for storage and comparison."""
     text = short_text(name, value)
-    if text.strip() and text == value:
+    if text == value and len(text.strip().splitlines()) == 1:
         return text.strip()
     raise BadInput(f"the {name} needs a name: some readable text that tells them from others")
 

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -101,7 +101,7 @@ def read_of(annotation: Any) -> Read:
     if origin is Mapping:
         return _mapping
     if origin is Callable:
-        return _instance(Callable, "no function")
+        return _async_function if get_origin(parts[-1]) is Awaitable else _instance(Callable, "no function")
     if origin is type:
         return _instance(type, "no type")
     if known := _KNOWN.get(annotation):
@@ -133,6 +133,12 @@ def _instance(kind: Any, what: str) -> Read:
         return value
 
     return read
+
+
+def _async_function(name: str, value: object) -> object:
+    if not any(inspect.iscoroutinefunction(one) for one in (value, type(value).__call__)):
+        raise refuse(name, value, "no async function")
+    return value
 
 
 def _tuple(items: Sequence[Read]) -> Read:
