@@ -37,7 +37,7 @@ class Schedule:
     erasure: ErasureService
     wake_worker: Callable[[], Awaitable[None]]
     purge_minutes: float
-    _running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _running: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -75,8 +75,10 @@ class Schedule:
     async def _start(self, name: str, act: Callable[[], Awaitable[object]], failure: str) -> None:
         """Start a job, unless it runs. The scheduler does not wait for it, so it never finds it running and
         has nothing to tell."""
-        if name not in self._running or self._running[name].done():
-            self._running[name] = asyncio.create_task(_run(act, failure), name=f"hachi {name}")
+        last = self._running.get(name)
+        if last is None or last.done():
+            told = last.result() if last else ""
+            self._running[name] = asyncio.create_task(_run(act, failure, told), name=f"hachi {name}")
 
     async def _finish(self) -> None:
         """Let the running jobs end, since one that is cancelled may hold a connection. Cancel what takes
@@ -100,11 +102,15 @@ class Schedule:
             log.info("pruned %d traces", gone)
 
 
-async def _run(act: Callable[[], Awaitable[object]], failure: str) -> None:
-    """Run a job. Its errors are logged, and it runs again next time."""
+async def _run(act: Callable[[], Awaitable[object]], failure: str, told: str) -> str:
+    """Run a job, and return its error. That is logged, unless the last run told the same one; the job runs
+    again next time."""
     try:
         await act()
     except HachiError as error:
-        log.warning("%s and will be tried again: %s", failure, error)
+        if str(error) != told:
+            log.warning("%s and will be tried again: %s", failure, error)
+        return str(error)
     except Exception:
         log.exception("%s and will be tried again", failure)
+    return ""

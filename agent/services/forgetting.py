@@ -53,7 +53,8 @@ class ForgetService:
             receipt = replace(receipt, traces=await self.traces.showing(ids))
         left = await self.offered([replace(receipt, offered=(*receipt.offered, *near))])
         if receipt.undo_id is None:
-            await self.purge_due()
+            with suppress(MemoryFault):  # it is hidden, and the schedule tries again and says why
+                await self.purge_due()
         return left[0]
 
     async def offered(self, receipts: Sequence[Forgotten]) -> list[Forgotten]:
@@ -64,9 +65,12 @@ class ForgetService:
         pairs = zip(receipts, left, strict=True)
         return [replace(receipt, offered=tuple(found[:MOST_OFFERED])) for receipt, found in pairs]
 
-    async def preview(self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE) -> ForgetCandidate:
+    async def preview(
+        self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
+    ) -> ForgetCandidate:
         """What `forget` would take with it: the messages and the number of replies."""
-        return await self.forgetting.preview(await self.forgetting.named(kind, id, user, place), user)
+        named = await self.forgetting.named(kind, id, user, place)
+        return await self.forgetting.preview(replace(named, asked_in=asked_in), user)
 
     async def forget_quotes(self, origin: str) -> None:
         """Empty the traces that quote a message of a chat platform, which was deleted there."""
@@ -85,12 +89,21 @@ class ForgetService:
         self.sync.wake()
 
     async def purge_due(self) -> None:
-        """Delete for good what was forgotten and can no longer be brought back: first from traces and files,
-        while its rows tell what to look for. Where those cannot be reached, all of it is deleted later."""
+        """Delete for good what was forgotten and can no longer be brought back. Where one forgetting cannot
+        be deleted, it is tried again later, and its fault is raised after the others are deleted."""
+        faults: list[MemoryFault] = []
         for forgetting in await self.purge.due():
-            with suppress(MemoryFault):
-                ids, texts = await self.purge.shown_by(forgetting)
-                await asyncio.to_thread(blank_lines_of, self.home, None, ids)
-                await asyncio.to_thread(blank_typed, self.home, texts)
-                await self.traces.forget(ids)
-                await self.purge.delete(forgetting)
+            try:
+                await self._delete(forgetting)
+            except MemoryFault as fault:
+                faults.append(fault)
+        if faults:
+            raise faults[0]
+
+    async def _delete(self, forgetting: str) -> None:
+        """Delete first from traces and files, while the rows tell what to look for."""
+        ids, texts = await self.purge.shown_by(forgetting)
+        await asyncio.to_thread(blank_lines_of, self.home, None, ids)
+        await asyncio.to_thread(blank_typed, self.home, texts)
+        await self.traces.forget(ids)
+        await self.purge.delete(forgetting)

@@ -251,12 +251,18 @@ class MemoryService(ListService):
         return await self.forgetting.forget(kind, id, user, place_of(place), asked_in)
 
     async def preview_forget(
-        self, id: MemoryId, *, user: User, place: Where = None, kind: ForgetKind = "memory"
+        self,
+        id: MemoryId,
+        *,
+        user: User,
+        place: Where = None,
+        kind: ForgetKind = "memory",
+        asked_in: str = "",
     ) -> ForgetCandidate:
         """What `forget` would take with it: the messages, whole, and how many replies. Nothing is forgotten
         by this."""
         id = await self._readable(id, kind, user, place)
-        return await self.forgetting.preview(kind, id, user, place_of(place))
+        return await self.forgetting.preview(kind, id, user, place_of(place), asked_in)
 
     async def _readable(self, id: str, kind: ForgetKind, user: User, place: Where) -> str:
         """The id, of a memory whole. Raises NotFound for a memory that may not be read in the place."""

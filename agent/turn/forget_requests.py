@@ -7,7 +7,7 @@ what this person told and what may be read where they ask.
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.types import ReceivedMessage
 from memory.audience import Audience, user_key
@@ -43,15 +43,17 @@ class ForgetRequests:
     async def candidates(
         self, texts: Sequence[str], received: ReceivedMessage
     ) -> tuple[ForgetCandidate, ...] | None:
-        """Return what this person may mean by one of the texts of an answer; None if there is no text."""
+        """Return what this person may mean by one of the texts of an answer; None if there is no text. The
+        reply that is being written will go with it, since it answers what asks."""
         request = received.request
         if not texts or request.user is None:
             return None
         try:
-            return await self.matching(texts, request.user, request.audience, str(received.id))
+            found = await self.matching(texts, request.user, request.audience, str(received.id))
         except MemoryFault as error:
             log.warning("what is to be forgotten was not searched for: %s", error)
             return ()
+        return tuple(replace(one, replies=one.replies + 1) for one in found)
 
     async def matching(
         self, texts: Sequence[str], user: str, audience: Audience, asked_in: str = ""

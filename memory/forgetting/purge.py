@@ -55,8 +55,7 @@ class Purge:
 
     async def due(self) -> list[str]:
         """The forgettings whose time is over."""
-        over = select(forgettings.c.id).where(forgettings.c.until <= self.clock())
-        return [row.id for row in await self.database.rows(over)]
+        return await entries.ended(self.database, self.clock())
 
     async def shown_by(self, forgetting: str) -> tuple[frozenset[str], frozenset[str]]:
         """What it hides, to be found elsewhere: the ids of memories that nobody else has and of other rows,

@@ -52,6 +52,11 @@ def link_is_hidden(links: Any = memory_owners) -> ColumnElement[bool]:
     return is_hidden("link", _of_link(links))
 
 
+async def ended(database: Database, by: datetime) -> list[str]:
+    """The forgettings that can no longer be undone at this time, and are not deleted yet."""
+    return [row.id for row in await database.rows(select(forgettings.c.id).where(forgettings.c.until <= by))]
+
+
 MESSAGE_IS_HIDDEN = is_hidden("message", messages.c.id)
 WITHDRAWN = is_hidden("told", messages.c.id)
 """True for messages that their place has no longer, only their author."""

@@ -118,12 +118,12 @@ async def forget_message(here: Here, id: str) -> Response:
 async def choose(here: Here) -> Response:
     """Ask once more what of the things that a link names is to be forgotten."""
     given, found = here.request.query_params, list[ForgetCandidate]()
+    preview, asked = here.pet.memories.preview_forget, given.get("asked", "")
     for kind in KINDS:
         for id in given.getlist(kind):
             with suppress(NotFound):
-                found.append(await here.pet.memories.preview_forget(id, user=here.user, kind=kind))
-    asked = given.get("asked", "")
-    shown = [replace(one, asked_in=asked, sure=len(found) == 1) for one in found]
+                found.append(await preview(id, user=here.user, kind=kind, asked_in=asked))
+    shown = [replace(one, sure=len(found) == 1) for one in found]
     return here.page("console/choose.html", reply={"forget": shown})
 
 

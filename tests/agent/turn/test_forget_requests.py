@@ -39,12 +39,16 @@ async def test_a_person_is_shown_what_they_may_mean_and_it_stays_until_they_conf
     reply = await pet.respond("Please forget that I plan to quit", user="ben")
 
     assert contents(reply.forget) == [("memory", PLAN)], "its message goes with it"
+    [found] = reply.forget or ()
+    later = await pet.memories.preview_forget(found.id, user="ben", asked_in=found.asked_in)
     assert {memory.content for memory in await pet.memories.list(user="ben")} == {PLAN, "Ben has a red boat"}
 
     taken = await pet.memories.forget_confirmed(reply.forget or (), user="ben")
 
     [receipt] = taken
     assert (receipt.content, receipt.messages) == (PLAN, 2), "with the message that asked"
+    for shown in (found, later):
+        assert (len(shown.messages), shown.replies) == (receipt.messages, receipt.replies), "as announced"
     assert [memory.content for memory in await pet.memories.list(user="ben")] == ["Ben has a red boat"]
     assert not [hit for hit in await pet.search_memories("quit job", user="ben") if "quit" in hit.content]
 

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -36,6 +37,9 @@ OPEN_TIMEOUT = 30
 """Seconds for opening the database."""
 LEAST_FREE = 200_000_000
 """Bytes. With less room on the disk, something is about to fail."""
+
+LATE = timedelta(hours=1)
+"""After the time to undo a forgetting. A process of Hachi deletes what is due once a minute."""
 
 SHOWN = ("hachi.db", "hachi.db-wal", "index", "knowledge", "hachi.log")
 """What in the data folder is shown with its size."""
@@ -150,8 +154,9 @@ async def _nameless(figures: "Figures") -> list[Check]:
 
 
 async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -> str:
-    """Raises MemoryFault with what to do where work was given up, or ends its process each time."""
+    """Raises MemoryFault with what to do where work was given up, ends its process each time, or is late."""
     from agent.background.upkeep_budget import UpkeepBudget
+    from memory.sql.hidden import ended
     from memory.sql.jobs.job import SUSPECT
 
     jobs = await queue.listed(now())
@@ -164,6 +169,11 @@ async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -
     if crashing:
         raise MemoryFault(
             f"{crashing} may be what ends the process; it is tried at most once an hour: `hachi jobs list`"
+        )
+    if late := await ended(database, now() - LATE):
+        raise MemoryFault(
+            f"{len(late)} things that were forgotten are not deleted, though nobody can bring them back "
+            "any more; `hachi purge` deletes them or says why not"
         )
     waiting = await UpkeepBudget(database, now, settings.upkeep_per_hour, settings.upkeep_per_day).waiting()
     told = f"{len(jobs)} waiting" if jobs else "nothing waits"

@@ -193,3 +193,15 @@ def test_a_platform_is_looked_at_once_it_has_a_token(hachi, monkeypatch):
     assert (ran.code, marks(ran.out)["slack"], marks(ran.out)["discord"]) == (1, "✗", "✗")
     assert "SLACK_BOT_TOKEN holds the app's token" in ran.out
     assert "Discord cannot be reached" in ran.out
+
+
+def test_what_was_forgotten_and_is_not_deleted_in_time_is_told(hachi, home):
+    hachi("memories", "add", "Ana owns a boat")
+    hachi("memories", "delete", hachi("memories", "list", "--json").json[0]["id"], "--yes")
+    with closing(sqlite3.connect(home / "hachi.db")) as database, database:
+        database.execute("UPDATE forgettings SET until = '2020-01-01 00:00:00'")
+    ran = hachi("doctor")
+    assert (ran.code, marks(ran.out)["work"]) == (1, "✗")
+    assert "1 things that were forgotten are not deleted" in " ".join(ran.out.split())
+    hachi("purge")
+    assert marks(hachi("doctor").out)["work"] == "✓"
