@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from agent.errors import BadInput
+from agent.types.arguments import place_of
 from memory.audience import PRIVATE, Place
 
 _SHORT_ID = re.compile(r"[0-9a-f-]{4,36}")
@@ -34,9 +37,9 @@ def _told(value: Any, texts: bool) -> Any:
 
 def stated_place(place: object) -> Place:
     """The place that is named; a private conversation where it cannot be read."""
-    if isinstance(place, str):
-        return Place.parse(place)
-    return place if isinstance(place, Place) else PRIVATE
+    with suppress(BadInput):
+        return place_of(place)
+    return PRIVATE
 
 
 def ids_of(result: object) -> set[str]:
