@@ -131,10 +131,14 @@ class Transcript:
         return self._database.insert(table).on_conflict_do_nothing()
 
     async def _named_as_now(self, rows: Sequence[Any], audience: Audience) -> list[Message]:
-        """These messages; those of places with what their authors are called there now."""
-        names = await self.speakers.names({row.user_id for row in rows if _is_signed(row)}, audience)
+        """These messages; what is read in a place with what its authors are called there now. In private
+        people read what they wrote in places as they signed it."""
+        there = {row.user_id for row in rows if _is_signed(row)} if people_and_places(audience)[1] else set()
+        names = await self.speakers.names(there, audience)
         return [
-            replace(to_message(row), author=names[row.user_id]) if _is_signed(row) else to_message(row)
+            replace(to_message(row), author=names[row.user_id])
+            if _is_signed(row) and row.user_id in names
+            else to_message(row)
             for row in rows
         ]
 

@@ -147,6 +147,12 @@ async def test_the_names_of_authors_are_known_where_their_messages_are_read(stac
     assert await stack.transcript.speakers.authors(NOBODY) == frozenset()
 
 
+async def test_in_private_people_read_what_they_wrote_in_places_as_they_signed_it(stack: Stack) -> None:
+    await stack.receive("hello all", place="acme", author="Annie")
+    [message] = await stack.transcript.page(ANNA, 5)
+    assert (message.text, message.author) == ("hello all", "Annie")
+
+
 PEOPLE = {"ada": "Ada", "cyn": "Cyn", "eve": "ADA!", "bob": "Ada", "t:1": "🐙", "t:2": "🐙", "dan": "🦑"}
 CALLED = PEOPLE | {"eve": "ADA! (eve)", "bob": "Ada (bob)", "t:2": "🐙 (t 2)"}
 
