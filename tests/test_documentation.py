@@ -147,8 +147,8 @@ def test_the_python_page_names_the_arguments_of_a_turn_and_the_limits_of_lists()
     limits = [
         (group, name, str(one.default), str(get_args(one.annotation)[1].schema["maximum"]))
         for group, service in services.items()
-        for name, method in vars(service).items()
-        if inspect.isfunction(method) and (one := inspect.signature(method).parameters.get("limit"))
+        for name, method in inspect.getmembers(service, inspect.isfunction)
+        if (one := inspect.signature(method).parameters.get("limit"))
         if name[0] != "_"
     ]
     assert sorted(shown) == sorted(limits)

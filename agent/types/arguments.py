@@ -71,7 +71,7 @@ def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[s
         if not isinstance(value, str):
             raise refuse(name, value, "no text")
         if len(value) > most:
-            raise BadInput(f"{name}: longer than {most} characters; {instead}")
+            raise BadInput(f"{name}: longer than {most:,} characters; {instead}")
         return storable(value)
 
     return read

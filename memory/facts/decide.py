@@ -64,7 +64,7 @@ def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | Non
     if not content:
         return Decision(content, "ignore", None, "there is nothing in it")
     if len(content) > MAX_CONTENT:
-        reason = f"longer than {MAX_CONTENT} characters; say it as single facts"
+        reason = f"longer than {MAX_CONTENT:,} characters; say it as single facts"
         return Decision(content[:200] + " …", "ignore", None, reason)
     if importance < importance_floor:
         reason = f"importance {importance:g} is under {importance_floor:g}"

@@ -359,7 +359,7 @@ async def test_a_refused_fact_says_why(turn: Any) -> None:
     trifling = await remember(turn, "Ana said hm", importance=0.1)
     long = await remember(turn, "x" * 2001)
     assert (trifling["action"], trifling["reason"]) == ("ignore", "importance 0.1 is under 0.3")
-    assert "longer than 2000 characters" in long["reason"]
+    assert "longer than 2,000 characters" in long["reason"]
 
 
 async def test_the_message_of_the_turn_is_the_evidence(turn_of: Callable[..., Any]) -> None:

@@ -134,7 +134,7 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
         ("remember", {"everybody": "no"}, "everybody: 'no' is neither True nor False"),
         ("remember", {"place": 7}, "place: 7 is no name of a place"),
         ("remember", {"place": "a/" * 21}, "place: more than 20 places inside each other"),
-        ("remember", {"user": "x" * 2001}, "user: longer than 2000 characters; say it in fewer words"),
+        ("remember", {"user": "x" * 2001}, "user: longer than 2,000 characters; say it in fewer words"),
         (
             "memories.remember_many",
             {"facts": [{"content": "x"}, {"importance": 1}]},

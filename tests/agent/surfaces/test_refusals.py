@@ -20,7 +20,7 @@ from hachi import Companion
 
 WRONG: dict[str, tuple[dict[str, Any], list[str] | None]] = {
     "content: it is empty; write the fact as a sentence": ({"content": " \n"}, [" \n"]),
-    "content: longer than 2000 characters; say it as single facts": ({"content": "x" * 2001}, ["x" * 2001]),
+    "content: longer than 2,000 characters; say it as single facts": ({"content": "x" * 2001}, ["x" * 2001]),
     "type: 'foo' is not one of 'fact', 'preference', 'insight'": ({"type": "foo"}, ["--type", "foo"]),
     "importance: 7 is no number from 0 to 1": ({"importance": 7}, ["--importance", "7"]),
     "importance: nan is no number from 0 to 1": ({"importance": math.nan}, ["--importance", "nan"]),

@@ -27,6 +27,7 @@ from hachi import Companion, Settings, TraceFilter
 from hachi.testing import AnsweringModel
 from memory.audience import Audience, Place, owners_of, user_key
 from memory.errors import NotFound
+from memory.process.spans import Recording, Span, recording
 from prompts import read
 
 NO_LONGER = read("look_back_no_longer").partition("{{")[0].strip()
@@ -310,8 +311,11 @@ class World:
 
     async def check(self) -> None:
         await self.pet.settle()
-        for name, place in product(PEOPLE, (None, CHANNEL)):
-            await self.check_reader(name, place)
+        with recording(
+            Recording("", Span("check"))
+        ):  # what is asked here names all words, and leaves no trace
+            for name, place in product(PEOPLE, (None, CHANNEL)):
+                await self.check_reader(name, place)
         forgotten = {fact.word for fact in self.facts.values() if fact.forgotten}
         shown = words_in(self.model.systems, self.model.inputs, self.looking_back.asked)
         assert not shown & forgotten, "the prompts of this step"

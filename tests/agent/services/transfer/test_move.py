@@ -43,9 +43,7 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
     await pet.conversations.give("dm:ana", str(given.id))
     gone = await pet.remember("Ana swims", user="ana")
     await pet.memories.forget(str(gone.id), user="ana")
-    await pet.components.figures.flush()
-    await pet.components.sync.stop()
-    await pet.components.database.close()
+    await pet.close()
     return home
 
 

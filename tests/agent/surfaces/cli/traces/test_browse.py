@@ -124,7 +124,7 @@ def test_traces_are_exported_to_a_private_file(told, tmp_path):
 def test_tools_and_models_are_counted_with_their_cost(told):
     table = told("traces", "stats").out
     named = [line.split()[:2] for line in table.splitlines() if line.strip()]
-    for row in (["all", "turns"], ["people:", "ben"], ["models:", "offline"], ["surfaces:", "python"]):
+    for row in (["all", "turns"], ["people:", "ben"], ["models:", "offline"], ["surfaces:", "cli"]):
         assert row in named
     assert "tool remember: 2 calls, 0 errors" in table
     counts = told("traces", "stats", "--json", "--price", "offline=1/2").json
