@@ -18,12 +18,12 @@ from typing_extensions import TypedDict, Unpack
 
 from agent.background.scheduler import Schedule
 from agent.errors import ModelUnavailable
-from agent.services.answer_types import value_of, with_form
 from agent.settings import Settings
 from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named
 from agent.turn.streaming import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
+from agent.types.answer_types import value_of, with_form
 from agent.types.arguments import (
     Argument,
     Limit,

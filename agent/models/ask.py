@@ -5,7 +5,7 @@ from typing import Any
 from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
 
 from agent.models.choose import ChosenModel
-from agent.tracing.model_call import recorded_call
+from agent.models.model_call import recorded_call
 
 
 async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None = None) -> str:

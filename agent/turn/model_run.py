@@ -25,7 +25,7 @@ from agent.errors import ModelError
 from agent.models.ask import RequestedSchema, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
-from agent.tracing.model_call import recorded_call
+from agent.models.model_call import recorded_call
 from agent.types import Usage
 from agent.types.client import AnswerForm
 from memory.records import MemoryType

@@ -7,7 +7,7 @@ import pytest
 from scripted_server import Fail, Say
 
 from agent.services.admin import HealthService
-from agent.surfaces.cli.operate import doctor
+from agent.surfaces.cli.operate import checks, doctor
 
 AWAY = "http://127.0.0.1:9"
 HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓", "work": "✓", "disk": "✓"}
@@ -116,7 +116,7 @@ def test_a_slow_check_and_a_missing_part_are_told(shared, monkeypatch):
     async def sleeps(_):
         await asyncio.sleep(5)
 
-    monkeypatch.setattr(doctor, "CHECK_TIMEOUT", 0.05)
+    monkeypatch.setattr(checks, "CHECK_TIMEOUT", 0.05)
     monkeypatch.setattr(HealthService, "embed", sleeps)
     monkeypatch.setattr(doctor, "PARTS", ("hachi", "nothing-of-that-name"))
     ran = shared("doctor", QDRANT_URL=AWAY)
@@ -158,7 +158,7 @@ def test_damaged_pages_are_found(hachi, home, kind):
 
 
 def test_a_disk_that_is_nearly_full_and_a_dead_collector_are_told(shared, monkeypatch):
-    monkeypatch.setattr(doctor, "LEAST_FREE", 10**18)
+    monkeypatch.setattr(checks, "LEAST_FREE", 10**18)
     ran = shared("doctor", HACHI_OTLP_ENDPOINT=AWAY, HACHI_TRACES_URL="postgresql://x@127.0.0.1:9/t")
     found = marks(ran.out)
     assert {name: found[name] for name in ("disk", "collector", "traces", "database")} == {
