@@ -228,7 +228,7 @@ class Worker:
                 decisions = await self._dispatch(job)
         except Exception as error:
             if until := retry_at(error):  # nothing was tried
-                await self.queue.postpone(job, until)
+                await self.queue.postpone(job, until, str(error))
                 return []
             log.warning("work %s (%s) failed, attempt %d: %s", job.id, job.kind, job.attempts, error)
             await self.queue.failed(job, f"{type(error).__name__}: {error}", self.clock())

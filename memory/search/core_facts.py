@@ -5,6 +5,7 @@ They come from SQL alone, without index and embedder, and cost the same however 
 model searches for everything else.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -93,10 +94,7 @@ def _attributed(memory: Memory, author: str) -> Memory:
 def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
     """Those of the core facts that a prompt shows for this question: at most `limit`, those that share most
     words with it, then the most important."""
-    asked = stems(question[-LONGEST_QUESTION:])
-    shared = {
-        memory.id: _share(asked, stems(" ".join((memory.content, *memory.subjects)))) for memory in facts
-    }
+    shared = {memory.id: shared_words(question, memory.content, memory.subjects) for memory in facts}
     bearing = [memory for memory in facts if shared[memory.id] > 0]
     bearing.sort(key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
     telling = [m for m in facts if not shared[m.id] and m.importance >= TELLING][:UNASKED]
@@ -104,5 +102,7 @@ def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) ->
     return (bearing[:room] + telling)[:limit]
 
 
-def _share(asked: frozenset[int], said: frozenset[int]) -> float:
+def shared_words(question: str, content: str, subjects: Collection[str]) -> float:
+    """How much of the question's words a fact has."""
+    asked, said = stems(question[-LONGEST_QUESTION:]), stems(" ".join((content, *subjects)))
     return len(asked & said) / len(said) ** 0.5 if said else 0.0

@@ -18,7 +18,8 @@ from agent.tracing.render.trace import warnings
 from agent.tracing.render.tree import drawn
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
-from agent.tracing.why import Asked, why
+from agent.tracing.why import Asked
+from agent.tracing.why_said import explain
 from memory.errors import NotFound
 
 FIRST = "0.0"
@@ -88,7 +89,8 @@ async def why_given(request: Request, id: str) -> HTMLResponse:
     asked = Asked(pet.clock(), None if visitor.admin else visitor.user, trace)
     wrong = ""
     try:
-        found = await why(pet.components.database, pet.components.sync, asked, text) if text else []
+        parts = pet.components
+        found = await explain(parts.database, parts.sync, pet.traces, asked, text) if text else []
     except NotFound as error:
         found, wrong = [], str(error)
     return page(request, "why.html", summary=trace.summary, found=found, text=text, wrong=wrong)

@@ -225,9 +225,10 @@ class JobQueue:
                 others = (work.c.kind == job.kind, work.c.about == job.about, work.c.due_at < now + wait)
                 await connection.execute(update(work).where(*others).values(due_at=now + wait))
 
-    async def postpone(self, job: Job, until: datetime) -> None:
-        """Give a claimed job back, which nobody worked on."""
-        await self._set(work.c.id == job.id, claimed_by=None, due_at=until)
+    async def postpone(self, job: Job, until: datetime, why: str | None = None) -> None:
+        """Give a claimed job back, which nobody worked on; `why` is what it waits for."""
+        told = {"last_error": why[:500]} if why else {}
+        await self._set(work.c.id == job.id, claimed_by=None, due_at=until, **told)
 
     async def hasten(self, kind: str, now: datetime) -> int:
         """Make the waiting jobs of a kind due that have not failed. Returns how many."""

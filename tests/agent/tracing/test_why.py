@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from scripted_server import Call, answer
+from scripted_server import Call, Fail, Say, answer
 
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.why import Asked, Why, traces_of, why
+from agent.tracing.why_said import explain as explain_all
 from memory.errors import NotFound
 from memory.index.searching import Waiting
 from memory.sql.changes import Position
@@ -49,6 +50,19 @@ def explain(pet):
         asked = Asked(pet.clock(), user, trace)
         [found] = await why(pet.components.database, pet.components.sync, asked, wanted)
         return found
+
+    return one
+
+
+@pytest.fixture
+def said(pet):
+    """`await said(words, trace)`: the message that holds the words, as it is explained."""
+
+    async def one(words: str, trace: Any = None, user: str | None = None) -> Why:
+        parts, asked = pet.components, Asked(pet.clock(), user, trace)
+        found = await explain_all(parts.database, parts.sync, pet.traces, asked, words)
+        [message] = [one for one in found if one.kind == "message"]
+        return message
 
     return one
 
@@ -156,6 +170,111 @@ async def test_what_the_result_had_no_room_for_is_not_given(told, turn, explain)
     cut = [one for one in found if not one.given]
     assert 0 < len(cut) < len(ids)
     assert all(one.gates[-1].value.endswith("found, but the result had no room for it") for one in cut)
+
+
+async def test_what_is_far_weaker_than_the_best_says_the_share(told, turn, explain):
+    await told("Where does the cat sleep? Ana's cat sleeps where the cat sleeps")
+    id = await told("Ana once saw a lion sleep in a zoo", subjects=["lion"])
+    found = await explain(id, await turn())
+    assert found.stopped_at == found.gates[-1]
+    assert "found, but under 0.35 of the best score" in found.gates[-1].value
+
+
+async def test_what_an_earlier_search_gave_is_not_missed_by_the_next(told, explain, server, pet):
+    id = await told()
+    server.script(Call("search_memories", SEARCH), Call("search_memories", SEARCH), answer("In the piano."))
+    reply = await pet.respond("where is she?", user="ana")
+    await pet.settle()
+    found = await explain(id, await pet.traces.get(reply.trace_id, pet.clock()))
+    assert [gate.value.rpartition(", ")[2] for gate in found.gates[-2:]] == [
+        "given",
+        "the model saw it already",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("importance", "why"),
+    [
+        (0.4, "its importance 0.4 is under 0.5"),
+        (0.7, "it shares no word with the message, and its importance 0.7 is under 0.75"),
+        (0.8, "other facts took the room that there is"),
+    ],
+)
+async def test_what_is_not_in_the_prompt_says_why(told, turn, explain, importance, why):
+    for number in ("one", "two", "three"):
+        await told(f"Ana has allergy {number}", importance=1.0)
+    id = await told(importance=importance)
+    found = await explain(id, await turn({"query": "piano lessons on Mars"}))
+    assert [gate.value for gate in found.gates if gate.name == "in the prompt"] == [why]
+
+
+async def test_what_somebody_else_told_stands_in_no_private_prompt(told, turn, explain):
+    id = await told(user="ben", everybody=True)
+    found = await explain(id, await turn())
+    assert [gate.value for gate in found.gates if gate.name == "in the prompt"] == ["somebody else told it"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "why"),
+    [
+        ([], "the answer kept nothing of it"),
+        ([{"content": CAT, "importance": 0.1}], f"“{CAT}” was not kept: importance 0.1 is under 0.3"),
+        ([{"content": CAT, "importance": 0.7, "ttl": "1h"}], f"“{CAT}” was kept until "),
+    ],
+)
+async def test_of_what_was_never_remembered_the_message_says_why(pet, server, turn, said, clock, kept, why):
+    server.script(answer("Nice.", *kept))
+    await pet.respond("Mitzi sleeps in the piano", user="ana", conversation="before")
+    await pet.settle()
+    clock.advance(hours=2)
+    await pet.admin.purge()
+    trace = await turn({"query": "nothing like it"})
+    found = await said("Mitzi", trace, user="ana")
+    [value] = [gate.value for gate in found.gates if gate.name == "remembered" and not gate.passed]
+    assert value.startswith(why)
+    with pytest.raises(NotFound):
+        await said("Mitzi", trace, user="ben")
+
+
+@pytest.mark.parametrize(
+    ("per_hour", "answered", "why"),
+    [
+        (
+            60,
+            Fail(401, "no such key"),
+            "the answer kept nothing of it; its consolidation failed 1×, and waits",
+        ),
+        (1, Say('{"summary": "They met."}'), "the answer kept nothing of it; its consolidation waits until "),
+        (60, Say("no JSON"), "a consolidation found nothing that could be used ("),
+        (60, Say('{"summary": "They met."}'), "a consolidation read it and kept nothing ("),
+    ],
+)
+async def test_a_message_says_what_its_consolidation_came_to(
+    pet_at, first_way, server, per_hour, answered, why
+):
+    asks = {"look_back": "model", "look_back_minutes": 0, "upkeep_per_hour": per_hour}
+    pet = await pet_at(first_way, **asks)
+    server.script(answer("Hm."), answer("Nice."))
+    server.script_looking_back(*[answered] * 3)
+    for text in ("hello", "Mitzi sleeps in the piano"):
+        await pet.respond(text, user="ana")
+        await pet.settle()
+    parts, asked = pet.components, Asked(pet.clock(), "ana")
+    [found] = await explain_all(parts.database, parts.sync, pet.traces, asked, "Mitzi")
+    assert stopped(found)[1].startswith(why)
+    assert ("ana has no upkeep calls left" in stopped(found)[1]) == (per_hour == 1)
+
+
+async def test_a_message_in_the_prompt_was_given_though_its_fact_was_not(pet, server, turn, said):
+    server.script(answer("Nice.", {"content": CAT}))
+    await pet.respond("Mitzi sleeps in the piano", user="ana")
+    await pet.settle()
+    found = await said("Mitzi", await turn({"query": "nothing like it"}))
+    assert found.given
+    assert [gate.passed for gate in found.gates if gate.name in ("remembered", "in the prompt")] == [
+        True,
+        True,
+    ]
 
 
 async def test_what_stood_in_the_prompt_was_given_there(pet_at, first_way, server):

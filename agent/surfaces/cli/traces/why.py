@@ -35,11 +35,11 @@ async def why(
     """
     from agent.surfaces.cli.traces.lines import print_lines
     from agent.tracing.why import Asked, traces_of
-    from agent.tracing.why import why as explain
+    from agent.tracing.why_said import explain
 
     trace = await pet.traces.get(within, pet.clock()) if within else None
     asked = Asked(pet.clock(), user, trace)
-    found = await explain(pet.components.database, pet.components.sync, asked, wanted)
+    found = await explain(pet.components.database, pet.components.sync, pet.traces, asked, wanted)
     seen = {} if trace else {one.id: await traces_of(pet.traces, one.id, pet.clock()) for one in found}
     data = [_as_json(one, seen.get(one.id, ())) for one in found]
     return Output(
@@ -60,6 +60,7 @@ def lines(one: "Why", traces: "Sequence[tuple[Summary, str]]" = ()) -> "Iterator
     from agent.tracing.render.tree import Line
 
     end = {None: "", True: "  given to the model", False: "  not given to the model"}[one.given]
+    end += f", stopped at: {one.stopped_at.name}" if one.stopped_at else ""
     yield Line("", f"{one.id[:8]}  {one_line(one.content or '(forgotten)')}{end}", "strong")
     for gate in one.gates:
         tone: Tone = "good" if gate.passed else "bad" if gate == one.stopped_at else "faint"

@@ -1,0 +1,127 @@
+"""What became of a message: which facts were made of it, or why none was, and whether the model saw it in a
+turn. So it tells of what was never remembered, of which there is no memory."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from sqlalchemy import or_, select
+
+from agent.errors import BadInput
+from agent.tracing.store.filters import TraceFilter
+from agent.tracing.store.traces import Traces
+from agent.tracing.trace import mappings
+from agent.tracing.why import Asked, Gate, Why, day, fitting, indexed, may_read, ways, why
+from memory.audience import user_key
+from memory.errors import NotFound
+from memory.index.searching import Waiting
+from memory.index.sync import IndexSync
+from memory.sql.engine import Database
+from memory.sql.hidden import link_is_hidden
+from memory.sql.jobs.job import MAX_ATTEMPTS
+from memory.sql.messages.message_rows import LINES, kept, to_line
+from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject
+from memory.sql.rests_on import stated_in
+from memory.sql.tables import active_conversations, memories, memory_owners, messages, work
+
+MOST = 3
+"""The newest messages that are explained."""
+TRACES = 50
+"""Of the traces that show a message, the newest that are looked at."""
+
+
+async def explain(
+    database: Database, sync: IndexSync, traces: Traces, asked: Asked, wanted: str
+) -> list[Why]:
+    """Explain the memories that fit, as `why` does; and what people said that fits, where no fact was made of
+    it, or the model was given it. Raises NotFound where nothing fits."""
+    waiting = await sync.waiting(patient=False)
+    every = [
+        await _said(database, traces, asked, waiting, row) for row in await _fitting(database, asked, wanted)
+    ]
+    said = [one for one in every if one.given or not one.gates[1].passed]
+    try:
+        return [*await why(database, sync, asked, wanted), *said]
+    except NotFound:
+        if said:
+            return said
+        raise
+
+
+async def _fitting(database: Database, asked: Asked, wanted: str) -> list[Any]:
+    query = LINES.where(messages.c.role == "user", kept(), messages.c.sent_at <= asked.at)
+    if asked.trace and asked.trace.summary.message_id:
+        query = query.where(messages.c.id != asked.trace.summary.message_id)
+    if asked.user is not None:
+        query = query.where(messages.c.user_id == asked.user)
+    return [*await fitting(database, query, messages.c.text, messages.c.seq, wanted)][:MOST]
+
+
+async def _said(database: Database, traces: Traces, asked: Asked, waiting: Waiting, row: Any) -> Why:
+    readable = may_read(asked, sorted(to_line(row).owners))
+    gates = [readable, await _remembered(database, traces, asked, row), indexed(waiting, "message", row.id)]
+    given = None
+    if asked.trace:
+        outside = "not among the last messages of the conversation"
+        met = list(ways(asked.trace, row.id, outside, candidate=readable.passed))
+        given = any(gate.passed for gate in met)
+        gates += met
+    return Why(row.id, f"{row.author}: {row.text}", tuple(gates), given, "message")
+
+
+async def _remembered(database: Database, traces: Traces, asked: Asked, message: Any) -> Gate:
+    """Return which facts were made of a message; of none, why."""
+    query = select(memories.c.id, memories.c.content).join(memory_owners).distinct()
+    of_it = or_(memories.c.message_id == message.id, memories.c.id.in_(stated_in([message.id])))
+    if facts := await database.rows(query.where(of_it, ~link_is_hidden())):
+        return Gate("remembered", True, "as " + ", ".join(f"“{one.content}”" for one in facts))
+    decided = [told async for told in _decided(traces, asked, message.id)]
+    told = [*(decided or ["the answer kept nothing of it"]), *await _waits(database, asked, message)]
+    return Gate("remembered", False, "; ".join(dict.fromkeys(told)))
+
+
+async def _decided(traces: Traces, asked: Asked, message: str) -> AsyncIterator[str]:
+    """Yield what its turn and the work after it made of a message, from their traces, the oldest first."""
+    shown = await traces.list(TraceFilter(kinds=frozenset(), row=message), asked.now, TRACES)
+    turns = {one.id for one in shown if one.message_id == message}
+    for summary in reversed(shown):
+        if not (summary.id in turns or summary.turn_id in turns or summary.kind == LOOK_BACK):
+            continue
+        try:
+            trace = await traces.get(summary.id, asked.now)
+        except (NotFound, BadInput):
+            continue
+        made = [one for span in trace.spans("decision") for one in mappings(span.data.get("decisions"))]
+        for one in made:
+            yield f"{_decision(one)} ({summary.short})"
+        if summary.kind == LOOK_BACK and summary.status == "malformed":
+            yield f"a consolidation found nothing that could be used ({summary.short})"
+        elif summary.kind == LOOK_BACK and summary.status == "ok" and not made:
+            yield f"a consolidation read it and kept nothing ({summary.short})"
+
+
+def _decision(one: Mapping[str, Any]) -> str:
+    if one.get("action") == "ignore":
+        return f"“{one.get('content')}” was not kept: {one.get('reason')}"
+    until = str(one.get("expires_at") or "")[: len("2026-11-24T10:30")].replace("T", " ")
+    return f"“{one.get('content')}” was kept {f'until {until} ' * bool(until)}and is gone"
+
+
+async def _waits(database: Database, asked: Asked, message: Any) -> list[str]:
+    """Return for what the consolidation of a message waits."""
+    owner, active = message.place or user_key(message.user_id), active_conversations.c
+    here = active.conversation_id == message.conversation_id, active.owner == owner
+    if await database.rows(select(active.id).where(*here, active.covered >= message.seq)):
+        return []
+    about = consolidation_subject(message.conversation_id, owner)
+    jobs = await database.rows(select(work).where(work.c.kind == LOOK_BACK, work.c.about == about))
+    return [
+        f"its consolidation {_state(job, asked)}{f': {job.last_error}' * bool(job.last_error)}"
+        for job in jobs
+    ]
+
+
+def _state(job: Any, asked: Asked) -> str:
+    if job.attempts >= MAX_ATTEMPTS:
+        return "was given up"
+    due = f"is due since {day(job.due_at)}" if job.due_at <= asked.now else f"waits until {day(job.due_at)}"
+    return f"failed {job.attempts}×, and {due}" if job.attempts else due
