@@ -232,7 +232,8 @@ class Companion:
         )
         await self.people.erasure.finished(request.user)
         if request.user and not await self.people.places.keeps(request.user, request.place):
-            request = replace(request, user=None, author=request.speaker, unkept=True)
+            name = await deps.transcript.speakers.label(request.speaker, request.user, request.place)
+            request = replace(request, user=None, author=name, unkept=True)
         asked, most = options.get("model"), options.get("max_turns")
         if asked or most:
             changed: dict[str, Any] = {"max_turns": most or deps.settings.max_turns}

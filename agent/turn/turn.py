@@ -129,7 +129,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
     Nothing is stored for an anonymous turn, and without memory each turn is one."""
     if not deps.settings.memory:
         request = replace(request, user=None, author=request.speaker)
-    else:
+    elif not request.unkept:  # who has no id any more, and is named by it
         label = await deps.transcript.speakers.label(request.speaker, request.user, request.place)
         request = replace(request, author=label)
     sent = await compare(deps.transcript, request)

@@ -47,6 +47,9 @@ log = logging.getLogger("hachi.slack")
 MOST_MESSAGES = 100
 """The newest messages of a channel, and the first since then of a thread below one of these, that are caught
 up: Slack delivers an event again for some minutes only."""
+_NOTICES = ("channel_", "group_")
+"""How the subtypes begin of what Slack tells of a channel itself: that others may write there now, that it is
+in use again, that the bot was invited."""
 _ANY = re.compile("")
 
 
@@ -85,6 +88,8 @@ class SlackBot:
         Both events of a mention, and repeated ones, have the same id."""
         if deleted := deleted_message(event, team):
             await self.conversations.deleted(deleted)
+        if str(event.get("subtype")).startswith(_NOTICES):
+            self.platform.closed.pop(event["channel"], None)
         listening = await self.pet.people.places.listening(place_of(team, event["channel"]))
         flat = listening == "everything"
         message = parse_event(as_edited(event), team, self.platform.bot, flat=flat)

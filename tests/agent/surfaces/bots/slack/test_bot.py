@@ -236,12 +236,18 @@ async def test_a_message_that_cannot_be_stored_is_left_for_slack_to_send_again(
 
 
 @pytest.mark.parametrize(
-    ("error", "asked"), [*((error, 0) for error in TOLD), ("restricted_action", 1), ("channel_not_found", 0)]
+    ("error", "asked", "minutes"),
+    [
+        *((error, 0, 0) for error in TOLD),
+        ("restricted_action", 1, 0),
+        ("restricted_action", 1, 61),
+        ("channel_not_found", 0, 0),
+    ],
 )
 async def test_where_the_bot_may_not_write_on_slack_each_is_told_once_and_the_model_is_not_asked(
-    bot, slack, server, clock, error, asked
+    bot, slack, server, clock, error, asked, minutes
 ) -> None:
-    """Where the channel does not tell, once in an hour it is."""
+    """Where the channel does not tell, it is once in an hour, or until Slack tells of a change there."""
     slack.closed, slack.closed_by = {GENERAL}, error
     slack.refused |= {"conversations.info": error} if error == "channel_not_found" else {}
     server.script(*[answer("Nobody reads this.")] * asked, answer("Hello."))
@@ -251,6 +257,14 @@ async def test_where_the_bot_may_not_write_on_slack_each_is_told_once_and_the_mo
     for private in ("DANA", "DBEN"):
         assert [message.text for message in slack.in_channel(private)] == [NOT_HERE.text]
     slack.closed, slack.refused = set(), {}
-    clock.advance(minutes=61 * asked)
+    clock.advance(minutes=minutes)
+    if not minutes:
+        notice = {
+            "type": "message",
+            "channel": GENERAL,
+            "subtype": "channel_posting_permissions",
+            "ts": "9.9",
+        }
+        await bot.hears(slack.event(notice))
     await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
     assert [message.text for message in slack.in_channel(GENERAL)] == ["Hello."]

@@ -78,10 +78,11 @@ async def test_a_question_that_is_deleted_while_it_is_answered_leaves_nothing_an
 
 
 async def test_two_people_of_one_name_are_told_apart_everywhere_and_a_new_name_is_a_new_label(
-    bot: Any, slack: SlackServer, server: ScriptedServer, called: Called, clock: Any
+    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Any, called: Called, clock: Any
 ) -> None:
     slack.names["UBEN"] = "Ana"
-    server.script(answer("Noted.", {"content": "Rex is a dog"}), *map(answer, ("Hello.", "Ben.", "Hi.")))
+    replies = map(answer, ("Hello.", "Ben.", "Hi.", "You."))
+    server.script(answer("Noted.", {"content": "Rex is a dog"}), *replies)
     for text, user in (("Rex is a dog", "UANA"), ("hello", "UBEN"), ("who is <@UBEN>?", "UANA")):
         await bot.hears(*slack.mentions(user, text, channel=GENERAL, thread_ts="1.5"))
     ben, other = "slack:T1:UBEN", "Ana (slack T1 UBEN)"
@@ -95,6 +96,9 @@ async def test_two_people_of_one_name_are_told_apart_everywhere_and_a_new_name_i
     said = [text for role, text in server.asked[-1].conversation if role == "user"]
     assert said[::3] == ["Zoe: Rex is a dog", "Zoe: it is me"]
     assert await called({ANA, ben}, here) == {ANA: {"Zoe"}, ben: {other}}
+    await pet.people.keep(False, user=ANA)
+    await bot.hears(*slack.mentions("UANA", "who am I?", channel=GENERAL))
+    assert server.asked[-1].conversation[-1][1] == "Zoe: who am I?"
 
 
 async def test_who_wants_nothing_kept_is_answered_in_a_thread_as_everybody_is(
