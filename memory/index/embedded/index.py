@@ -198,7 +198,9 @@ class EmbeddedIndex:
         async with self._opening:
             await self._hold()
             with self._translated():
-                self._create()
+                self._position = None
+                if self._shard is None or self._removed or self._shard.info().points_count:
+                    self._create()
 
     async def close(self) -> None:
         """Release the index. One that has followed the log is opened again as it is."""

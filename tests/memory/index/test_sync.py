@@ -359,6 +359,7 @@ async def test_an_index_is_filled_from_the_stored_vectors_and_another_embedders_
     one.texts.clear()
     assert await stack.indexing.catch_up(anew=True) == 4
     assert (await stack.index.count(), one.texts) == (4, [])
+    await stack.indexing.stop()
     await stack.index.close()
 
     later = await build_stack(database, two)
