@@ -98,8 +98,10 @@ def overview(trace: Trace, *, hits: int = HITS[0]) -> Node:
             calls += 1
             parent = call_node(span, calls)
             root.nodes.append(parent)
-        elif span.kind in ("scene", "tool", "decision", "search", "documents"):
-            (root if span.kind == "scene" else parent).nodes.append(_nested(span, hits))
+        elif span.kind in ("scene", "wait"):
+            root.nodes.append(_nested(span, hits))
+        elif span.kind in ("tool", "decision", "search", "documents"):
+            parent.nodes.append(_nested(span, hits))
     reply = read_data(trace.root, "reply", "message")
     if reply is not None:
         root.add(f"reply {quoted(reply, TEXT)}", "strong")
@@ -120,7 +122,7 @@ def job(trace: Trace) -> Node:
     if root.error:
         node.add(one_line(root.error, 2 * TEXT), "bad")
     numbers = count_from(1)
-    for span in trace.spans("call", "decision", "exchange"):
+    for span in trace.spans("call", "decision", "exchange", "wait"):
         node.nodes.append(call_node(span, next(numbers)) if span.kind == "call" else span_node(span))
     return node
 

@@ -25,7 +25,7 @@ async def on_screen(pet: Companion, last: Looked) -> str:
 
 
 async def test_a_turn_is_a_tree(pet_at, first_way, server, last):
-    pet = await pet_at(first_way)
+    pet = await pet_at(first_way, look_back_minutes=0)
     await pet.remember("Ana skis in Chamonix", user="ana")
     search = Call("search_memories", {"query": "where does Ana ski"})
     server.script(search, answer("In Chamonix.", {"content": "Ana asks about skiing"}))
@@ -45,6 +45,7 @@ async def test_a_turn_is_a_tree(pet_at, first_way, server, last):
     assert "store_memories  ok" in text
     assert '"Ana asks about skiing" (new)' in text
     assert "⚠" not in text
+    assert "looked back at 2 messages; nothing new" in text
 
 
 async def test_an_index_that_is_down_in_short_and_in_full(pet_at, first_way, server, last):
@@ -57,6 +58,7 @@ async def test_an_index_that_is_down_in_short_and_in_full(pet_at, first_way, ser
     assert text.splitlines()[0].split("  ")[1] == "ok"
     assert 'search_memories(query="cats")' in text
     assert '→ note: "nothing is remembered yet"' in text
+    assert ", without the index" in text
     assert "✗" not in text
 
     text = "\n".join(map(str, full_lines(await last(pet))))
@@ -114,6 +116,7 @@ async def test_what_a_model_got_wrong_or_did_not_answer_is_shown(pet_at, first_w
     text = await on_screen(pet, last)
     assert "error" in text.splitlines()[0]
     assert text.count("✗ call") == 2
+    assert "├─ wait before another attempt" in text
     assert "⚠ 1 call failed and was retried" in text
     assert f"✗ the turn failed: ModelUnavailable: {raised.value}" in text
     assert "reply" not in text
