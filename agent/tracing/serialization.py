@@ -18,6 +18,7 @@ from pydantic_core import to_json
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction, map_texts, redacted
+from agent.tracing.store.sketch import sketch
 from agent.tracing.trace import (
     Status,
     Summary,
@@ -97,16 +98,16 @@ class Serializer:
             try:
                 body, ids = self._body(root)
                 ids |= recorded.rows | ({about.message_id} if about.message_id else set())
-                return Stored(self._summary(recorded.open, root, about), body, ids)
+                return _stored(self._summary(recorded.open, root, about), body, ids)
             except (RecursionError, ValueError, TypeError, AttributeError, RuntimeError) as error:
                 lost = in_one_line(error)[:EXCERPT]
         root = self._without_content(root)
         root.data |= {"lost": lost} if lost else {}
         body, _ = self._body(root)
-        return Stored(self._summary(recorded.open, root, replace(about, said="", reply="")), body)
+        return _stored(self._summary(recorded.open, root, replace(about, said="", reply="")), body)
 
-    def _body(self, root: Span) -> tuple[bytes, frozenset[str]]:
-        """Return the body, and the ids in it."""
+    def _body(self, root: Span) -> tuple[str, frozenset[str]]:
+        """Return the text of the body, and the ids in it."""
         data = _json({"made_by": self.made_by_key, "root": _Tree().of(root)})
         text = data.decode("utf-8", "surrogatepass")
         suspects = self.redaction.suspects(text)
@@ -114,7 +115,7 @@ class Serializer:
             whole = json.loads(text)
             clean = map_texts(redacted(whole, suspects), _cut)
             data = data if clean == whole else _json(clean | {"redacted": True})
-        return zlib.compress(data, 1), frozenset(_ID.findall(text))
+        return data.decode("utf-8", "surrogatepass"), frozenset(_ID.findall(text))
 
     def _without_content(self, span: Span) -> Span:
         """Return the span without anything that people or models wrote, such as an invented tool's name."""
@@ -164,6 +165,11 @@ def read_trace(summary: Summary, body: bytes) -> Trace:
         return Trace(summary, root, {MADE_BY_KEY: value["made_by"]}, value.get("redacted", False))
     except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"the trace {summary.id} cannot be read ({type(error).__name__})") from error
+
+
+def _stored(summary: Summary, text: str, ids: frozenset[str] = frozenset()) -> Stored:
+    body = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+    return Stored(summary, body + sketch("\n".join((summary.said, summary.reply, text))), ids)
 
 
 def _status(root: Span, spans: list[Span]) -> Status:

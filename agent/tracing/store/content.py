@@ -16,9 +16,14 @@ from memory.sql.messages.message_rows import kept
 from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, trace_sets, traces, users
 
 
+def as_written(text: str) -> str:
+    """Return the text as a body holds it."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
 def holding(rows: Sequence[Any], text: str) -> Sequence[Any]:
     """Return the rows whose bodies hold the text, in any letter case."""
-    wanted = json.dumps(text, ensure_ascii=False)[1:-1].casefold()
+    wanted = as_written(text).casefold()
     return [row for row in rows if wanted in _whole_text(row).casefold()]
 
 
