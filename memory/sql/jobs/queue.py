@@ -190,18 +190,12 @@ class JobQueue:
         """Make the waiting job with this `about` due at another time, which follows from what is `given`,
         with this payload, in the caller's transaction; where none waits that has not failed, add one.
         Without a time a job that waits stays as it is, and a new one is due now. Returns when it is due."""
-        move, add = due or NOW_DUE
-        values = {
-            "new_payload": dict(payload),
-            "new_about": about,
-            "new_kind": kind,
-            "now": now,
-            **(given or {}),
-        }
-        at: datetime | None = await connection.scalar(move, values)
-        if at is None:
-            row = {"new_id": new_id(), "new_user_id": user}
-            at = (await connection.execute(add, values | row)).scalar_one()
+        statement = (due or NOW_DUE)[connection.dialect.name == "sqlite"]
+        values = {"new_payload": dict(payload), "new_about": about, "new_kind": kind, "new_user_id": user}
+        values |= {"now": now, **(given or {})}
+        at: datetime | None = None
+        while at is None:  # the one that waited was claimed just now
+            at = await connection.scalar(statement, values | {"new_id": new_id()})
         return at
 
     @staticmethod

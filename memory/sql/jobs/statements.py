@@ -1,5 +1,6 @@
 """The statements of the queue, built once: building them takes longer than running them."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,8 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
 
 from memory.sql.engine.notices import notice
 from memory.sql.jobs.job import CLAIMED_BY_ID, MAX_ATTEMPTS, SUSPECT
@@ -28,22 +30,32 @@ def claimable(now: Any) -> ColumnElement[bool]:
     return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
 
 
-When = tuple[ReturningUpdate[Any], ReturningInsert[Any]]
+When = Mapping[bool, ReturningInsert[Any]]
 """When an expected job is due: see `when`."""
 
 
 def when(due: ColumnElement[datetime] | None = None) -> When:
-    """The statements of `JobQueue.expect` for jobs that are `due` at this expression, which may have
-    parameters beside "now"; None is now, and leaves a job that waits as it is."""
-    names = ("id", "kind", "user_id", "payload", "about")
+    """The statement of `JobQueue.expect` on SQLite, and that on PostgreSQL, for jobs that are `due` at this
+    expression, which may have parameters beside "now"; None is now, and leaves a job that waits as it is.
+    It inserts the job under the id of the one that waits, and so moves that one. It returns nothing where
+    somebody has claimed that one meanwhile."""
+    names = ("kind", "user_id", "payload", "about")
     new = {name: bindparam(f"new_{name}", type_=work.c[name].type) for name in names}
     now = bindparam("now", type_=Utc())
-    waits = work.c.claimed_by.is_(None), work.c.attempts + work.c.crashes == 0
-    same = update(work).where(work.c.kind == new["kind"], work.c.about == new["about"], *waits)
-    moved = {"due_at": work.c.due_at} if due is None else {"payload": new["payload"], "due_at": due}
-    added = insert(work).values(**new, created_at=now, due_at=now if due is None else due)
-    told = work.c.due_at, case((work.c.due_at <= now, _TELL))
-    return same.values(**moved).returning(*told), added.returning(*told)
+    waits = and_(work.c.claimed_by.is_(None), work.c.attempts + work.c.crashes == 0)
+    same = select(work.c.id).where(work.c.kind == new["kind"], work.c.about == new["about"], waits)
+    id = func.coalesce(same.order_by(work.c.seq).limit(1).scalar_subquery(), bindparam("new_id"))
+    row = {"id": id, **new, "created_at": now, "due_at": now if due is None else due}
+
+    def expected(insert: Any) -> ReturningInsert[Any]:
+        moved = {"due_at": work.c.due_at}
+        if due is not None:
+            moved = {name: insert.excluded[name] for name in ("payload", "due_at")}
+        added = insert.values(**row).on_conflict_do_update(index_elements=["id"], set_=moved, where=waits)
+        told: ReturningInsert[Any] = added.returning(work.c.due_at, case((work.c.due_at <= now, _TELL)))
+        return told
+
+    return {True: expected(sqlite.insert(work)), False: expected(postgresql.insert(work))}
 
 
 _TELL = notice(work.c.kind)
