@@ -11,13 +11,15 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ARRAY, Executable, Table, Text, bindparam, text
+from sqlalchemy import ARRAY, CursorResult, Executable, Table, Text, bindparam, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.util import greenlet_spawn
 
 from memory.errors import NotOpen, StoreUnavailable
 from memory.process.spans import note_write
@@ -50,10 +52,12 @@ class Database:
 
     def __init__(self, engine: AsyncEngine, where: str, connect_alone: Connect | None = None) -> None:
         self.engine = engine
-        self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
         self.where = where
         """The database's name in messages: a path, or the server without its password."""
         self.sqlite = engine.dialect.name == "sqlite"
+        # Where nobody says BEGIN, SQLite commits each statement by itself, without being told so each time.
+        self._reading = engine if self.sqlite else engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._writing = engine.execution_options(hachi_write=True)
         self.writes = 0
         """The number of transactions that this process has committed."""
         self._counted_writes = 0
@@ -122,11 +126,14 @@ class Database:
                 )
             self._loop = loop
 
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncConnection]:
+    async def _ready(self) -> None:
         self.check_usable()
         if not self._prepared:
             await self._prepare()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        await self._ready()
         with translated(self.where):
             async with self._reading.connect() as connection:
                 yield connection
@@ -141,13 +148,10 @@ class Database:
         at the same time, or if the lock is `shared`, only others that share it. SQLite has only one writer
         anyway.
         """
-        self.check_usable()
-        if not self._prepared:
-            await self._prepare()
+        await self._ready()
         with translated(self.where):
             turn = self._writers.turn() if self.sqlite else nullcontext(lambda: None)
-            async with turn as leave, self.engine.connect() as connection:
-                await connection.execution_options(hachi_write=True)
+            async with turn as leave, self._writing.connect() as connection:
                 connection.info[_AFTER_COMMIT] = []
                 try:
                     await _once_unlocked(connection.begin)
@@ -170,28 +174,38 @@ class Database:
         """The rows of one statement, which is a transaction of its own."""
         if (reading := READING.get()) and not statement.is_dml:
             return await reading.rows(statement, values)
-        return await self._rows(statement, values)
+        found: Sequence[Any] = await self._alone(statement, values)
+        return found
 
     async def together(self, *reads: Coroutine[Any, Any, Any]) -> list[Any]:
         """What these reads return. What they ask for by `rows` is asked in one statement: see `Together`."""
-        return await Together(self._rows).run(*reads)
-
-    async def _rows(self, statement: Executable, values: Mapping[str, Any] | None) -> Sequence[Any]:
-        async with self._alone(statement) as connection:
-            return (await connection.execute(statement, values)).all()
+        return await Together(self._alone).run(*reads)
 
     async def run(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
         """Write with one statement, which is a transaction of its own. Returns how many rows it changed."""
-        async with self._alone(statement) as connection:
-            return (await connection.execute(statement, values)).rowcount
+        changed: int = await self._alone(statement, values, attrgetter("rowcount"))
+        return changed
 
-    @asynccontextmanager
-    async def _alone(self, statement: Executable) -> AsyncIterator[AsyncConnection]:
+    async def _alone(
+        self,
+        statement: Executable,
+        values: Mapping[str, Any] | None,
+        told: Callable[[CursorResult[Any]], Any] = CursorResult.all,
+    ) -> Any:
         """PostgreSQL commits a statement by itself; on SQLite one that writes has to wait for its turn."""
-        writes = statement.is_dml
-        async with self.write() if writes and self.sqlite else self.read() as connection:
-            yield connection
-        self.writes += writes and not self.sqlite
+        if statement.is_dml and self.sqlite:
+            async with self.write() as connection:
+                return told(await connection.execute(statement, values))
+
+        def ask() -> Any:  # past the asynchronous connection, which takes longer than the statement
+            with self._reading.sync_engine.connect() as connection:
+                return told(connection.execute(statement, values))
+
+        await self._ready()
+        with translated(self.where):
+            found = await greenlet_spawn(ask)
+        self.writes += statement.is_dml
+        return found
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT in the database's own dialect, which can say what happens on a conflict."""
@@ -276,20 +290,16 @@ class Database:
     async def number(self) -> str:
         """What tells this database from others. A copy of the whole folder of a SQLite database shares it; a
         backup that is brought back, and what is moved to, have another one."""
-        if self.sqlite:
-            return str(await self._number())
-        [row] = await self.rows(_CLUSTER_AND_DATABASE)
-        return f"{row[0]} {row[1]}"
-
-    async def _number(self) -> int:
+        if not self.sqlite:
+            [row] = await self.rows(_CLUSTER_AND_DATABASE)
+            return f"{row[0]} {row[1]}"
         async with self.read() as connection:
-            number: int = (await connection.exec_driver_sql(_NUMBER)).scalar() or 0
-        if number:
-            return number
+            if number := (await connection.exec_driver_sql(_NUMBER)).scalar():
+                return str(number)
         async with self.write() as connection:
             number = (await connection.exec_driver_sql(_NUMBER)).scalar() or secrets.randbelow(2**31 - 1) + 1
             await connection.exec_driver_sql(f"{_NUMBER}={number}")
-        return number
+        return str(number)
 
     async def revision(self) -> str | None:
         """The migration that the tables are at; None if the database has no tables."""
