@@ -45,7 +45,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs.job import Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.message_rows import Line, missing
-from memory.sql.messages.summaries import ConversationSummaries
+from memory.sql.messages.summaries import ConversationSummaries, Written
 from memory.sql.rests_on import let_go, record
 from memory.sql.tables import active_conversations
 
@@ -135,17 +135,18 @@ class Consolidation:
             for user, entry in changes:
                 await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
             if found.memory_summary and reading.to_summarise:
-                await self._record_memory_summary(connection, reading, found.memory_summary, summary)
+                id = summary.id if summary else None
+                await self._record_memory_summary(connection, reading, found.memory_summary, id)
             await self.queue.finish(connection, job)
-            if self.due and reading.upto > reading.after:  # otherwise nothing is gained by going on
-                await self.due.go_on(connection, job, reading.upto, self.clock())
+            if self.due and summary and summary.goes_on and reading.upto > reading.after:
+                await self.due.go_on(connection, job, self.clock())
         return decisions
 
     async def update_active_summary(
         self, connection: AsyncConnection, reading: Reading, found: Extraction, ended: Collection[str] = ()
-    ) -> str | None:
-        """Store the summary and what it rests on; the `ended` facts are replaced. Returns its id; None where
-        none is to be written. Raises Overtaken if something that it was written from is gone, or another
+    ) -> Written | None:
+        """Store the summary and what it rests on; the `ended` facts are replaced. Returns None where none is
+        to be written. Raises Overtaken if something that it was written from is gone, or another
         worker was quicker. That a fact which gave way just now has withheld the summary is no obstacle: the
         new one was written from what took its place."""
         active = active_conversations.c
@@ -167,7 +168,7 @@ class Consolidation:
         rebuilt = not reading.summary or bool(row is not None and row.withheld)
         if reading.upto == reading.after and not rebuilt:
             return None
-        id = await self.summaries.update_in(
+        written = await self.summaries.update_in(
             connection,
             reading.conversation,
             reading.owner,
@@ -178,12 +179,12 @@ class Consolidation:
             now=reading.now,
             rebuilt=rebuilt,
         )
-        if id is None:
+        if written is None:
             raise Overtaken("another summary was written meanwhile")
         if sources := facts | reading.profile_messages:
-            await let_go(connection, [id] if rebuilt else [])
-            await record(connection, id, sources, "covered")
-        return id
+            await let_go(connection, [written.id] if rebuilt else [])
+            await record(connection, written.id, sources, "covered")
+        return written
 
     async def _record_memory_summary(
         self, connection: AsyncConnection, reading: Reading, text: str, summary: str | None

@@ -187,11 +187,12 @@ class ConversationReader:
         """Return what is to be consolidated next, or None where nothing is: the summary covers every message,
         none was withheld, and no summary of facts is due."""
         now = self.clock()
-        active = await self.summaries.of(conversation, owner, now)
-        after = active.covered if active else 0
-        lines = await self.transcript.following(
-            conversation, owner, after, MOST_MESSAGES, most=max(self.most_behind, MOST_MESSAGES)
+        most = max(self.most_behind, MOST_MESSAGES)
+        active, lines = await self.store.database.together(
+            self.summaries.of(conversation, owner, now),
+            self.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most),
         )
+        after = active.covered if active else 0
         lines = _at_once(lines)
         earlier: Sequence[Message] = ()
         over: tuple[str, ...] = ()

@@ -59,13 +59,10 @@ class ConsolidationDue:
         payload |= {"conversation": conversation, "place": list(request.place.path)}
         return await self._expect(connection, conversation, owner, payload, now)
 
-    async def go_on(self, connection: AsyncConnection, job: Job, covered: int, now: datetime) -> None:
-        """Add a consolidation for the messages that follow the last one `covered` by this one, if any do."""
+    async def go_on(self, connection: AsyncConnection, job: Job, now: datetime) -> None:
+        """Add a consolidation for the messages that follow those of this one."""
         conversation, place = job.payload["conversation"], Place(tuple(job.payload["place"]))
-        owner = owner_of(job.user_id, place)
-        given = {"conversation": conversation, "owner": owner, "covered": covered}
-        if await connection.scalar(_LATER, given):
-            await self._expect(connection, conversation, owner, job.payload, now)
+        await self._expect(connection, conversation, owner_of(job.user_id, place), job.payload, now)
 
     async def _expect(
         self,
@@ -100,7 +97,6 @@ class ConsolidationDue:
 _CONVERSATION: BindParameter[str] = bindparam("conversation")
 _OWNER: BindParameter[str] = bindparam("owner")
 _HEARD = messages.c.conversation_id == _CONVERSATION, heard_by() == _OWNER, kept()
-_LATER = select(messages.c.seq).where(*_HEARD, messages.c.seq > bindparam("covered")).limit(1)
 
 
 def store_memories_payload(

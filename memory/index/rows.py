@@ -16,7 +16,7 @@ from memory.index.windows import LIMIT, Window, touched_windows, window_of
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.hidden import parts
-from memory.sql.memories.memory_rows import is_active, unexpired
+from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, is_active, unexpired, with_owners
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.lines import lines_around, lines_of, newest_lines
 from memory.sql.messages.message_rows import Line, kept
@@ -39,6 +39,9 @@ _OLDER = (
 )
 
 
+_FACTS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), UNEXPIRED)
+
+
 class Draft(NamedTuple):
     point: Point
     """Without vectors."""
@@ -59,16 +62,18 @@ class Rows:
 
     async def shown(self, ids: Ids, now: datetime) -> list[Draft]:
         """Those of these rows that the index shows, and the neighbours whose windows they are part of."""
-        facts = await self._facts(memories.c.id.in_(ids["memory"]), now) if "memory" in ids else []
-        found = [*facts, *await self._summaries(ids.get("summary", ()))]
-        lines = await lines_of(self.database, ids["message"]) if "message" in ids else []
-        found += await self._messages(lines, neighbours=True)
+        facts, summaries, lines = await self.database.together(
+            self._facts(ids.get("memory", ()), now),
+            self._summaries(ids.get("summary", ())),
+            lines_of(self.database, ids.get("message", ())),
+        )
+        found = [*facts, *summaries, *await self._messages(lines, neighbours=True)]
         return found + (await self._chunks(chunks.c.id.in_(ids["chunk"])) if "chunk" in ids else [])
 
     async def readable(self, ids: Ids, owners: frozenset[str], now: datetime) -> list[Draft]:
         """Those of these rows that the index shows to readers with these owner keys."""
         facts = await self._store.by_ids(ids.get("memory", ()), Audience(owners), now)
-        lines = await lines_of(self.database, ids["message"]) if "message" in ids else []
+        lines = await lines_of(self.database, ids.get("message", ()))
         found = [*map(_of_memory, facts.values()), *await self._summaries(ids.get("summary", ()))]
         found += await self._messages([line for line in lines if not owners.isdisjoint(line.owners)])
         found += await self._chunks(chunks.c.id.in_(ids["chunk"])) if "chunk" in ids else []
@@ -127,9 +132,9 @@ class Rows:
         after = select(table.c.id).where(table.c.id > last).order_by(table.c.id).limit(limit)
         return [row.id for row in await self.database.rows(after)]
 
-    async def _facts(self, which: ColumnElement[bool], now: datetime) -> list[Draft]:
-        found = await self._store.where(and_(which, unexpired(now)))
-        return [_of_memory(memory) for memory in found if memory.owners]
+    async def _facts(self, ids: Collection[str], now: datetime) -> list[Draft]:
+        rows = await self.database.rows(_FACTS, {"ids": list(ids), "now": now}) if ids else ()
+        return [_of_memory(memory) for memory in with_owners(rows) if memory.owners]
 
     async def _summaries(self, ids: Collection[str]) -> list[Draft]:
         found = await self._conversations.of_ids(ids) if ids else []

@@ -76,6 +76,7 @@ class IndexSync:
         rows that were; none while another process does it. Raises IndexUnavailable or EmbedderUnavailable;
         the rest waits."""
         async with self._lock:
+            self._woken = False  # what has been asked for so far is done here
             leads_on = not anew
             if self.behind or not self._fits:
                 await know_dimension(self._embedder)
@@ -245,10 +246,10 @@ class IndexSync:
             with suppress(TimeoutError):
                 async with asyncio.timeout(PAUSE):
                     await self._hurried.wait()
-            self._woken = False
             self._hurried.clear()
             try:
-                await self.try_to_catch_up()
+                if self._woken:
+                    await self.try_to_catch_up()
             except StoreUnavailable as error:
                 self.wait(error)
             except Exception as error:

@@ -29,7 +29,8 @@ async def record_each(connection: AsyncConnection, found: Iterable[tuple[str, st
 
 async def let_go(connection: AsyncConnection, ids: Collection[str]) -> None:
     """Delete what is stored of the sources of these texts."""
-    await connection.execute(delete(rests_on).where(rests_on.c.derived_id.in_(ids)))
+    if ids:
+        await connection.execute(delete(rests_on).where(rests_on.c.derived_id.in_(ids)))
 
 
 def stated_in(ids: Collection[str]) -> Select[str]:

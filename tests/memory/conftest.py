@@ -275,7 +275,7 @@ class Stack:
         before = await self.conversations.of(conversation, owner, self.clock.now)
         revision = before.revision if before else 0
         async with self.database.write() as connection:
-            id = await self.conversations.update_in(
+            written = await self.conversations.update_in(
                 connection,
                 conversation,
                 owner,
@@ -285,7 +285,7 @@ class Stack:
                 covered=covered,
                 now=self.clock.now,
             )
-        return id is not None
+        return written is not None
 
     async def known(self, user: str = "anna", place: str | None = None) -> set[str]:
         """The texts of all memories that may be read there."""

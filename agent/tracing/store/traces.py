@@ -7,11 +7,12 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Insert, Table, delete, exists, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
@@ -98,13 +99,13 @@ class Traces:
             if not kept:
                 return 0
             rows = [to_row(one.summary, now) for one in kept]
-            await connection.execute(self._upsert(traces, "id"), rows)
+            await connection.execute(_upsert(self.database.sqlite, traces, "id"), rows)
             bodies = [{"trace_id": one.summary.id, "body": one.body} for one in kept if one.body is not None]
             if made_by is not None and made_by[0] not in self._made_by:
                 body = zlib.compress(json.dumps(made_by[1], ensure_ascii=False).encode())
                 bodies.append({"trace_id": _MADE_BY + made_by[0], "body": body})
             if bodies:
-                await connection.execute(self._upsert(trace_bodies, "trace_id"), bodies)
+                await connection.execute(_upsert(self.database.sqlite, trace_bodies, "trace_id"), bodies)
             await self._note_rows(connection, kept)
         if made_by is not None:
             self._made_by[made_by[0]] = made_by[1]
@@ -197,12 +198,6 @@ class Traces:
             for row in rows
         ]
         return [replace(one, cost=self.prices.cost(one)) for one in found]
-
-    def _upsert(self, table: Table, key: str) -> Insert:
-        new: Any = self.database.insert(table)
-        values = {c.name: new.excluded[c.name] for c in table.c if c.name not in (key, "seq")}
-        statement: Insert = new.on_conflict_do_update(index_elements=[key], set_=values)
-        return statement
 
     async def list(
         self,
@@ -344,3 +339,12 @@ class Traces:
     async def _body(self, id: str) -> bytes | None:
         rows = await self.database.rows(select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id))
         return rows[0].body if rows else None
+
+
+@cache
+def _upsert(on_sqlite: bool, table: Table, key: str) -> Insert:
+    """Built once: building it takes longer than running it."""
+    new: Any = (sqlite if on_sqlite else postgresql).insert(table)
+    values = {c.name: new.excluded[c.name] for c in table.c if c.name not in (key, "seq")}
+    statement: Insert = new.on_conflict_do_update(index_elements=[key], set_=values)
+    return statement

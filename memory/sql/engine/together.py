@@ -98,7 +98,7 @@ class Together:
                     for name, value in one.values.items()
                 }
                 found = [[] for _ in waiting]
-                for row in await self._ask(whole, values):
+                for row in sorted(await self._ask(whole, values), key=itemgetter(0, 1)):
                     found[row[0]].append(made[row[0]](row))
         except Exception as error:
             for one in waiting:
@@ -113,7 +113,9 @@ READING: ContextVar[Together | None] = ContextVar("reading together", default=No
 
 @lru_cache(maxsize=64)
 def _united(statements: tuple[Select[Any], ...]) -> tuple[CompoundSelect[Any], list[Callable[[Any], Any]]]:
-    """One statement for all, whose parameters bear the number of theirs; and for each what makes its rows."""
+    """One statement for all, whose parameters bear the number of theirs; and for each what makes its rows. A
+    row begins with the number of its statement and its own there: to order them all would take the database
+    longer than us."""
     columns: list[TypeEngine[Any]] = []
     made, places = list[Callable[[Any], Any]](), list[list[int]]()
     for statement in statements:
@@ -133,7 +135,7 @@ def _united(statements: tuple[Select[Any], ...]) -> tuple[CompoundSelect[Any], l
         shown = [there.get(at, cast(null(), type)).label(f"c{at}") for at, type in enumerate(columns)]
         order = func.row_number().over().label("nr")
         parts.append(select(literal_column(str(number)).label("part"), order, *shown).select_from(asked))
-    return union_all(*parts).order_by("part", "nr"), made
+    return union_all(*parts), made
 
 
 def _row(kind: Any, places: Callable[[Any], Any], row: Any) -> Any:

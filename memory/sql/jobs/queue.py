@@ -191,8 +191,8 @@ class JobQueue:
         with this payload, in the caller's transaction; where none waits that has not failed, add one.
         Without a time a job that waits stays as it is, and a new one is due now. Returns when it is due."""
         statement = (due or NOW_DUE)[connection.dialect.name == "sqlite"]
-        values = {"new_payload": dict(payload), "new_about": about, "new_kind": kind, "new_user_id": user}
-        values |= {"now": now, **(given or {})}
+        values = {"new_kind": kind, "new_about": about, "new_user_id": user, "now": now, **(given or {})}
+        values["new_payload"] = dict(payload)
         at: datetime | None = None
         while at is None:  # the one that waited was claimed just now
             at = await connection.scalar(statement, values | {"new_id": new_id()})

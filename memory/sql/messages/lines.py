@@ -16,12 +16,13 @@ from memory.sql.tables import messages
 
 _READ_BY_SOMEBODY = or_(messages.c.role == "user", ~WITHDRAWN)
 """False for replies that their place has no longer."""
+_LINES_OF = LINES.where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), _READ_BY_SOMEBODY)
 
 
 async def lines_of(database: Database, ids: Collection[str]) -> list[Line]:
     """These messages."""
-    query = LINES.where(messages.c.id.in_(ids), kept(), _READ_BY_SOMEBODY)
-    return [to_line(row) for row in await database.rows(query)]
+    rows = await database.rows(_LINES_OF, {"ids": list(ids)}) if ids else ()
+    return [to_line(row) for row in rows]
 
 
 async def newest_lines(database: Database, audience: Audience, limit: int) -> list[Line]:

@@ -124,10 +124,15 @@ def name_in(user: ColumnElement[str], places: Any = None) -> Any:
 
 
 def heard_by(owner: str) -> ColumnElement[bool]:
-    if owner.startswith("place:"):
-        return and_(messages.c.place == owner, ~WITHDRAWN)
+    return heard(owner.removeprefix("user:"), private=not owner.startswith("place:"))
+
+
+def heard(by: Any, *, private: bool) -> ColumnElement[bool]:
+    """True for the messages that a person may read in private, or all in a place: `by` is an id or a key."""
+    if not private:
+        return and_(messages.c.place == by, ~WITHDRAWN)
     own = or_(messages.c.place == "", and_(WITHDRAWN, messages.c.role == "user"))
-    return and_(own, messages.c.user_id == owner.removeprefix("user:"))
+    return and_(own, messages.c.user_id == by)
 
 
 def to_message(row: Any) -> Message:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql.dml import Insert as PostgresqlInsert
@@ -20,7 +20,7 @@ from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
 from memory.sql.changes import changed
 from memory.sql.engine import Database
-from memory.sql.messages.message_rows import Line
+from memory.sql.messages.message_rows import Line, kept
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import Utc, memories, messages, rests_on
 from memory.sql.tables import active_conversations as table
@@ -53,6 +53,14 @@ class ActiveConversation:
     """Grows when the summary changes."""
     withheld: bool = False
     """Whether the summary is to be written again, because it rested on what no longer holds."""
+
+
+class Written(NamedTuple):
+    """A summary that was stored."""
+
+    id: str
+    goes_on: bool
+    """Whether messages follow that it does not cover."""
 
 
 def owner_of(user: str, place: Place) -> str:
@@ -104,11 +112,10 @@ class ConversationSummaries:
         covered: int,
         now: datetime,
         rebuilt: bool = False,
-    ) -> str | None:
+    ) -> Written | None:
         """In the caller's transaction, store a summary up to the message `covered`, based on the summary up
-        to `after` (0: none) at this revision; with `rebuilt` on no earlier summary. Returns its id. Returns
-        None, and changes nothing, if the stored summary is no longer that one. An unchanged text only
-        advances `covered`."""
+        to `after` (0: none) at this revision; with `rebuilt` on no earlier summary. Returns None, and changes
+        nothing, if the stored summary is no longer that one. An unchanged text only advances `covered`."""
         if covered < after or (covered == after and not rebuilt):
             return None
         if after == 0:
@@ -125,12 +132,13 @@ class ConversationSummaries:
                 updated_at=case((changes, moment), else_=table.c.updated_at),
                 revision=case((changes, table.c.revision + 1), else_=table.c.revision),
                 withheld=0,
-            ).returning(table.c.id, table.c.revision)
+            ).returning(table.c.id, table.c.revision, _GOES_ON.label("goes_on")),
+            {"conversation": conversation, "of": owner, "upto": covered},
         )
         row = done.first()
         if row is not None and row.revision != revision:
             await changed(connection, "summary", [row.id])
-        return None if row is None else str(row.id)
+        return None if row is None else Written(row.id, bool(row.goes_on))
 
     async def set_mode(self, conversation: str, owner: str, mode: str | None, now: datetime) -> None:
         """Set the purpose of a conversation, before or after its first message; None removes it."""
@@ -179,8 +187,7 @@ class ConversationSummaries:
 
     async def of_ids(self, ids: Collection[str]) -> list[ActiveConversation]:
         """The conversations with these ids, whoever may read them."""
-        rows = await self._database.rows(select(table).where(table.c.id.in_(ids)))
-        return [_active(row) for row in rows]
+        return [_active(row) for row in await self._database.rows(_OF_IDS, {"ids": list(ids)})]
 
 
 def outlived(now: Any) -> ColumnElement[bool]:
@@ -211,11 +218,15 @@ _NOW = bindparam("now", type_=Utc())
 _OF = select(table, outlived(_NOW).label("outlived")).where(
     table.c.conversation_id == bindparam("conversation"), table.c.owner == bindparam("of")
 )
-_BY_IDS = select(table).where(
-    table.c.id.in_(bindparam("ids", expanding=True)),
-    table.c.owner.in_(bindparam("owners", expanding=True)),
-    table.c.summary != "",
-    ~outlived(_NOW),
+_GOES_ON = exists().where(
+    messages.c.conversation_id == bindparam("conversation"),
+    heard_by() == bindparam("of"),
+    messages.c.seq > bindparam("upto"),
+    kept(),
+)
+_OF_IDS = select(table).where(table.c.id.in_(bindparam("ids", expanding=True)))
+_BY_IDS = _OF_IDS.where(
+    table.c.owner.in_(bindparam("owners", expanding=True)), table.c.summary != "", ~outlived(_NOW)
 )
 
 

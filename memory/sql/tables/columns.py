@@ -29,11 +29,12 @@ class Utc(TypeDecorator[datetime]):
         moment = value.astimezone(UTC)
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        moment: datetime = value
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """Reads SQLite's text itself: what SQLAlchemy puts together takes four times as long, and a search
+        reads hundreds."""
+        if dialect.name != "sqlite":
+            return lambda value: value and value.astimezone(UTC)
+        return lambda value: value and datetime.fromisoformat(value).replace(tzinfo=UTC)
 
 
 row_id = String(36)

@@ -116,7 +116,7 @@ class World:
                 heard = [*await remaining(connection, talk, owner, after, 50), *heard]
             over = " ".join(await no_longer(connection, [one.id for one in heard], owner, now))
             told = [word for one in heard for word in words_in(one.text) if word not in over]
-            id = await self.stack.conversations.update_in(
+            written = await self.stack.conversations.update_in(
                 connection,
                 talk,
                 owner,
@@ -127,9 +127,9 @@ class World:
                 now=now,
                 rebuilt=rebuilt,
             )
-            if id:
-                await let_go(connection, [id] if rebuilt else [])
-                await record(connection, id, known, "covered")
+            if written:
+                await let_go(connection, [written.id] if rebuilt else [])
+                await record(connection, written.id, known, "covered")
 
     async def check(self) -> None:
         """Each reader is shown derived texts about what holds for them, and about nothing that is known to
