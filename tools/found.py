@@ -89,7 +89,6 @@ async def find(
     """Search memory; without a query list the newest. `since` and `until` are days. Raises TryAgain if one
     of them is none. Where nothing was found, the newest stand under `newest`, once a turn."""
     recall, before = reader.recall, {hit.id for hit in reader.found}
-    aliases = await recall.aliases(reader.audience)
     found = await recall.look(
         query,
         reader.audience,
@@ -100,7 +99,6 @@ async def find(
         since=_day("since", since, reader.zone, -BESIDE),
         until=_day("until", until, reader.zone, timedelta(days=1) + BESIDE),
         author=author or "",
-        aliases=aliases,
         zone=reader.zone,
     )
     asked, known = bool(query.strip()), found.known - {reader.message_id}
@@ -110,13 +108,13 @@ async def find(
     )
     if not (found.hits or known or reader.lists):  # once a turn: a second list would only go further back
         beside = [hit.id for hit in reader.found] + [*reader.shown]
-        latest = await recall.search("", reader.audience, limit=NEWEST, exclude=beside, aliases=aliases)
+        latest = await recall.search("", reader.audience, limit=NEWEST, exclude=beside)
         listed = await _shown(reader, latest, NEWEST, reader.lists, known=reader.sees)
         if listed["memories"]:
             result |= {"note": NOTHING, "newest": listed["memories"]}
     if found.partial:
         result["note"] = "; ".join(filter(None, [result.get("note"), NEWEST_ONLY]))
-    if names := aliases.others(query):
+    if names := found.aliases.others(query):
         result["also_known_as"] = list(names)
     _note_given(reader, before)
     return result

@@ -52,7 +52,7 @@ class Searching:
     def __init__(
         self,
         index: Index,
-        waiting: Callable[[bool, frozenset[Kind], frozenset[str]], Awaitable[Waiting]],
+        waiting: Callable[[bool, frozenset[Kind]], Awaitable[Waiting]],
         unavailable: Callable[[IndexUnavailable], None],
         rows: "RowSearch",
     ) -> None:
@@ -66,17 +66,17 @@ class Searching:
         question: Question,
         *further: Question,
         patient: bool = True,
-        without: frozenset[str] = frozenset(),
+        waiting: Waiting | None = None,
     ) -> Rankings:
         """The rankings of the index, with those of the rows that wait for it as they are now. If it is away
         or behind, those of the newest rows are merged into what it found, and `without_index` says why. A
         search that is not `patient` neither waits for a server that is about to follow, nor reads the rows
         that wait: whoever asks reads what has changed since the index has `followed`. `further` questions
-        select less, and so add what the lists of the first have no room for. Of the ids in `without` no
-        change is waited for."""
-        ids, why, followed = await self._waiting(patient, question.kinds, without)  # first: it may follow
+        select less, and so add what the lists of the first have no room for. What is `waiting` is asked
+        first, unless the caller has: the index may follow."""
+        ids, why, followed = waiting or await self._waiting(patient, question.kinds)
         found = Rankings()
-        waiting = {kind: ids[kind] for kind in ids if kind in question.kinds}
+        waits = {kind: ids[kind] for kind in ids if kind in question.kinds}
         try:
             found = await self._index.search(question, *further)
         except IndexUnavailable as error:
@@ -85,9 +85,9 @@ class Searching:
         rows = Rankings()
         if why:
             rows = await self._rows.newest(question, *further)
-        elif waiting and patient:
-            rows = await self._rows.of(waiting, question)
-        changed = {id for some in waiting.values() for id in some}
+        elif waits and patient:
+            rows = await self._rows.of(waits, question)
+        changed = {id for some in waits.values() for id in some}
         lanes = {name: _merged(getattr(found, name), getattr(rows, name), changed) for name in schema.LANES}
         partial = bool(why) and rows.partial
         return Rankings(**lanes, without_index=why, partial=partial, followed=followed)

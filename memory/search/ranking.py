@@ -18,8 +18,6 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Literal
 
-from rapidfuzz import fuzz
-
 from memory.records import DEFAULT_IMPORTANCE
 from memory.search.time_ranges import Span, time_span
 from memory.text.names import called, fold, named, spoken_of
@@ -244,6 +242,8 @@ def _repeats_lowered(
 
 
 def _repeats(text: str, kept: Iterable[str]) -> bool:
+    from rapidfuzz import fuzz  # here, since a list of traces needs this module and not that
+
     return any(fuzz.ratio(text, other, score_cutoff=REPEAT) for other in kept)
 
 

@@ -55,6 +55,7 @@ question. On LoCoMo it loses no evidence among the first 10; the whole threshold
 COLD_START = 5
 """An audience with fewer own facts counts as new."""
 
+NO_ALIASES = Aliases()
 _without_index: ContextVar[str | None] = ContextVar("without_index", default=None)
 
 
@@ -68,6 +69,8 @@ class Found:
     """What else matches, of the ids that were to be left out."""
     partial: bool = False
     """Whether something may be missing that is older, or that only its meaning shows."""
+    aliases: Aliases = NO_ALIASES
+    """The other names that were searched for too."""
 
 
 class Recall:
@@ -85,7 +88,7 @@ class Recall:
         self._store = store
         self._transcript = transcript
         self._conversations = conversations
-        self._search = indexing.searching.search
+        self._indexing = indexing
         self._embedder = embedder
         self._clock = clock
         self._half_life = half_life
@@ -116,30 +119,28 @@ class Recall:
         until: datetime | None = None,
         author: str = "",
         by_itself: bool = False,
-        aliases: Aliases | None = None,
         zone: tzinfo = UTC,
     ) -> Found:
         """Facts, messages and summaries that match the question, best first; without one the newest.
 
         `subjects` selects facts with one of these tags, `author` what a person of this name said, or the
         companion, `since` and `until` what was said from one moment to before the other; `exclude` lists ids
-        to leave out; with `by_itself` a message is not found by the exchange around it; `aliases` are read
-        from the database unless given; `zone` is that of a day that the question names. The first `limit`
-        hits count as recalled. Without an embedder it searches by words alone, and without the index the
-        newest rows: `without_index` then says why.
+        to leave out; with `by_itself` a message is not found by the exchange around it; `zone` is that of a
+        day that the question names. The first `limit` hits count as recalled. Without an embedder it searches
+        by words alone, and without the index the newest rows: `without_index` then says why.
         """
         if not audience.keys or limit < 1:
             return Found(())
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
             _without_index.set(None)
-            aliases = aliases or await self.aliases(audience)
             now = self._clock().astimezone(zone)
             narrowed = (frozenset(exclude), kinds, since, until, author, by_itself)
             wanted = Wanted(question, audience, now, limit, *narrowed)
             if not question.strip():
+                aliases = await self.aliases(audience)
                 found = Found(await self._newest(wanted, aliases.of(tags(subjects))))
             else:
-                found = await self._matching(wanted, aliases, subjects)
+                found = await self._matching(wanted, subjects)
                 if not (found.hits or author or subjects):
                     named = called(question, await self._transcript.speakers.authors(audience) - {HACHI})
                     found = replace(found, hits=await self._newest_of(named, wanted))
@@ -201,7 +202,10 @@ class Recall:
                 self._recalled |= recalled
                 raise
 
-    async def _matching(self, wanted: Wanted, aliases: Aliases, subjects: Collection[str]) -> Found:
+    async def _matching(self, wanted: Wanted, subjects: Collection[str]) -> Found:
+        aliases, waiting = await self._store.database.together(
+            self.aliases(wanted.audience), self._indexing.waiting(True, wanted.kinds, wanted.exclude)
+        )
         text = aliases.widened(wanted.question)
         authors = await self._transcript.speakers.authors(wanted.audience)
         topic = _topic(text, authors)
@@ -218,7 +222,7 @@ class Recall:
             limit=BY_AUTHOR if wanted.author else depth,
         )
         further = _further(wanted.question, asked, among_messages=bool(authors))
-        rankings = await self._search(asked, *further, without=wanted.exclude)
+        rankings = await self._indexing.searching.search(asked, *further, waiting=waiting)
         _without_index.set(rankings.without_index)
         rows, replies = await self._rows(rankings, wanted)
         lanes = {
@@ -235,7 +239,8 @@ class Recall:
             note(without_index=self.without_index)
         hits = [found.hit(id, score) for id, score in ranked if score > 0.0]
         alike = matching(lanes, floor, ("words",), ("dense",))
-        return Found(hits, wanted.exclude & rows.candidates.keys() & alike, rankings.partial)
+        known = wanted.exclude & rows.candidates.keys() & alike
+        return Found(hits, known, rankings.partial, aliases)
 
     async def _vector(self, text: str) -> Any:
         try:

@@ -172,7 +172,7 @@ class Database:
 
     async def rows(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
         """The rows of one statement, which is a transaction of its own."""
-        if (reading := READING.get()) and not statement.is_dml:
+        if (reading := READING.get()) and statement.is_select:
             return await reading.rows(statement, values)
         found: Sequence[Any] = await self._alone(statement, values)
         return found

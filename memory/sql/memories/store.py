@@ -4,7 +4,7 @@ A memory's owners are its rows in `memory_owners`. Each owner's row is supersede
 and its text stay for history and undo. Without an active owner nobody can read the memory.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -171,17 +171,19 @@ class MemoryStore:
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
         """The groups of names that belong to one person, by the memories this audience may read. Cached until
         this process writes, and for `ALIASES_FRESH` at most."""
-        if cached := self._cached_aliases(audience.keys, now):
-            return cached
-        async with self.database.read() as connection:
-            return await self.aliases(connection, audience.keys, now)
+        return await self._read_aliases(self.database.rows, audience.keys, now)
 
     async def aliases(self, connection: AsyncConnection, owners: frozenset[str], now: datetime) -> Aliases:
         """The `known_aliases` of these owners, in the caller's transaction."""
+        return await self._read_aliases(connection.execute, owners, now)
+
+    async def _read_aliases(
+        self, ask: Callable[..., Awaitable[Iterable[Any]]], owners: frozenset[str], now: datetime
+    ) -> Aliases:
         if cached := self._cached_aliases(owners, now):
             return cached
         writes = self.database.writes
-        rows = await connection.execute(ALIASES, {"owners": list(owners), "now": now})
+        rows = await ask(ALIASES, {"owners": list(owners), "now": now})
         found = Aliases(tuple((row.name, row.other) for row in rows))
         if len(self._aliases) >= CACHED_READERS:
             self._aliases.clear()

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, owners_of
 from memory.records import Message
 from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
-from memory.sql.tables import messages
+from memory.sql.tables import active_conversations, messages
 
 REACH = 2
 """How many messages on either side are indexed with a message, as its window."""
@@ -133,6 +133,21 @@ def heard(by: Any, *, private: bool) -> ColumnElement[bool]:
         return and_(messages.c.place == by, ~WITHDRAWN)
     own = or_(messages.c.place == "", and_(WITHDRAWN, messages.c.role == "user"))
     return and_(own, messages.c.user_id == by)
+
+
+_summed_up = select(active_conversations.c.covered).where(
+    active_conversations.c.conversation_id == bindparam("conversation"),
+    active_conversations.c.owner == bindparam("of"),
+)
+_since = func.coalesce(bindparam("after", type_=messages.c.seq.type), _summed_up.scalar_subquery(), 0)
+FOLLOWING = {
+    private: LINES.where(messages.c.conversation_id == bindparam("conversation"), messages.c.seq > _since)
+    .where(heard(bindparam("by"), private=private), kept())
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("most"))
+    for private in (True, False)
+}
+"""What follows a message in a conversation, or what its summary covers, in private and in a place."""
 
 
 def to_message(row: Any) -> Message:

@@ -33,12 +33,11 @@ from memory.sql.memories.memory_rows import begins
 from memory.sql.messages.message_rows import (
     AROUND,
     BY_IDS,
+    FOLLOWING,
     LAST,
-    LINES,
     MESSAGE,
     Condition,
     Line,
-    heard,
     kept,
     people_and_places,
     readable,
@@ -47,7 +46,6 @@ from memory.sql.messages.message_rows import (
 )
 from memory.sql.messages.speakers import Speakers
 from memory.sql.tables import (
-    active_conversations,
     conversations,
     forgettings,
     hidden,
@@ -63,20 +61,6 @@ _this = (hidden.c.row_id == messages.c.id, hidden.c.kind == "message")
 _REPLACED = (~kept()).label("replaced")
 _ON_A_BRANCH = ~exists().select_from(_hides).where(*_this, forgettings.c.why != "edited")
 """True for messages that nothing hides but a client's edit of its history."""
-
-_covered = select(active_conversations.c.covered).where(
-    active_conversations.c.conversation_id == bindparam("conversation"),
-    active_conversations.c.owner == bindparam("of"),
-)
-_after = func.coalesce(bindparam("after", type_=messages.c.seq.type), _covered.scalar_subquery(), 0)
-_FOLLOWING = {
-    private: LINES.where(messages.c.conversation_id == bindparam("conversation"), messages.c.seq > _after)
-    .where(heard(bindparam("by"), private=private), kept())
-    .order_by(messages.c.seq.desc())
-    .limit(bindparam("most"))
-    for private in (True, False)
-}
-"""Built once: building them takes longer than running them."""
 
 
 class Transcript:
@@ -266,7 +250,7 @@ class Transcript:
         newest `limit` lines instead."""
         given = {"conversation": conversation, "of": owner, "after": seq, "most": most + 1}
         given["by"] = owner.removeprefix("user:")
-        rows = await self._database.rows(_FOLLOWING[owner.startswith("user:")], given)
+        rows = await self._database.rows(FOLLOWING[owner.startswith("user:")], given)
         rows = rows[:limit] if len(rows) > most else rows[-limit:]
         return [to_line(row) for row in reversed(rows)]
 
