@@ -135,8 +135,7 @@ class Consolidation:
             for user, entry in changes:
                 await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
             if found.memory_summary and reading.to_summarise:
-                id = summary.id if summary else None
-                await self._record_memory_summary(connection, reading, found.memory_summary, id)
+                await self._record_memory_summary(connection, reading, found.memory_summary, summary)
             await self.queue.finish(connection, job)
             if self.due and summary and summary.goes_on and reading.upto > reading.after:
                 await self.due.go_on(connection, job, self.clock())
@@ -187,7 +186,7 @@ class Consolidation:
         return written
 
     async def _record_memory_summary(
-        self, connection: AsyncConnection, reading: Reading, text: str, summary: str | None
+        self, connection: AsyncConnection, reading: Reading, text: str, summary: Written | None
     ) -> None:
         """Store a summary of the person's facts, and what it rests on: all that the model was shown."""
         user = reading.people[0].user
@@ -196,7 +195,7 @@ class Consolidation:
         sources = {fact.id for fact in reading.facts} | reading.profile_messages | reading.heard
         id = memory_summary_id(user, reading.place)
         await let_go(connection, [id])
-        await record(connection, id, sources | ({summary} if summary else set()), "covered")
+        await record(connection, id, sources | ({summary.id} if summary else set()), "covered")
 
     async def _store_facts(
         self, reading: Reading, found: Extraction, named: "NamedFacts", stated: dict[str, list[str]]
