@@ -31,7 +31,7 @@ from agent.turn.streaming import ReplyStream
 from agent.types import Reply, TurnOptions
 from memory.errors import NotOpen
 
-G = TypeVar("G")
+G = TypeVar("G", covariant=True)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -152,6 +152,7 @@ class _Admin(_Group[AdminService]):
 class _Traces(_Group[Traces]):
     list = _waits(Traces.list)
     get = _waits(Traces.get)
+    get_with_jobs = _waits(Traces.get_with_jobs)
 
 
 class Companion(_Group[companion.Companion]):

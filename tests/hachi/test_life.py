@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import hachi.sync
-from hachi import BadInput, Companion, ModelRejected, NotFound, NotOpen
+from hachi import BadInput, Companion, ModelRejected, ModelUnavailable, NotFound, NotOpen
 from hachi.testing import AnsweringModel, OwnSettings
 
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
@@ -118,18 +118,19 @@ def test_a_group_has_every_method_of_the_other_door(pet: hachi.sync.Companion, g
 def test_a_call_on_the_companions_own_loop_is_refused_and_does_not_wait_for_itself(
     settings: OwnSettings,
 ) -> None:
-    async def ask() -> None:
-        pet.memories.list(user="ana")
+    with hachi.sync.Companion.open(settings, upkeep=False) as opened:
 
-    with (
-        hachi.sync.Companion.open(settings, upkeep=False) as pet,
-        pytest.raises(NotOpen, match="own event loop"),
-    ):
-        pet.run(ask())
+        async def ask() -> None:
+            opened.memories.list(user="ana")
+
+        with pytest.raises(NotOpen, match="own event loop"):
+            opened.run(ask())
 
 
 async def test_an_error_of_hachis_that_an_own_model_raises_stays_what_it_is(settings: OwnSettings) -> None:
-    model = AnsweringModel(ModelRejected("no key"))
+    model = AnsweringModel(ModelRejected("no key"), RuntimeError("no\nluck"))
     async with Companion.open(settings, model=model, upkeep=False) as pet:
         with pytest.raises(ModelRejected, match="no key"):
+            await pet.respond("hello", user="ana")
+        with pytest.raises(ModelUnavailable, match=r"^AnsweringModel failed: RuntimeError: no luck$"):
             await pet.respond("hello", user="ana")
