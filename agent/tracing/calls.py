@@ -8,6 +8,7 @@ from typing import Any
 from agent.errors import BadInput
 from agent.types.arguments import place_of
 from memory.audience import PRIVATE, Place
+from memory.text import storable
 
 _SHORT_ID = re.compile(r"[0-9a-f-]{4,36}")
 _INNER = ("memory", "task", "document")
@@ -27,9 +28,9 @@ def _told(value: Any, texts: bool) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return value if texts or _SHORT_ID.fullmatch(value) else _TEXT
+        return storable(value) if texts or _SHORT_ID.fullmatch(value) else _TEXT
     if isinstance(value, Mapping):
-        return {str(name): _told(one, texts) for name, one in value.items()}
+        return {storable(str(name)): _told(one, texts) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_told(one, texts) for one in value]
     return value.isoformat() if hasattr(value, "isoformat") else f"({type(value).__name__})"

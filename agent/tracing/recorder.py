@@ -36,6 +36,7 @@ from memory.process.spans import (
     unrecorded,
 )
 from memory.sql.jobs.job import Job
+from memory.text import storable
 
 log = logging.getLogger("hachi.traces")
 
@@ -166,7 +167,7 @@ class Recorder:
             yield lambda *_: None
             return
         user, place = arguments["user"], arguments.get("place")
-        about = self._about(CALL, user if isinstance(user, str) else None, stated_place(place))
+        about = self._about(CALL, storable(user) if isinstance(user, str) else None, stated_place(place))
         with (
             self._recorded(replace(about, said=method)),
             span("tool", method, arguments=stated(arguments, texts=False)) as tool,

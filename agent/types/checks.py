@@ -31,6 +31,12 @@ def checks_arguments(service: type[T]) -> type[T]:
     return service
 
 
+def checks_fields(shape: type[T]) -> type[T]:
+    """Have a dataclass of the API read its fields when it is made, as a method reads its arguments."""
+    shape.__init__ = reads_arguments(shape.__init__)  # type: ignore[method-assign]
+    return shape
+
+
 def read_fields(shape: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a TypedDict, each as it is read. Raises BadInput."""
     readers = _fields(shape)

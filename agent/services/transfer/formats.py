@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent.errors import BadInput
+from agent.types.checks import reads_arguments
 
 Message = dict[str, Any]
 """`id`, `chat`, `role`, `author`, `text`, and `sent_at`, which is None where nobody knows."""
@@ -19,16 +20,16 @@ SPEAKERS = {"user": "user", "human": "user", "assistant": "assistant", "model": 
 TIMES = ("sent_at", "timestamp", "created_at", "create_time")
 
 
+@reads_arguments
 def read_json(data: str | bytes) -> Any:
-    """Return JSON, or the list of what stands on the lines. Raises ValueError."""
+    """Return JSON, or the list of what stands on the lines. Raises BadInput."""
     try:
         return json.loads(data)
-    except ValueError as error:
-        lines = [line for line in data.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
         try:
-            return [json.loads(line) for line in lines]
-        except ValueError:
-            raise error from None
+            return [json.loads(line) for line in data.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            raise BadInput(f"this is no JSON: {error}") from None
 
 
 def messages_in(given: Any, user: str) -> list[Message] | None:

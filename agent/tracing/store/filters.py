@@ -6,14 +6,22 @@ Functions raise BadInput.
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated
 
 from agent.errors import BadInput
 from agent.tracing.trace import TURN, place_key
+from agent.types.arguments import Argument, Seconds, each, short_text
+from agent.types.checks import checks_fields
 from memory.audience import Place
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
+def _kinds(name: str, value: object) -> frozenset[str]:
+    return frozenset(each(short_text)(name, value))
+
+
+@checks_fields
 @dataclass(frozen=True, slots=True)
 class TraceFilter:
     """Selects the traces that match every given condition."""
@@ -28,9 +36,9 @@ class TraceFilter:
     text: str | None = None
     """Part of anything that the trace holds, in any letter case."""
     since: datetime | None = None
-    slower: float | None = None
+    slower: Seconds | None = None
     """The minimum duration in seconds."""
-    kinds: frozenset[str] = frozenset({TURN})
+    kinds: Annotated[frozenset[str], Argument(_kinds)] = frozenset({TURN})
     """Empty selects every kind."""
     message_id: str | None = None
     """The message that the turn answered."""

@@ -3,6 +3,7 @@
 
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
@@ -185,3 +186,20 @@ def test_what_an_argument_cannot_be_is_told(
         pet.run(attrgetter(method)(pet.inner)(**user | content | arguments))
     assert str(raised.value).startswith(told)
     assert pet.memories.list(user="ana") == before
+
+
+@pytest.mark.parametrize("odd", [None, float("nan"), object(), NAIVE, int, [None], "half \ud83d"])
+@pytest.mark.parametrize("field", TraceFilter.__dataclass_fields__)
+def test_a_filter_of_traces_reads_its_fields(pet: hachi.sync.Companion, field: str, odd: Any) -> None:
+    with suppress(BadInput):
+        assert pet.traces.list(TraceFilter(**{"user": "nobody", field: odd})) == []
+
+
+def test_a_call_that_holds_what_no_database_keeps_is_traced(
+    pet: hachi.sync.Companion, caplog: pytest.LogCaptureFixture
+) -> None:
+    for half in ({"user": "half \ud83d"}, {"user": "ana", "half \ud83d": 1}):
+        with pytest.raises(BadInput):
+            pet.run(pet.inner.remember("x", **half))
+    pet.settle()
+    assert caplog.messages == []

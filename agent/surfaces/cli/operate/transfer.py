@@ -74,11 +74,9 @@ async def import_memories(
 
     name, data = _read(file)
     try:
-        given = storable_all(read_json(data))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{name} is no JSON: {error}") from error
-    try:
-        parsed = parse_import(given, user=user)
+        parsed = parse_import(storable_all(read_json(data)), user=user)
+    except RecursionError as error:
+        raise BadInput(f"{name} is nested too deep") from error
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from error
     others = pet.conversations.others_in(parsed, user=user, place=place)

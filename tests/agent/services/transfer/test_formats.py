@@ -125,6 +125,15 @@ def test_what_cannot_be_read_is_refused_whole(given: Any, told: str) -> None:
         parse_import(given, user="ana")
 
 
-def test_lines_that_are_no_json_are_named_as_the_whole_was() -> None:
-    with pytest.raises(ValueError, match="Extra data: line 2"):
-        read_json('{"role": "user"}\nnonsense')
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ('{"role": "user"}\nnonsense', "this is no JSON: Extra data: line 2"),
+        (b"\xff\xfe\xfd", "this is no JSON: "),
+        ("[" * 100_000, "this is no JSON: "),
+        (None, "data: None is no str or bytes"),
+    ],
+)
+def test_what_is_no_json_is_refused(data: Any, told: str) -> None:
+    with pytest.raises(BadInput, match=f"^{told}"):
+        read_json(data)
