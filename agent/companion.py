@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, overload
 from typing_extensions import TypedDict, Unpack
 
 from agent.background.scheduler import Schedule
-from agent.errors import ModelUnavailable
 from agent.settings import Settings
 from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named
@@ -242,14 +241,14 @@ class Companion:
             settings = deps.settings.model_copy(update=changed)
             model = await self.components.models.named(asked, settings) if asked else deps.model
             deps = replace(deps, settings=settings, model=model)
-        seconds, settle = options.get("timeout"), options.get("settle", False)
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                return await take_turn(deps, request, on_event, settle=settle, ending=options.get("ending"))
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise ModelUnavailable(f"no reply within {seconds:g} s, the timeout of the call") from error
+        return await take_turn(
+            deps,
+            request,
+            on_event,
+            settle=options.get("settle", False),
+            ending=options.get("ending"),
+            within=options.get("timeout"),
+        )
 
     async def preview_learn(self, *, user: User) -> "ToLearn":
         """What `learn` would read, and about what it costs. Raises BadInput where no model consolidates."""

@@ -48,7 +48,8 @@ class AnsweringModel(Model):
         """All other messages of each call."""
         self.held, self.release = asyncio.Event(), asyncio.Event()
         """A call whose input contains `hold` sets `held` and waits for `release`."""
-        self._answers = list(answers)
+        self.answers = list(answers)
+        """Those that are still to be given; a test may add to them."""
         self._then = then
         self._seconds = seconds
         self._hold = hold
@@ -72,7 +73,7 @@ class AnsweringModel(Model):
             self.held.set()
             await self.release.wait()
         await asyncio.sleep(self._seconds)
-        answer = self._answers.pop(0) if self._answers else self._then
+        answer = self.answers.pop(0) if self.answers else self._then
         if callable(answer):
             answer = answer(asked)
         if isinstance(answer, Exception):

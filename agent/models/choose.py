@@ -40,6 +40,8 @@ class ChosenModel:
     schema_beside_tools: bool = False
     """Whether a schema goes with calls that offer tools, too."""
     client: openai.AsyncOpenAI | None = None
+    brought: bool = False
+    """Whether the program brought it."""
 
     async def close(self) -> None:
         if self.client is not None:
@@ -60,7 +62,7 @@ def brought_model(model: Model, breaker: Breaker | None = None) -> ChosenModel:
     keep_traces_here()
     breaker = breaker or Breaker("model")
     kept = BreakerModel(model, breaker, lambda error: server_fault(error, None))
-    return ChosenModel(type(model).__name__, kept, "none", ModelSettings(store=False), breaker)
+    return ChosenModel(type(model).__name__, kept, "none", ModelSettings(store=False), breaker, brought=True)
 
 
 def choose_model(

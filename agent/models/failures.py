@@ -33,26 +33,26 @@ class KnownFailure(AgentsException):
     error: ModelError | BadInput
 
 
-def model_error(error: Exception, settings: Settings) -> HachiError | None:
-    """Return the ModelError that says what to do about a failed run, with the server's `Retry-After` where it
-    sent one in seconds; None if the model is not to blame."""
-    found = _explained(error, settings)
+def model_error(error: Exception, settings: Settings, brought: str = "") -> HachiError | None:
+    """Return the error that says what to do about a failed run, with the server's `Retry-After` where it sent
+    one in seconds; None if nobody knows. `brought` is the name of a model that the program brought."""
+    found = _explained(error, settings, brought)
     if found and isinstance(error, openai.APIStatusError):
         seconds = error.response.headers.get("retry-after", "")
         found.retry_after = float(seconds) if seconds.isdecimal() else None
     return found
 
 
-def _explained(error: Exception, settings: Settings) -> HachiError | None:
+def _explained(error: Exception, settings: Settings, brought: str) -> HachiError | None:
     if isinstance(error, InputGuardrailTripwireTriggered | OutputGuardrailTripwireTriggered):
         result = error.guardrail_result
         why = f": {told}" if (told := result.output.output_info) else ""
         return GuardrailTripped(f"the guardrail {result.guardrail.get_name()} stopped the turn{why}")
     if isinstance(error, KnownFailure):
         return error.error
-    if isinstance(error, ModelError):  # of a program's own model
-        return error
-    where = _server(settings)
+    if known := next((one for one in (error, error.__cause__) if isinstance(one, HachiError)), None):
+        return known  # of a program's own model, guardrail or hook
+    where = brought or _server(settings)
     if isinstance(error, ModelTimeoutError | openai.APITimeoutError):
         return ModelUnavailable(
             f"the model at {where} did not answer within {settings.model_timeout:g} s (HACHI_MODEL_TIMEOUT)"

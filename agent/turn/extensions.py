@@ -7,13 +7,17 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_type_hints, overload
 
 from pydantic import PydanticUserError
 
 from agent.errors import BadInput, HachiError, SettingsError
+from agent.types.arguments import Seconds, refuse
+from agent.types.checks import reads_arguments
+from memory.text import one_line
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments, tool_of
@@ -71,11 +75,13 @@ def extensions(
         if _from_sdk("agents.mcp", "MCPServer", one):
             servers.append(one)
             continue
-        added = tool(one)
+        added = _made(one)
         if added.name in tools:
             raise BadInput(f"tools: there are two of the name {added.name!r}; give one another name")
         tools[added.name] = added
-    return Extensions((*tools.values(),), servers, guardrails, hooks)
+    return Extensions(
+        (*tools.values(),), servers, [_named(one) for one in guardrails], hooks and _named_hooks(hooks)
+    )
 
 
 def tools_named(names: str) -> list[Any]:
@@ -91,13 +97,14 @@ def tools_named(names: str) -> list[Any]:
 
 
 @overload
-def tool(given: Any, *, name: str = "", description: str = "", timeout: float | None = None) -> Tool: ...
+def tool(given: Any, *, name: str = "", description: str = "", timeout: Seconds | None = None) -> Tool: ...
 @overload
 def tool(
-    *, name: str = "", description: str = "", timeout: float | None = None
+    *, name: str = "", description: str = "", timeout: Seconds | None = None
 ) -> Callable[[Callable[..., Any]], Tool]: ...
+@reads_arguments
 def tool(
-    given: Any = None, *, name: str = "", description: str = "", timeout: float | None = None
+    given: Any = None, *, name: str = "", description: str = "", timeout: Seconds | None = None
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function, sync or async, or of a function tool of the Agents SDK; also as a
     decorator. The docstring tells the model what it is for, unless there is a `description`.
@@ -107,15 +114,18 @@ def tool(
     exception. After `timeout` seconds, 30 unless said otherwise, the model goes on without it. Raises
     BadInput.
     """
-    if given is None:
-        return lambda function: tool(function, name=name, description=description, timeout=timeout)
+    made = partial(_made, name=name, description=description, timeout=timeout)
+    return made if given is None else made(given)
+
+
+def _made(given: Any, name: str = "", description: str = "", timeout: float | None = None) -> Tool:
     if isinstance(given, Tool):
         return given
     if _from_sdk("agents", "FunctionTool", given):
         return _of_the_sdk(given)
     called = name or getattr(given, "__name__", "")
     if not callable(given) or not _NAME.fullmatch(called):
-        raise BadInput(f"tools: {given!r} is no function with a name of letters, digits, _ and -")
+        raise refuse("tools", given, "no function with a name of letters, digits, _ and -")
     with_turn, signature = _signature(given, called)
     said = description or inspect.getdoc(given)
     if not said:
@@ -130,7 +140,7 @@ def tool(
             return await result if inspect.isawaitable(result) else result
         except (TryAgain, ToolFailed, HachiError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             log.warning("tool %s failed", called, exc_info=True)
             raise ToolFailed(f"{called} failed: {type(error).__name__}: {error}") from error
 
@@ -159,6 +169,44 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[bool, inspect.S
     first = inspect.Parameter("turn", inspect.Parameter.POSITIONAL_ONLY)
     asked = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in parameters[with_turn:]]
     return with_turn, inspect.Signature([first, *asked])
+
+
+def _named(guardrail: Any) -> Any:
+    """The guardrail; where it fails, the error names it."""
+    from agents import GuardrailFunctionOutput
+
+    name = guardrail.get_name()
+    run = _naming(f"the guardrail {name}", guardrail.guardrail_function, GuardrailFunctionOutput)
+    return replace(guardrail, guardrail_function=run, name=name)
+
+
+def _named_hooks(hooks: "RunHooks[Any]") -> "RunHooks[Any]":
+    from agents import RunHooks
+
+    named: RunHooks[Any] = RunHooks()
+    for name in filter(lambda one: one.startswith("on_"), dir(named)):
+        setattr(named, name, _naming(f"the hook {name}", getattr(hooks, name)))
+    return named
+
+
+def _naming(what: str, function: Callable[..., Any], returns: type = object) -> Callable[..., Any]:
+    """The function; what it raises becomes a HachiError that says `what` failed."""
+
+    async def call(*given: Any, **more: Any) -> Any:
+        try:
+            result = function(*given, **more)
+            result = await result if inspect.isawaitable(result) else result
+        except HachiError:
+            raise
+        except Exception as error:
+            raise HachiError(
+                f"{what} failed: {type(error).__name__}: {one_line(str(error))[:300]}"
+            ) from error
+        if not isinstance(result, returns):
+            raise HachiError(f"{what} returned no {returns.__name__}")
+        return result
+
+    return call
 
 
 def _from_sdk(module: str, name: str, given: Any) -> bool:

@@ -130,7 +130,8 @@ async def run_agent(
     try:
         answer = await _answer(agent, arguments, client, model)
     except Exception as error:
-        if fault := refused_wish(error, client.sampling) or model_error(error, settings):
+        brought = chosen.name if chosen.brought else ""
+        if fault := refused_wish(error, client.sampling) or model_error(error, settings, brought):
             raise fault from error
         raise
     most = client.sampling.max_tokens

@@ -21,7 +21,7 @@ from openai.types.responses import (
     ResponseTextDeltaEvent,
 )
 
-from agent.errors import ModelError
+from agent.errors import ModelError, ModelUnavailable
 from agent.models.ask import RequestedSchema, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
@@ -29,7 +29,7 @@ from agent.models.model_call import recorded_call
 from agent.types import Usage
 from agent.types.client import AnswerForm
 from memory.records import MemoryType
-from memory.text import storable
+from memory.text import one_line, storable
 from prompts import read
 from tools.registry import nested_too_deep
 
@@ -93,7 +93,7 @@ class ModelRun(Model):
         **rest: Any,
     ) -> ModelResponse:
         asked = self._asked(system_instructions, input, model_settings, tools)
-        with asked.recorded(self._chosen.name) as call, _readable():
+        with asked.recorded(self._chosen.name) as call, _readable(self._chosen):
             response = await self._chosen.model.get_response(*asked, handoffs, tracing, **rest)
             call.answered(response.output, response.usage)
         response.output = self._settle(response.output, response.usage)
@@ -115,7 +115,7 @@ class ModelRun(Model):
         done: list[Any] = []
         begun = whole = False
         try:
-            with asked.recorded(self._chosen.name) as call, _readable():
+            with asked.recorded(self._chosen.name) as call, _readable(self._chosen):
                 async for event in events:
                     if isinstance(event, ResponseOutputItemDoneEvent):
                         done.append(event.item)  # withheld: the runner would use it with its original id
@@ -209,15 +209,18 @@ class _Asked(NamedTuple):
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
+def _readable(chosen: ChosenModel) -> Iterator[None]:
     """Convert any error that an adapter raises on a malformed response (HTML, half a line) to
-    ModelBehaviorError."""
+    ModelBehaviorError, and what a program's own model raises to ModelUnavailable."""
     try:
         yield
     except (OpenAIError, AgentsException, ModelError):
         raise
     except Exception as error:
-        raise ModelBehaviorError(f"{NO_ANSWER} ({type(error).__name__})") from error
+        what = type(error).__name__
+        if chosen.brought:
+            raise ModelUnavailable(f"{chosen.name} failed: {what}: {one_line(str(error))[:300]}") from error
+        raise ModelBehaviorError(f"{NO_ANSWER} ({what})") from error
 
 
 def _counted(usage: Any) -> Usage:

@@ -13,16 +13,18 @@
 Two words recur: what is *shown* is in the prompt, and what is *found* is what the tools brought.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Settings
-from agent.tracing.recorder import Recorder
+from agent.tracing.recorder import Recorder, TraceRecording
 from agent.turn.client.history import compare, follow, with_conversation
 from agent.turn.client.options import checked
-from agent.turn.commit import AnswerStore, message_of
+from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
 from agent.turn.context.prompt import build_messages_for_model
 from agent.turn.extensions import Extensions
@@ -69,9 +71,10 @@ async def take_turn(
     *,
     settle: bool = False,
     ending: Ending | None = None,
+    within: float | None = None,
 ) -> Reply:
-    """Answer the request. `on_event` receives the reply's text as the model generates it, and what tools do.
-    What `ending` makes of the answer is added to it.
+    """Answer the request, `within` so many seconds. `on_event` receives the reply's text as the model
+    generates it, and what tools do. What `ending` makes of the answer is added to it.
 
     With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; a
     consolidation does not hold the reply up. Raises BadInput, ModelError, or MemoryFault if the database
@@ -80,44 +83,62 @@ async def take_turn(
     if deps.settings.memory:
         request = await with_conversation(deps.transcript, request, deps.clock())
     with deps.recorder.turn(request, deps.model.name) as trace, request_of(request.user):
-        received = await receive(deps, checked(request, deps.settings, stand_in=deps.model.name == "offline"))
-        trace.heard(received.id)
-        built = await build_context(deps.context, received)
-        tools = _tool_context(deps, received, built, trace.id)
-        messages = build_messages_for_model(built.prompt)
-        result = await run_agent(
-            *(deps.model, deps.settings, messages, tools, on_event),
-            *(await deps.extensions.offered(), request.client, deps.extensions),
-        )
-        forget = await deps.forget_requests.candidates(result.answer.forget, received)
-        if ending and (end := await ending(forget, result.tools)):
-            result = with_end(result, end, on_event)
-        answer = result.client_calls or result.answer
-        stored = await deps.answers.store(received, built, tools.found, answer, trace.id)
-        decisions = await deps.worker.hand_over(stored.job) if stored.job and settle else []
-        for decision in decisions:
-            (on_event or _nobody)(MemoryDecided(decision))
-        found = sum(map(bool, tools.searches))
-        deps.context.count("", {"turn searches": len(tools.searches), "turn searches that found": found})
-        reply = Reply(
-            message=result.answer.message,
-            memories=(*tools.decisions, *decisions),
-            tools=result.tools,
-            trace_id=trace.id,
-            model=deps.model.name,
-            calls=result.calls,
-            message_id=stored.message_id,
-            conversation=request.conversation_id if received.id else None,
-            forget=forget,
-            usage=result.usage,
-            shown=built.prompt.known.long_term_facts,
-            found=tools.hits,
-            client_calls=result.client_calls,
-            cut=result.cut,
-        )
+        try:
+            async with asyncio.timeout(within) as limit:
+                reply, stored = await _answer(deps, request, trace, on_event, settle, ending)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ModelUnavailable(f"no reply within {within:g} s, the timeout of the call") from error
         trace.answered(reply)
     deps.worker.follow_up(None if settle else stored.job, stored.consolidated_at)
     return reply
+
+
+async def _answer(
+    deps: TurnDependencies,
+    request: TurnRequest,
+    trace: TraceRecording,
+    on_event: OnEvent | None,
+    settle: bool,
+    ending: Ending | None,
+) -> tuple[Reply, Stored]:
+    received = await receive(deps, checked(request, deps.settings, stand_in=deps.model.name == "offline"))
+    trace.heard(received.id)
+    built = await build_context(deps.context, received)
+    tools = _tool_context(deps, received, built, trace.id)
+    messages = build_messages_for_model(built.prompt)
+    result = await run_agent(
+        *(deps.model, deps.settings, messages, tools, on_event),
+        *(await deps.extensions.offered(), request.client, deps.extensions),
+    )
+    forget = await deps.forget_requests.candidates(result.answer.forget, received)
+    if ending and (end := await ending(forget, result.tools)):
+        result = with_end(result, end, on_event)
+    answer = result.client_calls or result.answer
+    stored = await deps.answers.store(received, built, tools.found, answer, trace.id)
+    decisions = await deps.worker.hand_over(stored.job) if stored.job and settle else []
+    for decision in decisions:
+        (on_event or _nobody)(MemoryDecided(decision))
+    found = sum(map(bool, tools.searches))
+    deps.context.count("", {"turn searches": len(tools.searches), "turn searches that found": found})
+    reply = Reply(
+        message=result.answer.message,
+        memories=(*tools.decisions, *decisions),
+        tools=result.tools,
+        trace_id=trace.id,
+        model=deps.model.name,
+        calls=result.calls,
+        message_id=stored.message_id,
+        conversation=request.conversation_id if received.id else None,
+        forget=forget,
+        usage=result.usage,
+        shown=built.prompt.known.long_term_facts,
+        found=tools.hits,
+        client_calls=result.client_calls,
+        cut=result.cut,
+    )
+    return reply, stored
 
 
 def _nobody(_: StreamEvent) -> None:

@@ -30,6 +30,7 @@ from agent.replay.testing import taken_again
 from hachi import (
     BadInput,
     Companion,
+    HachiError,
     MemoryDecided,
     TextWritten,
     ToolEnded,
@@ -151,13 +152,14 @@ async def test_what_an_object_answers_may_be_awaited(ask: Any) -> None:
     ("error", "told"),
     [
         (ValueError("no such town"), {"error": "broken failed: ValueError: no such town"}),
+        (SystemExit(3), {"error": "broken failed: SystemExit: 3"}),
         (ToolFailed("the sky has fallen"), {"error": "the sky has fallen"}),
         (TryAgain("town: give one"), {"error": "town: give one", "try_again": True}),
         (BadInput("limit: 0 is too few"), {"error": "limit: 0 is too few"}),
     ],
     ids=lambda given: type(given).__name__,
 )
-async def test_what_a_function_raises_is_told_to_the_model(ask: Any, error: Exception, told: Any) -> None:
+async def test_what_a_function_raises_is_told_to_the_model(ask: Any, error: BaseException, told: Any) -> None:
     def broken(town: str) -> str:
         """Break."""
         raise error
@@ -220,6 +222,7 @@ def of_a_class(basket: Basket) -> str:
         ([get_weather, get_weather], "two of the name 'get_weather'"),
         ([tool(silent, name="remember", description="x")], "two of the name 'remember'"),
         (["get_weather"], "is no function"),
+        ([None], "tools: None is no function with a name"),
         ([lambda town: town], "is no function with a name"),
     ],
 )
@@ -229,6 +232,12 @@ async def test_what_cannot_be_a_tool_is_refused_at_the_start(
     with pytest.raises(BadInput, match=why):
         async with hachi_companion(tools=given):
             pass
+
+
+@pytest.mark.parametrize("odd", [{"name": 7}, {"description": b"x"}, {"timeout": -1}, {"nme": "x"}])
+def test_what_a_tool_cannot_be_told_is_refused(odd: Any) -> None:
+    with pytest.raises(BadInput, match=next(iter(odd))):
+        tool(get_weather, **odd)
 
 
 async def test_a_tool_of_ours_that_does_not_exist_is_refused(hachi_companion: Opened) -> None:
@@ -348,6 +357,33 @@ async def test_hooks_are_called_in_each_turn(hachi_companion: Opened) -> None:
     assert called == ["get_weather"]
 
 
+async def test_a_guardrail_or_a_hook_that_fails_ends_the_turn_and_is_named(hachi_companion: Opened) -> None:
+    async def broken(*_: Any) -> GuardrailFunctionOutput:
+        raise KeyError("no\nsuch")
+
+    def silent(*_: Any) -> Any:
+        return None
+
+    class Failing(RunHooks[Any]):
+        async def on_tool_start(self, *_: Any) -> None:
+            raise ValueError("not now")
+
+    for given, told in (
+        ({"guardrails": [InputGuardrail(broken)]}, "the guardrail broken failed: KeyError: 'no\\\\nsuch'"),
+        ({"guardrails": [OutputGuardrail(broken)]}, "the guardrail broken failed: KeyError: 'no\\\\nsuch'"),
+        (
+            {"guardrails": [InputGuardrail(silent)]},
+            "the guardrail silent returned no GuardrailFunctionOutput",
+        ),
+        ({"hooks": Failing()}, "the hook on_tool_start failed: ValueError: not now"),
+    ):
+        model = AnsweringModel(tool_call("get_weather", town="Lyon"), then=SUNNY)
+        async with hachi_companion(model=model, tools=[get_weather], **given) as pet:
+            with pytest.raises(HachiError, match=f"^{told}$") as raised:
+                await pet.respond("is it sunny?", user="ana")
+        assert raised.value.trace_id
+
+
 # One call's model, limits and answer.
 
 
@@ -364,8 +400,12 @@ async def test_a_call_may_name_its_model_and_its_limits(hachi_companion: Opened)
         with pytest.raises(BadInput, match="model: 'tiny' cannot be named"):
             await pet.respond("hello", user="ana", model="tiny")
         slow = AnsweringModel(hold="hello")
-        with pytest.raises(ModelUnavailable, match=r"no reply within 0\.05 s, the timeout of the call"):
+        with pytest.raises(
+            ModelUnavailable, match=r"no reply within 0\.05 s, the timeout of the call"
+        ) as late:
             await pet.respond("hello", user="ana", model=slow, timeout=0.05)
+        await pet.settle()
+        assert (await pet.traces.find(str(late.value.trace_id))).status == "error"
 
 
 async def test_another_model_of_the_same_server_is_asked_by_its_name(

@@ -265,7 +265,7 @@ async def live(pet: Companion, model: AnsweringModel, looking_back: AnsweringMod
     for day in range(1, 41):
         clock.now = began + timedelta(days=day)
         for says in (one for one in STORY if one.day == day):
-            model._answers = [*(_calls(model, one) for one in says.calls), _answers(model, says)]
+            model.answers = [*(_calls(model, one) for one in says.calls), _answers(model, says)]
             reply = await pet.respond(
                 says.text, user=says.who, author=says.who.capitalize(), place=says.place
             )

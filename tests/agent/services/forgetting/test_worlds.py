@@ -147,7 +147,7 @@ class World:
     # What happens.
 
     async def turn(self, name: str, place: str | None, text: str, reply: str, *memories: Any) -> None:
-        self.model._answers = [{"message": reply, "memories": memories}]
+        self.model.answers = [{"message": reply, "memories": memories}]
         await self.pet.respond(text, user=name, author=name.capitalize(), place=place)
         may_hear = self.may_hear(name, place)
         assert words_in(self.model.systems, self.model.inputs) <= may_hear, "the prompt"
