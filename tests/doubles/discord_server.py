@@ -16,7 +16,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -429,6 +429,7 @@ class DiscordServer:
         try:
             body = await request.json() if request.can_read_body else {}
             value = handler(body, *(v for k, v in request.match_info.items() if k != "app"))
+            value = await value if asyncio.iscoroutine(value) else value
             answer = web.Response(status=204) if value is None else _json(value)
         except _Refused as refused:
             status, code, message = refused.args
@@ -518,8 +519,9 @@ class DiscordServer:
     def _patch(self, body: Json, _: str, id: str) -> Json:
         return self._change(self._known(id), body)
 
-    def _delete(self, _: Json, __: str, id: str) -> None:
-        self._known(id).deleted = True
+    def _delete(self, _: Json, __: str, id: str) -> Awaitable[None]:
+        """Discord tells the bot of what it deletes itself, too."""
+        return self.delete(int(id), channel=self._known(id).channel)
 
     def _callback(self, body: Json, _: str, token: str) -> Json:
         made = self.interactions[token]

@@ -252,8 +252,8 @@ class Commands:
         try:
             back = await self._pet.memories.undo_forget(id, user=asker.user)
         except NotFound:
-            return Answer(UNDO_OVER, outcome="over")
-        return Answer(f"I remember it again: {shorten(back.content)}", outcome="undone")
+            return Answer(UNDO_OVER, replaces=True)
+        return Answer(f"I remember it again: {shorten(back.content)}", replaces=True)
 
     async def _forget_me(self, asker: Asker, _: str) -> Answer:
         return Answer(

@@ -146,8 +146,9 @@ class Posts(Protocol):
     async def conclude(self, handles: Sequence[Any], receipts: Sequence[Item]) -> None:
         """The text is final: end what was open, and show what was remembered, with buttons."""
 
-    async def ask(self, question: Answer) -> None:
-        """Show a question with buttons to the author of the message."""
+    async def ask(self, question: Answer) -> Any:
+        """Show a question with buttons to the author of the message. Returns the handle of a message that
+        others see too, which goes with the reply; None of one that they do not."""
 
 
 class Platform(Protocol):

@@ -44,7 +44,7 @@ class Reply:
     """Called if the reply ended on the platform: somebody stopped or deleted it, or the bot may not write."""
     interval: float = 1.0
     noted: Callable[[Sequence[str]], Awaitable[None]] | None = None
-    """Called with the ids of all messages of the reply when another one is posted."""
+    """Called with the ids of all messages of the reply when one is posted, or before one is deleted."""
     earlier: Sequence[str] = ()
     """The ids of messages in which the reply stands already; they are edited."""
     text: str = ""
@@ -88,7 +88,7 @@ class Reply:
         steps: list[Callable[[], Awaitable[None]]] = [
             partial(self._show, text, footer, final=True),
             lambda: self.posts.conclude([part.handle for part in self._parts], receipts),
-            *([partial(self.posts.ask, question)] if question else []),
+            *([partial(self._ask, question)] if question else []),
         ]
         for step in steps:
             if not await self._patiently(step):
@@ -143,6 +143,16 @@ class Reply:
             return False
         return True
 
+    async def _ask(self, question: Answer) -> None:
+        """Ask in a message that goes with the reply, where the platform shows it to others."""
+        if (asked := await self.posts.ask(question)) is not None:
+            self._parts.append(_Part(asked, ""))
+            await self._note()
+
+    async def _note(self) -> None:
+        if self.noted:
+            await self.noted(self.origins)
+
     async def _show(self, text: str, footer: str = "", *, final: bool = False) -> None:
         """Show this text. Only messages whose text changed are edited. Raises what the platform raises; the
         next call continues from there."""
@@ -150,14 +160,14 @@ class Reply:
         for number, wanted in enumerate(texts):
             if number == len(self._parts):
                 self._parts.append(_Part(await self.posts.post(wanted, final=final), wanted))
-                if self.noted:
-                    await self.noted(self.origins)
+                await self._note()
             elif self._parts[number].text != wanted:
                 await self.posts.edit(self._parts[number].handle, wanted)
                 self._parts[number].text = wanted
         while len(self._parts) > max(1, len(texts)):
             extra = self._parts.pop()  # first, since the platform tells of the deletion
             try:
+                await self._note()
                 await self.posts.remove(extra.handle)
             except Exception:
                 self._parts.append(extra)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from agent.settings import Settings
@@ -145,13 +146,15 @@ class PlatformJobs:
     async def _follow(self, job: Job) -> None:
         posts, standing = job.payload["posts"], await self._deliveries.standing(str(job.about))
         view = self.conversations.platform.posts_at(posts[0])
+        keep = partial(self._deliveries.keep_posts, str(job.about))
         if standing is None or "private" in standing[1]:  # of which nothing is undone
+            await keep([])
             await self._remove(posts)
         elif standing[1] - {"edited"}:  # what is edited is written again
             for post in posts:
                 await _first_of(view.handle(post), _to_line(view), view.remove)
         elif standing[0] and not standing[1]:
-            async with Reply(view, earlier=posts) as reply:
+            async with Reply(view, noted=keep, earlier=posts) as reply:
                 if not await reply.finish(standing[0]):
                     raise NotShown("what was brought back could not be shown")
         await self._deliveries.queue.done(job.id)

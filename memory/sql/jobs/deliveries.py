@@ -126,6 +126,13 @@ class Deliveries:
             if gone:
                 await _expect(connection, reply, posts, now)
 
+    async def keep_posts(self, message: str, posts: Sequence[str]) -> None:
+        """Of a stored reply's posts keep these alone. Hachi deletes the others, which says nothing of the
+        reply, and the platform tells of it as if somebody had."""
+        others = (message_origins.c.message_id == message, message_origins.c.origin.not_in(posts))
+        async with self._database.write() as connection:
+            await connection.execute(delete(message_origins).where(*others, message_origins.c.posted == 1))
+
     async def forget(self, origin: str, now: datetime) -> None:
         """Forget what came with a message that was deleted on its platform, and have the reply's posts go of
         which nothing is stored."""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import discord
 from discord import app_commands
@@ -25,6 +25,7 @@ from agent.surfaces.bots.discord.rendering import (
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage
 from memory.people.places import Listening
+from memory.records import ForgetKind
 
 log = logging.getLogger("hachi.discord")
 
@@ -198,15 +199,21 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
             view = answer_view(answer, interaction.user.id)
             await interaction.edit_original_response(content=answer_text(answer), view=view)
         else:
-            await _update(interaction, button.value, answer)
+            left = await _update(interaction, button.value, answer)
+            asked = button.action in get_args(ForgetKind)  # in a message that goes with what is forgotten
+            if asked and answer.outcome and left.get("view"):
+                await interaction.followup.send(**left, ephemeral=True, suppress_embeds=True)
 
 
-async def _update(interaction: discord.Interaction, value: str, answer: Answer) -> None:
-    """Send the answer, and take back what no longer holds in the message with the button."""
+async def _update(interaction: discord.Interaction, value: str, answer: Answer) -> dict[str, Any]:
+    """Send the answer, and take back what no longer holds in the message with the button. Returns what
+    changed there, where others see it too."""
+    changes: dict[str, Any] = {}
     if interaction.message:
         changes = without_receipt(interaction.message, value, answer.outcome)
         await interaction.edit_original_response(**changes)
     await _send(interaction, answer)
+    return {} if interaction.message and interaction.message.flags.ephemeral else changes
 
 
 async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: discord.Interaction) -> None:

@@ -152,7 +152,8 @@ class DiscordPosts:
             last = last if isinstance(last, discord.Message) else await last.fetch()
             await last.edit(view=view, suppress=True)
 
-    async def ask(self, question: Answer) -> None:
+    async def ask(self, question: Answer) -> discord.Message:
         view = answer_view(question, self.user) or MISSING
-        nonce = f"{self.source.id}-ask"
-        await self.channel.send(answer_text(question), view=view, nonce=nonce, suppress_embeds=True)
+        options: dict[str, Any] = {"nonce": f"{self.source.id}-ask", "view": view, "suppress_embeds": True}
+        sent: discord.Message = await self.channel.send(answer_text(question), **options)
+        return sent

@@ -15,6 +15,7 @@ from scripted_server import Hang, Say, ScriptedServer, answer
 from agent.surfaces.bots.answers import NOTHING, Answer, Button, Item
 from agent.surfaces.bots.discord.messages import channel_id, place_of, user_id, user_name
 from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, answer_view, escape
+from agent.surfaces.bots.running import FORGOTTEN
 from agent.surfaces.bots.splitting import utf16_length
 from agent.surfaces.bots.turns import NOT_HERE
 from hachi import Companion
@@ -144,7 +145,7 @@ async def test_a_receipt_has_buttons_for_who_told_it(
 
 
 async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
-    bot: Any, pet: Companion, platform: DiscordServer, server: ScriptedServer, go_online: Any
+    bot: Any, pet: Companion, platform: DiscordServer, server: ScriptedServer, go_online: Any, rows: Any
 ) -> None:
     for fact in ("Ana has the flu", "Ana has a *red* boat"):
         await pet.remember(fact, user=f"discord:{ANA}", place=HERE)
@@ -163,15 +164,21 @@ async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
     await pet.settle()
     await bot.client.leave()
     await go_online()
-    gone = await press(platform, question, f"Forget {number}")
+    pressed = await platform.press(question, f"Forget {number}")
+    await platform.until(lambda: len(pressed.follow_ups) == 2)
+    gone, left = pressed.follow_ups
 
     assert gone.text.startswith("Forgotten: Ana has the flu\n-# Taken: 1 memory, 1 message, 1 reply, ")
-    assert question.text.splitlines()[number] == f"{number}. (forgotten)"
-    assert labels(question) == [[f"Forget {3 - number}"]]
+    assert left.text.splitlines()[number] == f"{number}. (forgotten)"
+    assert (left.ephemeral, labels(left)) == (True, [[f"Forget {3 - number}"]])
+    await platform.until(lambda: platform.shown(GENERAL) == [FORGOTTEN, FORGOTTEN])
     assert await here(pet) == ["Ana has a *red* boat"]
-    back = await platform.answered(await platform.press(gone, "Undo"), apart=True)
-    assert back.text == "I remember it again: Ana has the flu"
+    await platform.press(gone, "Undo")
+    await platform.until(lambda: gone.text == "I remember it again: Ana has the flu")
+    await platform.until(lambda: platform.shown(GENERAL) == ["I will ask you to confirm."])
+    await bot.client.conversations.settle()
     assert len(await here(pet)) == 2
+    assert rows("SELECT * FROM hidden") == []
 
 
 async def test_where_nothing_is_found_to_forget_the_bot_says_so_once(bot, platform, server) -> None:

@@ -49,6 +49,19 @@ async def test_what_is_edited_deleted_and_forgotten_on_discord_is_so_there_too(
     await platform.until(lambda: platform.shown(GENERAL) == ["With milk."])
 
 
+async def test_what_is_made_private_on_discord_goes_there_and_is_kept(
+    bot: Any, platform: DiscordServer, server: ScriptedServer, pet: Any, rows: Any
+) -> None:
+    user = f"discord:{ANA}"
+    server.script(answer("Get well soon!", {"content": "Ana has the flu"}))
+    await bot.hears(f"{AT} I have the flu", channel=GENERAL)
+    [memory] = await pet.memories.list(user=user)
+    await pet.memories.make_private(memory.id, user=user, place=memory.place)
+    await platform.until(lambda: not platform.shown(GENERAL))
+    await bot.client.conversations.settle()
+    assert rows("SELECT * FROM hidden WHERE kind = 'message'") == []
+
+
 async def test_a_question_that_is_deleted_while_it_is_answered_leaves_nothing_and_a_reply_does_not_return(
     bot: Any, platform: DiscordServer, server: ScriptedServer, rows: Any
 ) -> None:
