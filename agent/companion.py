@@ -134,15 +134,14 @@ class Companion:
             options.get("hooks"),
         )
         async with AsyncExitStack() as closing:
-            components = await closing.enter_async_context(
-                open_components(
-                    settings,
-                    options.get("clock", utc_now),
-                    options.get("model"),
-                    options.get("upkeep_model"),
-                    options.get("surface", "python"),
-                    added,
-                )
+            components = await open_components(
+                closing,
+                settings,
+                options.get("clock", utc_now),
+                options.get("model"),
+                options.get("upkeep_model"),
+                options.get("surface", "python"),
+                added,
             )
             pet = cls(components)
             closing.push_async_callback(pet._stop)
@@ -155,7 +154,7 @@ class Companion:
                     pet._wake_worker,
                     settings.purge_minutes,
                 )
-                await closing.enter_async_context(schedule.running())
+                schedule.start(closing)
             await pet._purge_undo()
             pet._closing = closing.pop_all()
         return pet

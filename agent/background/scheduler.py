@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from agent.background.reminders import Reminders
 from agent.errors import HachiError
 from agent.services.admin import AdminService
 from agent.services.erasure import ErasureService
 from agent.services.statistics import Figures
+
+if TYPE_CHECKING:
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 log = logging.getLogger("hachi.schedule")
 
@@ -39,9 +43,8 @@ class Schedule:
     purge_minutes: float
     _running: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Run the jobs for as long as the block lasts."""
+    def start(self, closing: AsyncExitStack) -> None:
+        """Run the jobs until `closing` ends."""
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
         scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=LATE)
@@ -64,13 +67,13 @@ class Schedule:
         for name in ("purge", "erase"):  # what was left while nothing ran
             scheduler.modify_job(name, next_run_time=datetime.now(UTC))
         scheduler.start()
-        try:
-            yield
-        finally:
-            scheduler.pause()
-            await asyncio.sleep(0)  # a start that is due now runs first: shutdown would log it as an error
-            scheduler.shutdown(wait=False)
-            await self._finish()
+        closing.push_async_callback(self._stop, scheduler)
+
+    async def _stop(self, scheduler: "AsyncIOScheduler") -> None:
+        scheduler.pause()
+        await asyncio.sleep(0)  # a start that is due now runs first: shutdown would log it as an error
+        scheduler.shutdown(wait=False)
+        await self._finish()
 
     async def _start(self, name: str, act: Callable[[], Awaitable[object]], failure: str) -> None:
         """Start a job, unless it runs. The scheduler does not wait for it, so it never finds it running and

@@ -1,8 +1,8 @@
 """Opens everything that remembers."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -87,40 +87,41 @@ class Components:
     extensions: Extensions
 
 
-@asynccontextmanager
 async def open_components(
+    closing: AsyncExitStack,
     settings: Settings,
     clock: Clock,
     model: "Model | None" = None,
     upkeep_model: "Model | None" = None,
     surface: str = "python",
     added: Extensions | None = None,
-) -> AsyncIterator[Components]:
-    async with AsyncExitStack() as closing:
-        breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
-        database = await closing.enter_async_context(open_database(settings))
-        traces_database = _traces_database_of(settings)
-        if traces_database is not None:
-            closing.push_async_callback(traces_database.close)
-        embedder = open_embedder(
-            settings.chosen_embedder,
-            api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
-            base_url=base_url_of(settings),
-            breaker=breakers["embedder"],
-            measured=stored_thresholds(settings.home, settings.chosen_embedder),
-        )
-        closing.push_async_callback(embedder.close)
-        models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
-        closing.push_async_callback(models.close)
-        components = _components(
-            *(settings, clock, models, breakers, database, traces_database, embedder, surface),
-            added or Extensions(),
-        )
-        closing.push_async_callback(components.index.close)
-        closing.push_async_callback(components.sync.stop)
-        closing.push_async_callback(_note_uses, components)
-        closing.push_async_callback(components.recorder.close)
-        yield components
+) -> Components:
+    """What remembers, open until `closing` ends. No generator stands open meanwhile: a program's event loop
+    would end it in disorder where nobody closes the companion."""
+    breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
+    database = await open_database(closing, settings)
+    traces_database = _traces_database_of(settings)
+    if traces_database is not None:
+        closing.push_async_callback(traces_database.close)
+    embedder = open_embedder(
+        settings.chosen_embedder,
+        api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
+        base_url=base_url_of(settings),
+        breaker=breakers["embedder"],
+        measured=stored_thresholds(settings.home, settings.chosen_embedder),
+    )
+    closing.push_async_callback(embedder.close)
+    models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
+    closing.push_async_callback(models.close)
+    components = _components(
+        *(settings, clock, models, breakers, database, traces_database, embedder, surface),
+        added or Extensions(),
+    )
+    closing.push_async_callback(components.index.close)
+    closing.push_async_callback(components.sync.stop)
+    closing.push_async_callback(_note_uses, components)
+    closing.push_async_callback(components.recorder.close)
+    return components
 
 
 def _traces_database_of(settings: Settings) -> Database | None:

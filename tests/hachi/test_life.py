@@ -69,6 +69,19 @@ def test_a_stream_may_be_asked_for_where_no_loop_runs(settings: OwnSettings) -> 
         assert aiter(pet.inner.stream("hello", user="ana").events())
 
 
+def test_a_loop_that_ends_before_the_companion_is_closed_ends_quietly_and_loses_nothing(
+    settings: OwnSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def leave() -> None:
+        pet = await Companion.start(settings)
+        await pet.respond("My boat is called Pollux", user="ana", settle=True)
+
+    asyncio.run(leave())
+    assert caplog.messages == []
+    with hachi.sync.Companion.open(settings, upkeep=False) as pet:
+        assert [memory.content for memory in pet.memories.list(user="ana")] != []
+
+
 # Without asyncio.
 
 

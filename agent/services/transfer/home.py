@@ -4,8 +4,8 @@ import logging
 import os
 import shutil
 import stat
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from agent.settings import Settings
@@ -19,26 +19,22 @@ FOLDERS = ("index",)
 """What Hachi writes in its data folder. Other files there are somebody else's."""
 
 
-@asynccontextmanager
-async def open_database(settings: Settings) -> AsyncIterator[Database]:
-    """The database of the settings, open; the data folder is made private before and after, for the files
-    that were made meanwhile. Raises StoreUnavailable, also where the database is missing and was there."""
+async def open_database(closing: AsyncExitStack, settings: Settings) -> Database:
+    """The database of the settings, open until `closing` ends; the data folder is made private before and
+    after, for the files that were made meanwhile. Raises StoreUnavailable, also where the database is missing
+    and was there."""
     url = settings.database_url.get_secret_value() if settings.database_url else None
     remove_obsolete(settings.home)
     make_private(settings.home)
-    try:
-        if url is None and (lost := lost_database(settings.home)):
-            raise StoreUnavailable(lost)
-        database = await Database.open(url, settings.home)
-        if database.older:
-            log.warning("%s", database.older)
-        try:
-            yield database
-        finally:
-            await _count_writes(database)
-            await database.close()
-    finally:
-        make_private(settings.home)
+    closing.callback(make_private, settings.home)
+    if url is None and (lost := lost_database(settings.home)):
+        raise StoreUnavailable(lost)
+    database = await Database.open(url, settings.home)
+    closing.push_async_callback(database.close)
+    closing.push_async_callback(_count_writes, database)
+    if database.older:
+        log.warning("%s", database.older)
+    return database
 
 
 async def _count_writes(database: Database) -> None:

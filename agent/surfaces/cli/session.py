@@ -78,7 +78,8 @@ class Session(ExitStack):
         settings = self.settings()
         from agent.services.transfer.home import open_database
 
-        async with open_database(settings) as database:
+        async with AsyncExitStack() as closing:
+            database = await open_database(closing, settings)
             if database.older:
                 say(database.older)
             yield database
