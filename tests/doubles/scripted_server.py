@@ -27,6 +27,8 @@ LOOKS_BACK = "You keep the notes of a companion"
 """How the prompt of looking back begins."""
 PIECE = 7
 """Characters of a streamed piece of text."""
+STEPS = 10
+"""Of the event loop, in which a connection that was accepted is served, and one that was ended is closed."""
 
 
 @dataclass(frozen=True)
@@ -210,10 +212,11 @@ class ScriptedServer:
         try:
             yield here
         finally:
+            await _some_steps()  # what was accepted last is served, or it would have no end
             listening.close()
             for writer in here._open:
                 writer.transport.abort()
-            await asyncio.sleep(0)
+            await _some_steps()
 
     @classmethod
     @contextmanager
@@ -482,6 +485,11 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(data)
     await writer.drain()
     await asyncio.sleep(0)
+
+
+async def _some_steps() -> None:
+    for _ in range(STEPS):
+        await asyncio.sleep(0)
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked | None:
