@@ -158,13 +158,12 @@ def _agent(
     theirs = [_clients_tool(tool, names[tool.name]) for tool in client.tools]
     choice = client.tool_choice and names.get(client.tool_choice, client.tool_choice)
     wishes = model_settings(replace(client, tool_choice=choice), settings)
-    return Agent[_Run](
-        name="Hachi",
-        instructions=system,
-        tools=[*map(_our_tool, ours), *theirs],
-        tool_use_behavior={"stop_at_tool_names": [tool.name for tool in theirs]},
-        model_settings=chosen.settings.resolve(wishes),
-    )
+    agent = copy(_AGENT)
+    agent.instructions = system
+    agent.tools = [*map(_our_tool, ours), *theirs]
+    agent.tool_use_behavior = {"stop_at_tool_names": [tool.name for tool in theirs]}
+    agent.model_settings = chosen.settings.resolve(wishes)
+    return agent
 
 
 async def _answer(
@@ -218,6 +217,7 @@ async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Run]) -> str:
     return result.text
 
 
+_AGENT = Agent[_Run](name="Hachi")
 _CONFIG = RunConfig(
     tracing_disabled=True,
     tool_not_found_behavior="return_error_to_model",
@@ -225,7 +225,7 @@ _CONFIG = RunConfig(
     # One tool after the other: what a call finds or stores depends on the calls before it.
     tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
 )
-"""Made once and copied: the SDK reads the type hints of a new one, which takes 0.4 ms."""
+"""Both are made once and copied: the SDK reads the type hints of a new one, which takes 0.4 ms."""
 
 
 async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
