@@ -15,7 +15,7 @@ from agent.tracing.prices import Prices
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import conditions
 from agent.tracing.store.traces import Traces
-from agent.tracing.trace import TURN
+from agent.tracing.trace import CALL, TURN
 from agent.types import Usage
 from memory.sql.tables import traces as table
 
@@ -45,6 +45,8 @@ class Tally:
     def add(self, row: Any, seconds: Sequence[float], first: Sequence[float]) -> None:
         for kind in TOKENS:
             self.usage[row.model, kind] += getattr(row, kind)
+        if row.kind == CALL:
+            return
         if row.kind != TURN:
             self.upkeep += row.number
             self.upkeep_errors += row.number * (row.status in ("error", "malformed"))
@@ -131,7 +133,8 @@ async def stats_of(traces: Traces, wanted: TraceFilter) -> Stats:
     for row in await traces.database.rows(_added_up(wanted)):
         of = dict(zip(GROUPS, (row.day, row.user_id, row.model, row.surface), strict=True))
         numbers = _numbers(row.seconds), _numbers(row.first)
-        for tally in (total, *(groups[name][key or "-"] for name, key in of.items())):
+        known = {name: key or "-" for name, key in of.items() if key or row.kind == TURN}
+        for tally in (total, *(groups[name][key] for name, key in known.items())):
             tally.add(row, *numbers)
         for tool in row.tools.split():
             tools[tool.removesuffix("!")][tool.endswith("!")] += row.number

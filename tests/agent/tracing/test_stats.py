@@ -46,9 +46,11 @@ async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
     server.script(answer("Tea."), answer("Tea."))
     server.script_looking_back(Say("no JSON"))
     await pet.respond("tea?", user="ana", place="acme")
+    await pet.remember("Ana drinks tea", user="ana")
     await pet.settle()
     found = (await stats_of(pet.traces, EVERY)).json(Prices({}))
     assert found["people"]["ana"]["upkeep"] == 0
+    assert found["models"].keys() == {"tiny"}
     place = found["people"]["place:acme"]
     assert (place["turns"], place["upkeep"], place["upkeep_errors"], place["upkeep_tokens"]) == (0, 1, 1, 15)
     [turn] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
