@@ -9,6 +9,8 @@ HachiError                  anything that Hachi raises; its text says what to do
     └── NotOpen             the companion is closed, or belongs to another event loop
 """
 
+from memory.text import one_line
+
 
 class HachiError(Exception):
     """The text is one line that a person can act on."""
@@ -23,6 +25,9 @@ class HachiError(Exception):
     """Seconds to wait before that, where it is known."""
     trace_id: str | None = None
     """The turn in which it happened, for looking it up afterwards."""
+
+    def __init__(self, told: str = "") -> None:
+        super().__init__(one_line(told))
 
 
 class MemoryFault(HachiError):

@@ -17,7 +17,6 @@ from pydantic import PydanticUserError
 from agent.errors import BadInput, HachiError, SettingsError
 from agent.types.arguments import Seconds, refuse
 from agent.types.checks import reads_arguments
-from memory.text import one_line
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments, tool_of
@@ -199,9 +198,7 @@ def _naming(what: str, function: Callable[..., Any], returns: type = object) -> 
         except HachiError:
             raise
         except Exception as error:
-            raise HachiError(
-                f"{what} failed: {type(error).__name__}: {one_line(str(error))[:300]}"
-            ) from error
+            raise HachiError(f"{what} failed: {type(error).__name__}: {str(error)[:300]}") from error
         if not isinstance(result, returns):
             raise HachiError(f"{what} returned no {returns.__name__}")
         return result

@@ -29,7 +29,7 @@ from agent.models.model_call import recorded_call
 from agent.types import Usage
 from agent.types.client import AnswerForm
 from memory.records import MemoryType
-from memory.text import one_line, storable
+from memory.text import storable
 from prompts import read
 from tools.registry import nested_too_deep
 
@@ -219,7 +219,7 @@ def _readable(chosen: ChosenModel) -> Iterator[None]:
     except Exception as error:
         what = type(error).__name__
         if chosen.brought:
-            raise ModelUnavailable(f"{chosen.name} failed: {what}: {one_line(str(error))[:300]}") from error
+            raise ModelUnavailable(f"{chosen.name} failed: {what}: {str(error)[:300]}") from error
         raise ModelBehaviorError(f"{NO_ANSWER} ({what})") from error
 
 

@@ -150,6 +150,7 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
         ("conversations.messages", {"limit": 0}, LIMIT.format(0)),
         ("conversations.messages", {"before": "x"}, "there is no message 'x' here"),
         ("conversations.import_", {"parsed": {}}, "parsed: {} is no ParsedImport"),
+        ("documents.remove", {"what": "two\nlines"}, "no such document here: two lines; "),
         ("people.erase", {"user": ""}, "the user needs a name"),
         ("admin.prune_traces", {"before": NAIVE}, "before: '2026-01-10 00:00:00' needs a time zone"),
         ("admin.reindex", {"progress": 7}, "progress: 7 is no function"),
@@ -192,7 +193,7 @@ def test_what_an_argument_cannot_be_is_told(
 @pytest.mark.parametrize("field", TraceFilter.__dataclass_fields__)
 def test_a_filter_of_traces_reads_its_fields(pet: hachi.sync.Companion, field: str, odd: Any) -> None:
     with suppress(BadInput):
-        assert pet.traces.list(TraceFilter(**{"user": "nobody", field: odd})) == []
+        assert pet.traces.list(TraceFilter(**{"user": "nobody", "row": "none", field: odd})) == []
 
 
 def test_a_call_that_holds_what_no_database_keeps_is_traced(
