@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent.companion import Companion
 from agent.tracing.compare import Difference
 from agent.tracing.trace import Trace, given_of
-from agent.tracing.why import Asked, why
+from agent.tracing.why.memories import Asked, why
 from memory.errors import NotFound
 
 

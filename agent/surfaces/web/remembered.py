@@ -12,9 +12,9 @@ from agent.companion import Companion
 from agent.surfaces.web.pages import Asked, Here, go
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
-from agent.tracing.why import Asked as AskedWhy
-from agent.tracing.why import traces_of
-from agent.tracing.why import why as explain
+from agent.tracing.why.memories import Asked as AskedWhy
+from agent.tracing.why.memories import traces_of
+from agent.tracing.why.memories import why as explain
 from memory.audience import user_key
 from memory.errors import NotFound
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory, MemoryUpdate, Message

@@ -18,8 +18,8 @@ from agent.tracing.render.trace import warnings
 from agent.tracing.render.tree import drawn
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
-from agent.tracing.why import Asked
-from agent.tracing.why_said import explain
+from agent.tracing.why.memories import Asked
+from agent.tracing.why.messages import explain
 from memory.errors import NotFound
 
 FIRST = "0.0"

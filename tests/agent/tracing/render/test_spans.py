@@ -82,7 +82,7 @@ async def test_a_tool_that_the_database_fails_in_short_and_in_full(
     assert "✗ get_recent_memories(limit=3)" in text
     assert "error: " in text
     assert "the database does not answer" in text
-    assert "StoreUnavailable, raised in agent/tracing/test_render.py:" in text
+    assert "StoreUnavailable, raised in tracing/render/test_spans.py:" in text
     assert "⚠ answered after a tool error: get_recent_memories" in text
     assert text.count("✗") == 2  # the tool, and the search inside it
 

@@ -1,9 +1,6 @@
 """Traces in SQL, on both databases."""
 
-import runpy
-import tempfile
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,20 +18,13 @@ from memory.process.identity import this_process
 from memory.process.spans import Recording, Span
 from memory.sql.engine import Database
 from memory.sql.hidden import begin, hide, show
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EVERY = TraceFilter(kinds=frozenset())
 SERIALIZER = Serializer("full", Redaction(), {"tools": {"remember": {}}}, "python", this_process())
-
-
-@pytest.fixture(scope="session")
-def postgresql():
-    """The PostgreSQL server of the memory tests."""
-    conftest = runpy.run_path(str(Path(__file__).parents[2] / "memory" / "conftest.py"), run_name="conftest")
-    with tempfile.TemporaryDirectory(prefix="hachi-postgresql-") as folder:
-        started = conftest["Server"](Path(folder) / "data")
-        yield started
-        started.stop()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
