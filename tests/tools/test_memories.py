@@ -228,12 +228,13 @@ async def test_a_search_without_a_query_lists_the_newest(turn: Any, clock: Any) 
 async def test_that_the_index_is_away_and_that_nothing_was_found_are_both_said(
     turn: Any, turn_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search = turn.context.recall._search
+    searching = turn.pet.components.sync.searching
+    search = searching.search
 
     async def without_index(asked: Any, **_: Any) -> Any:
         return replace(await search(asked), without_index="it is being built", partial=True)
 
-    monkeypatch.setattr(turn.context.recall, "_search", without_index)
+    monkeypatch.setattr(searching, "search", without_index)
     seen = await turn_of("ana", shown=frozenset({"m1"})).call("search_memories", query="boat")
     assert seen["note"] == f"{NOTHING}; {NEWEST_ONLY}"
 

@@ -689,7 +689,7 @@ async def test_a_fact_that_gives_way_in_a_consolidation_costs_no_second_call(ope
         [fact] = moved(asked)["new_facts"]
         return {"summary": "Ana lives in Porto.", "new_facts": [fact | {"replaces": old.id[:8]}]}
 
-    model._answers = [corrected]
+    model.answers = [corrected]
     await talk(pet, "No, Porto")
 
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana lives in Porto"]

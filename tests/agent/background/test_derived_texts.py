@@ -49,17 +49,17 @@ class Story:
         self.pet, self.model = pet, model
 
     async def say(self, text: str, content: str = "", place: str | None = None, **draft: Any) -> None:
-        self.model._answers = [learning(content, **draft)] if content else []
+        self.model.answers = [learning(content, **draft)] if content else []
         await self.pet.respond(text, user="ana", place=place)
         await self.pet.settle()
 
     async def answer(self, text: str, reply: str) -> None:
-        self.model._answers = [{"message": reply}]
+        self.model.answers = [{"message": reply}]
         await self.pet.respond(text, user="ana")
 
     async def derived(self, place: str | None = None) -> str:
         """All derived texts that a prompt, a search, a profile or an export shows."""
-        self.model._answers = []
+        self.model.answers = []
         await self.pet.respond("And now?", user="ana", place=place)
         prompt = self.model.systems[-1]
         hits = await self.pet.search_memories("what about Lisbon Porto flu resign", user="ana", place=place)
@@ -173,7 +173,7 @@ async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are
 async def test_a_summary_under_way_when_its_source_ends_is_not_stored(open_pet: OpenPet) -> None:
     model, looking_back = AnsweringModel(), AnsweringModel(then=echo, hold="Lisbon")
     story = Story(await open_pet(given=model, looking_back=looking_back), model)
-    model._answers = [learning("Ana lives in Lisbon")]
+    model.answers = [learning("Ana lives in Lisbon")]
     await story.pet.respond("I live in Lisbon now.", user="ana")
     settling = asyncio.create_task(story.pet.settle())
     await looking_back.held.wait()

@@ -51,7 +51,7 @@ def test_turns_are_listed_newest_first(told):
     ("options", "words"),
     [
         ("--place dm --tool search_memories", ["what is Lucie"]),
-        ("--text LUCIE --slower 0ms --since 1d", ["what is Lucie", "my sister"]),
+        ("--text LUCIE --slower 1ms --since 1d", ["what is Lucie", "my sister"]),
         ("--user ben -n 1", ["I broke"]),
         ("--error", []),
     ],
