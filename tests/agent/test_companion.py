@@ -86,7 +86,7 @@ async def test_closing_a_stream_early_stops_the_turn_and_leaves_the_companion_us
             assert piece
             break
 
-    await asyncio.wait_for(server.left.wait(), 5)
+    await asyncio.wait_for(server.left.wait(), 60)
     with pytest.raises(BadInput, match="read to the end"):
         _ = stream.reply
     assert [row["role"] for row in rows("SELECT role FROM messages")] == ["user"]
@@ -111,7 +111,7 @@ async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
         patch.setattr(pet.components.embedder, "embed", stuck)
         stream = pet.stream("I ski", user="ana")
         reading = asyncio.create_task(anext(aiter(stream)))
-        await asyncio.wait_for(begun.wait(), 10)
+        await asyncio.wait_for(begun.wait(), 60)
         await stream.aclose()
         with pytest.raises(asyncio.CancelledError):
             await reading

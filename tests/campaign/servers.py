@@ -198,7 +198,7 @@ async def _struck(folder: Path, place: Place, tell: Tell, _: int, *, hung: bool)
             if number == 101 + 2 * TURNS:
                 revive(folder)
             try:
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(60):
                     await pet.respond(f"keep: {boat('ana', number)}", user="ana")
             except (HachiError, MemoryFault, TimeoutError):  # a frozen server is waited for longer
                 await asyncio.sleep(0.1)

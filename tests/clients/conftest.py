@@ -27,7 +27,7 @@ async def process(
     finally:
         if running.returncode is None:
             running.terminate()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await running.communicate()
 
 

@@ -117,7 +117,7 @@ async def test_when_it_leaves_the_model_is_left_too(serve: Serve, server: Script
     server.script(Hang('{"message": "Once upon a time there was", "memories": []}', pieces=5))
     async with serve() as ask:
         assert await ask("leave") == {"left": True}
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await server.left.wait()
 
 

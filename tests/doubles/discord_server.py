@@ -303,7 +303,7 @@ class DiscordServer:
 
     async def answered(self, interaction: Interaction, *, apart: bool = False) -> Posted:
         """Wait for the answer to an interaction, and return it. `apart`: in a message of its own."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await (self.until(lambda: interaction.follow_ups) if apart else interaction.done.wait())
         return interaction.answer
 
@@ -318,7 +318,7 @@ class DiscordServer:
 
     async def until(self, holds: Callable[[], Any]) -> None:
         """Wait until it holds; checked after each request."""
-        async with asyncio.timeout(20), self._news:
+        async with asyncio.timeout(60), self._news:
             await self._news.wait_for(lambda: bool(holds()))
 
     async def send(self, event: str, data: Json) -> None:

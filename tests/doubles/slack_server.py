@@ -148,7 +148,7 @@ class SlackServer:
         try:
             yield here
         finally:
-            for socket in here._sockets:
+            for socket in list(here._sockets):
                 await socket.close()
             await runner.cleanup()
 
@@ -172,7 +172,7 @@ class SlackServer:
         """The arguments of each authorised call of this method."""
         return [arguments for name, arguments in self.calls if name == method]
 
-    async def until(self, true: Callable[[], Any], seconds: float = 10.0) -> None:
+    async def until(self, true: Callable[[], Any], seconds: float = 30.0) -> None:
         """Wait until it holds; fails after `seconds`."""
         async with asyncio.timeout(seconds):
             while not true():
@@ -318,10 +318,13 @@ class SlackServer:
         }
 
     async def deliver(self, *payloads: dict[str, Any], **envelope: Any) -> None:
-        """By Socket Mode. Returns when each is acknowledged."""
+        """By Socket Mode, and again where the connection ended first. Returns when each is acknowledged."""
         for payload in payloads:
-            id = await self.send(payload, **envelope)
-            await self.until(lambda id=id: id in self.acknowledged)  # type: ignore[misc]
+            id = None
+            while id not in self.acknowledged:
+                id = await self.send(payload, **envelope)
+                on = self._sockets[-1:]
+                await self.until(lambda id=id, on=on: id in self.acknowledged or on != self._sockets[-1:])  # type: ignore[misc]
 
     async def send(self, payload: dict[str, Any], **envelope: Any) -> str:
         """By Socket Mode. Returns the id of the envelope at once."""
@@ -330,7 +333,8 @@ class SlackServer:
         id = f"envelope-{next(self._numbers)}"
         kind = kinds.get(payload.get("type"), "interactive")
         whole = {"envelope_id": id, "type": kind, "payload": payload, "accepts_response_payload": False}
-        await self._sockets[-1].send_json({**whole, **envelope})
+        with suppress(ConnectionError):  # ended by the other side, which is about to be noticed
+            await self._sockets[-1].send_json({**whole, **envelope})
         return id
 
     async def post(
@@ -393,8 +397,8 @@ class SlackServer:
                 self.acknowledged.append(acknowledged["envelope_id"])
                 self.said_back[acknowledged["envelope_id"]] = acknowledged.get("payload")
                 self.changed.set()
-        if socket in self._sockets:
-            self._sockets.remove(socket)
+        self._sockets.remove(socket)
+        self.changed.set()
         return socket
 
     async def _file(self, request: web.Request) -> web.Response:

@@ -12,6 +12,6 @@ async def test_a_signal_sets_the_event_inside_the_block_only(number: signal.Sign
     stop = asyncio.Event()
     with on_stop_signal(stop.set):
         signal.raise_signal(number)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await stop.wait()
     assert signal.getsignal(number) in (before, signal.SIG_DFL, signal.default_int_handler)

@@ -181,7 +181,7 @@ async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(pet_at, first
     await until(lambda: server.asked, 10)
     await until(lambda: seen(), 1)
     assert seen() == [("running", "are you there?")]
-    async with asyncio.timeout(10):  # on a busy machine the call is only in the second writing
+    async with asyncio.timeout(60):  # on a busy machine the call is only in the second writing
         while len((trace := await pet.traces.get("last", pet.clock())).root.spans) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert [span.kind for span in trace.root.spans] == ["scene", "call"]
@@ -237,7 +237,7 @@ async def test_a_trace_that_cannot_be_written_fails_no_turn_and_is_written_later
     assert await pet.traces.count(EVERY) == 0
     monkeypatch.setattr(pet.traces, "write", real)
     clock.now += FIRST_PAUSE
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while await pet.traces.count(EVERY) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert {one.id for one in await pet.traces.list(EVERY, pet.clock())} == ids

@@ -214,7 +214,7 @@ async def test_a_chunk_removed_while_it_is_indexed_does_not_stay_in_the_index(li
     async def put(points: Any) -> None:
         library.stack.index.put = real
         removing.append(asyncio.create_task(other.remove(library.here("tea.md"), GLOBAL)))
-        await asyncio.wait_for(gone(), 20)
+        await asyncio.wait_for(gone(), 60)
         await real(points)
 
     library.stack.index.put = put

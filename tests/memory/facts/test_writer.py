@@ -820,7 +820,7 @@ async def test_many_are_remembered_at_once_while_the_index_is_waited_for(
     search = stack.similar.search_index
 
     async def slow(question: Question, **given: Any) -> Rankings:
-        await asyncio.wait_for(all_wait.wait(), 20)
+        await asyncio.wait_for(all_wait.wait(), 60)
         return await search(question, **given)
 
     monkeypatch.setattr(stack.similar, "search_index", slow)

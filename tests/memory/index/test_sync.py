@@ -97,7 +97,7 @@ async def test_without_being_followed_the_same_scores_are_found(stack: Stack) ->
 
 async def test_what_follows_on_its_own_after_a_moment(stack: Stack) -> None:
     decision = await stack.remember("Anna has a cat")
-    await asyncio.wait_for(stack.indexing.wake(hurry=True), 10)
+    await asyncio.wait_for(stack.indexing.wake(hurry=True), 60)
     assert await in_index(stack, decision.id) == {decision.id}
     assert await stack.indexing.due() == 0
 
@@ -296,12 +296,12 @@ async def test_a_purge_does_not_wait_for_an_index_that_is_being_filled(
     cat, dog = await stack.receive("I have a cat"), await stack.receive("I have a dog")
     await stack.indexing.stop()
     filling = asyncio.create_task(stack.indexing.catch_up(anew=True))
-    await asyncio.wait_for(slow.asked.wait(), 10)
+    await asyncio.wait_for(slow.asked.wait(), 60)
     assert await in_index(stack, cat, dog) == {cat, dog}, "they are found by their words"
     async with database.write() as connection:
         await delete_messages(connection, [cat], stack.clock.now)
     if purged:
-        await asyncio.wait_for(stack.indexing.purge(), 10)
+        await asyncio.wait_for(stack.indexing.purge(), 60)
         assert await in_index(stack, cat, dog) == {dog}
         assert await found_by_words(stack, "cat") == set(), "nor by the window of its neighbour"
     slow.go_on.set()

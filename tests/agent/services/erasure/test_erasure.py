@@ -71,7 +71,7 @@ async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenP
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await pet.respond("I ski", user="ana")
     settling = asyncio.create_task(pet.settle())
-    await asyncio.wait_for(model.held.wait(), 10)
+    await asyncio.wait_for(model.held.wait(), 60)
 
     await pet.people.erase(user="ana")
     model.release.set()
@@ -122,7 +122,7 @@ async def read(pet: Companion, text: str) -> str:
 
 async def test_others_do_not_wait_for_it(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await asyncio.gather(
             pet.people.erase(user="ana"), pet.people.erase(user="ana"), pet.respond("hi", user="ben")
         )

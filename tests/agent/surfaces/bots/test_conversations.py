@@ -38,7 +38,7 @@ def ben(text: str, **other: Any) -> IncomingMessage:
 
 
 async def until(holds: Callable[[], Any]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what is waited for happens in the server and in the turn
             await asyncio.sleep(0.002)
 

@@ -205,7 +205,7 @@ async def test_a_body_is_not_awaited_without_a_right_key(site: Any, head: str, p
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
     request = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n{proof}{head}\r\n\r\n"
     writer.write(request.encode())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         answer = await reader.read()  # until the server closes the connection
     writer.close()
     assert answer.startswith(b"HTTP/1.1 401")
@@ -229,7 +229,7 @@ async def test_no_odd_path_leads_around_authentication(site: Any) -> None:
     async def ask(method: str, path: str, key: str) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
         writer.write(f"{method} {path} HTTP/1.1\r\nhost: x\r\n{key}connection: close\r\n\r\n".encode())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             answer = await reader.read()
         writer.close()
         assert 400 <= int(answer.split()[1]) < 500, (path, answer)

@@ -57,7 +57,7 @@ async def run(
     headers = [(b"content-length", content_length)] if content_length else []
     headers += [(b"transfer-encoding", b"chunked")] if chunked else []
     limited = RequestLimits(app, max_body=10, timeout=seconds, **{"authorize": anybody} | more)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await limited({"type": "http", "headers": headers}, receive, keep)
     return sent
 

@@ -46,7 +46,7 @@ class Program:
 
     async def ended(self) -> list[Any]:
         """Everything that was answered by the time the server has ended."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.serving
         self._files[1].flush()
         return [json.loads(line) for line in os.read(self._from, 1_000_000).splitlines()]
@@ -88,7 +88,7 @@ async def test_a_signal_ends_it_though_nobody_closes_stdin(program: Program, num
     program.hello()
     assert b'"hachi"' in await asyncio.to_thread(os.read, program._from, 100_000)
     os.kill(os.getpid(), number)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await program.serving
 
 

@@ -45,7 +45,7 @@ class Bot:
 
     async def reached(self, id: int) -> None:
         """Until discord.py has passed the message on."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.client.passed(id)  # type: ignore[attr-defined]
 
 

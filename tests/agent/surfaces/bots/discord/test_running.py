@@ -26,7 +26,7 @@ async def test_it_prints_the_invitation_and_finishes_its_replies_when_stopped(
     said: list[str] = []
     server.script(answer("Good night!"))
     running = asyncio.create_task(run(pet, TOKEN, said.append, guild_ready_timeout=0.05))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await platform.connected.wait()
         while not said:  # noqa: ASYNC110 - what is waited for is a call
             await asyncio.sleep(0.01)

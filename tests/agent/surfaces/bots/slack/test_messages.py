@@ -60,7 +60,7 @@ async def test_slack_is_asked_for_several_people_side_by_side(client, slack, mon
     monkeypatch.setattr(client, "users_info", users_info)
     source = Source("T1", "C1", "UANA", "1.5", "UHACHI", "and <@UBEN>?")
     said = IncomingMessage("slack:T1:UANA", Place(("slack", "T1", "C1")), source=source)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         content = await Reader(client, label, listening, clock).read(said, begins=False)
     assert (content.author, content.text) == ("Ana", "and @Ben?")
 

@@ -76,7 +76,7 @@ async def test_it_runs_until_a_signal(pet, settings, http) -> None:
         told.append(line)
         signal.raise_signal(signal.SIGTERM)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await run(pet, settings, say, http)
     assert told[0].startswith("on Slack in Acme as hachi, ")
     assert "the rule-based stand-in answers; Ctrl-C" in told[0]

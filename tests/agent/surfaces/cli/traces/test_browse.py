@@ -268,7 +268,7 @@ async def test_a_running_turn_is_shown_again_when_it_ends_or_its_process_is_gone
     following = followed(traces, TraceFilter(), 1, pause=0.01)
     heard = []
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             for number, ended, pid in (
                 (1, True, here),
                 (2, False, here),

@@ -193,7 +193,7 @@ async def test_a_client_that_leaves_stops_the_turn(serve: Serve, server: Scripte
         async for line in answered.aiter_lines():
             if "Once" in line:
                 break
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await server.left.wait()
 
 
