@@ -3,6 +3,7 @@ capitals, or the conventional name given as its alias."""
 
 import math
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -119,7 +120,7 @@ def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails)
         meant = f"did you mean {near[0]}?" if near else "docs/settings.md lists what there is"
         return f"there is no setting {name!r}; {meant}"
     variable, secret = _variable(fields, name)
-    shown = variable if secret else f"{variable}={fault['input']!r}"
+    shown = variable if secret else f"{variable}={reprlib.repr(fault['input'])}"
     return f"{shown} cannot be read: {fault['msg'].removeprefix('Value error, ').lower()}"
 
 

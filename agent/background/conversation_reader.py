@@ -27,7 +27,7 @@ from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories.memory_rows import unexpired
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import Line
-from memory.sql.messages.summaries import MOST_BEHIND, ConversationSummaries
+from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import memories
 from memory.text import sentences, tag, tags
@@ -41,6 +41,9 @@ MESSAGES = Budget(24_000)
 MAX_MESSAGE = 4_000
 MOST_PEOPLE = 4
 """People whose words are read in one call."""
+MOST_BEHIND = 100
+"""If a summary is more messages behind than this, it continues with the newest ones, so that an imported
+transcript is not summarised whole. The skipped messages stay in the transcript, and searches find them."""
 KNOWN_FACTS = 20
 MAX_NEAR = 16
 """Known facts near what was said, beside those in the user context."""

@@ -6,6 +6,7 @@ only reads a context variable and stores nothing. `agent/tracing` stores and sho
 
 import time
 import traceback
+from asyncio import CancelledError
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -175,10 +176,10 @@ def new_id() -> str:
 
 def in_one_line(error: BaseException) -> str:
     try:
-        text = str(error)
+        text = str(error) or ("it was stopped" if isinstance(error, CancelledError) else "")
     except Exception as broken:  # the exception's own __str__ failed
         text = f"({type(broken).__name__})"
-    return " ".join(f"{type(error).__name__}: {text}".split())
+    return " ".join(f"{type(error).__name__}: {text}".split()).removesuffix(":")
 
 
 def traceback_of(error: BaseException) -> str:

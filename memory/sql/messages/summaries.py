@@ -8,7 +8,6 @@ id.
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, literal, or_, select, update
@@ -20,16 +19,12 @@ from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
 from memory.sql.changes import changed
 from memory.sql.engine import Database
-from memory.sql.messages.message_rows import Line, kept
-from memory.sql.messages.transcript import Transcript
+from memory.sql.messages.message_rows import kept
 from memory.sql.tables import Utc, memories, messages, rests_on
 from memory.sql.tables import active_conversations as table
 
 LOOK_BACK = "look_back"
 """The kind of job that consolidates a conversation: it updates its summary and the speaker's context."""
-MOST_BEHIND = 100
-"""If a summary is more messages behind than this, it continues with the newest ones, so that an imported
-transcript is not summarised whole. The skipped messages stay in the transcript, and searches find them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,6 @@ def consolidation_subject(conversation: str, owner: str) -> str:
 class ConversationSummaries:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._transcript = Transcript(database)
 
     async def of(self, conversation: str, owner: str, now: datetime) -> ActiveConversation | None:
         """The stored conversation; None if nothing has been stored for it yet. A summary that rests on an
@@ -86,19 +80,6 @@ class ConversationSummaries:
         for row in await self._database.rows(_OF, given):
             return replace(_active(row), summary="", withheld=True) if row.outlived else _active(row)
         return None
-
-    async def uncovered(
-        self, conversation: str, owner: str, covered: int, limit: int = 6
-    ) -> tuple[list[Line], bool]:
-        """The oldest messages after the `covered` one, in order, and whether no more follow.
-
-        At most `limit` messages that all have the same `Line.user`: they end before the first one of another
-        person. If more than `MOST_BEHIND` wait, they begin `limit` messages before the newest, so that an
-        imported transcript takes one update, and not one for every `limit` of its messages.
-        """
-        lines = await self._transcript.following(conversation, owner, covered, limit, most=MOST_BEHIND)
-        of_one = list(takewhile(lambda line: line.user == lines[0].user, lines))
-        return of_one, len(of_one) == len(lines) < limit
 
     async def update_in(
         self,

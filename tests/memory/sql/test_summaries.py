@@ -1,4 +1,4 @@
-"""The active conversation: its summary, kept and found, and the messages that it does not cover yet."""
+"""The active conversation: its summary, kept and found."""
 
 from __future__ import annotations
 
@@ -146,91 +146,6 @@ async def test_what_a_conversation_is_for_can_change_without_touching_its_summar
 
 
 # What the summary does not cover yet.
-
-
-async def say(stack: Stack, *texts: str, user: str = "anna", place: str | None = None) -> None:
-    for text in texts:
-        await stack.receive(text, user, place, conversation="talk")
-
-
-async def waiting(
-    stack: Stack, user: str = "anna", place: Place = PRIVATE, limit: int = 6
-) -> tuple[list[str], int]:
-    """The texts that are not covered, and how far they reach."""
-    owner = owner_of(user, place)
-    known = await stack.conversations.of("talk", owner, stack.clock.now)
-    covered = known.covered if known else 0
-    lines, _ = await stack.conversations.uncovered("talk", owner, covered, limit)
-    return [line.message.text for line in lines], lines[-1].seq if lines else 0
-
-
-async def cover(stack: Stack, reached: int, owner: str = "user:anna") -> None:
-    known = await stack.conversations.of("talk", owner, stack.clock.now)
-    assert await update(stack, f"Up to {reached}.", known.covered if known else 0, reached, owner)
-
-
-async def test_what_has_piled_up_comes_oldest_first_so_many_at_a_time(stack: Stack) -> None:
-    assert await waiting(stack) == ([], 0)
-    await say(stack, "one")
-    await cover(stack, (await waiting(stack))[1])
-    assert await waiting(stack) == ([], 0)
-    await say(stack, *(str(number) for number in range(8)))
-    steps = []
-    while True:
-        texts, reached = await waiting(stack, limit=3)
-        if not texts:
-            break
-        steps.append(texts)
-        await cover(stack, reached)
-    assert steps == [["0", "1", "2"], ["3", "4", "5"], ["6", "7"]]
-
-
-async def test_a_conversation_with_a_mode_and_no_summary_begins_at_its_beginning(stack: Stack) -> None:
-    await say(stack, *(str(number) for number in range(20)))
-    await stack.conversations.set_mode("talk", "user:anna", "work", stack.clock.now)
-    texts, reached = await waiting(stack, limit=3)
-    assert texts == ["0", "1", "2"]
-    await cover(stack, reached)
-    assert (await waiting(stack, limit=3))[0] == ["3", "4", "5"]
-
-
-async def test_a_transcript_imported_into_a_conversation_is_not_worked_through(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memory.sql.messages.summaries.MOST_BEHIND", 10)
-    await say(stack, "one")
-    await cover(stack, (await waiting(stack))[1])
-    await say(stack, *(str(number) for number in range(10)))
-    assert (await waiting(stack, limit=3))[0] == ["0", "1", "2"]
-    await say(stack, "10")
-    assert (await waiting(stack, limit=3))[0] == ["8", "9", "10"]
-
-
-async def test_it_ends_where_another_person_begins_to_speak(stack: Stack) -> None:
-    await say(stack, "a1", "a2", place="acme")
-    await say(stack, "b1", user="ben", place="acme")
-    await say(stack, "a3", place="acme")
-    steps = []
-    covered = 0
-    for _ in range(3):
-        lines, complete = await stack.conversations.uncovered("talk", "place:acme", covered)
-        steps.append(({line.user for line in lines}, [line.message.text for line in lines], complete))
-        covered = lines[-1].seq
-        await cover(stack, lines[-1].seq, "place:acme")
-    assert steps == [({"anna"}, ["a1", "a2"], False), ({"ben"}, ["b1"], False), ({"anna"}, ["a3"], True)]
-    assert await waiting(stack, "cleo", ACME) == ([], 0)
-
-
-async def test_reading_the_summary_first_no_message_is_told_of_twice(stack: Stack) -> None:
-    """Another worker comes between reading the summary and reading what it does not cover."""
-    await say(stack, "one", "two")
-    after = 0
-    _, reached = await waiting(stack)
-    await cover(stack, reached)
-    await say(stack, "three")
-    texts, reached = await waiting(stack)
-    assert texts == ["three"]
-    assert not await update(stack, "Without what the other worker told.", after, reached)
 
 
 # Reading by id, and what is newest.
