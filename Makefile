@@ -18,7 +18,7 @@ TEST_TMP := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 6000000 
 
 # What takes long by its nature: killed processes, hundreds of turns, fuzzing, the benchmarks themselves, and what
 # is marked slow, such as megabytes of hostile text.
-SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py tests/memory/sql/test_killed_memory.py \
+SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py \
 	tests/agent/surfaces/http/test_openapi.py
 
 # The checks run beside the tests, and show what they say after them.

@@ -98,19 +98,12 @@ def _in_write() -> bool:
 
 
 @pytest.fixture(autouse=True)
-def one_connection_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No transaction that writes takes a second connection, or waits for embedder or index (`Reachable`)."""
-    read, write = Database.read, Database.write
-
-    @asynccontextmanager
-    async def reading(self: Database) -> AsyncIterator[AsyncConnection]:
-        assert not _in_write(), "a connection is taken inside a transaction that writes"
-        async with read(self) as connection:
-            yield connection
+def nobody_waits_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No transaction that writes waits for embedder or index (`Reachable`)."""
+    write = Database.write
 
     @asynccontextmanager
     async def writing(self: Database, *locks: Any, **given: Any) -> AsyncIterator[AsyncConnection]:
-        assert not _in_write(), "a transaction begins inside another"
         async with write(self, *locks, **given) as connection:
             _writing.add(task := asyncio.current_task())
             try:
@@ -118,7 +111,6 @@ def one_connection_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
             finally:
                 _writing.remove(task)
 
-    monkeypatch.setattr(Database, "read", reading)
     monkeypatch.setattr(Database, "write", writing)
 
 

@@ -4,18 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_key
+from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of
 
 NAME = st.text(min_size=1).filter(lambda name: name == name.strip())
 PLACE = st.lists(NAME, min_size=1, max_size=4).map(lambda path: Place(tuple(path)))
-
-
-def test_what_is_said_in_private_is_the_persons_alone() -> None:
-    assert owners_of("anna") == owners_of("anna", PRIVATE) == {"user:anna"}
-
-
-def test_what_is_said_in_a_place_is_the_places_and_the_persons() -> None:
-    assert owners_of("anna", Place.parse("acme/general")) == {"place:acme/general", "user:anna"}
 
 
 def test_in_private_one_reads_ones_own_and_what_is_everybodys() -> None:
@@ -69,11 +61,6 @@ def test_a_place_is_read_as_it_was_written(place: Place) -> None:
 
 
 @given(PLACE, PLACE)
-def test_no_two_places_share_a_key(one: Place, other: Place) -> None:
-    assert (one.key == other.key) == (one == other)
-
-
-@given(PLACE, PLACE)
 def test_a_place_is_read_where_it_is_and_further_in_and_nowhere_else(said_in: Place, read_in: Place) -> None:
     inside = read_in.path[: len(said_in.path)] == said_in.path
     assert Audience.of("ben", read_in).may_read(owners_of("anna", said_in)) == inside
@@ -85,13 +72,3 @@ def test_ones_private_conversation_knows_what_one_said_anywhere_and_nobody_elses
 ) -> None:
     for owners in (owners_of(speaker), owners_of(speaker, place)):
         assert Audience.of(reader).may_read(owners) == (speaker == reader)
-
-
-@given(NAME, PLACE)
-def test_no_place_reads_what_was_said_in_private(speaker: str, place: Place) -> None:
-    assert not Audience.of(speaker, place).may_read(owners_of(speaker))
-
-
-def test_a_users_name_never_passes_for_a_place() -> None:
-    assert user_key("place:acme") == "user:place:acme"
-    assert not Audience.of("x", Place.parse("acme")).may_read(owners_of("place:acme"))

@@ -7,8 +7,9 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import count, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -179,15 +180,31 @@ def _is(id: str) -> ColumnElement[bool]:
     return memories.c.id == id
 
 
-@settings(
-    max_examples=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(story=STORY, lying=st.booleans(), readers=st.sets(st.tuples(who, where), min_size=2, max_size=4))
+PROFILE: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+}
+READERS = st.sets(st.tuples(who, where), min_size=2, max_size=4)
+
+
+@settings(max_examples=5, **PROFILE)
+@given(story=STORY, lying=st.booleans(), readers=READERS)
 async def test_nobody_reads_what_was_not_said_to_them(
-    stack: Stack, story: list[tuple[object, ...]], lying: bool, readers: set[tuple[str, str]]
+    stack: Stack, story: list[Any], lying: bool, readers: set[tuple[str, str]]
 ) -> None:
+    await live(stack, story, lying, readers)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, **PROFILE)
+@given(story=STORY, lying=st.booleans(), readers=READERS)
+async def test_nor_in_many_worlds(
+    stack: Stack, story: list[Any], lying: bool, readers: set[tuple[str, str]]
+) -> None:
+    await live(stack, story, lying, readers)
+
+
+async def live(stack: Stack, story: list[Any], lying: bool, readers: set[tuple[str, str]]) -> None:
     world = World(stack)
     for kind, *details in story:
         await world.act(str(kind), *details)
@@ -199,7 +216,7 @@ async def test_nobody_reads_what_was_not_said_to_them(
 async def test_nobody_reads_anything_said_by_others_at_the_same_time(stack: Stack) -> None:
     world = World(stack, alone=False)
     told = [
-        world.say(name, place, content, None) for name, place, content in product(USERS, PLACES, TEXTS[:4])
+        world.say(name, place, content, None) for name, place, content in product(USERS, PLACES, TEXTS[:2])
     ]
     await asyncio.gather(*told)
     await world.check(product(USERS, PLACES))

@@ -95,12 +95,6 @@ def test_beyond_the_hard_limit_each_part_gets_its_fence_or_header(block: Block, 
     assert [line for part in inner for line in part.split("\n")] == LINES
 
 
-def test_a_huge_table_header_is_not_repeated() -> None:
-    chunks = texts(Block("table", f"|{'a' * HARD_LIMIT}|\n| - |\n| 1 |"))
-    assert max(map(len, chunks)) <= HARD_LIMIT
-    assert "".join(chunks).count("a") == HARD_LIMIT
-
-
 @given(st.text(max_size=6000))
 def test_no_letter_is_lost_and_no_chunk_is_empty_or_endless(source: str) -> None:
     blocks = [block for block in markdown.parse(source).blocks if block.kind != "heading"]
@@ -108,10 +102,3 @@ def test_no_letter_is_lost_and_no_chunk_is_empty_or_endless(source: str) -> None
     assert all(chunk.strip() and len(chunk) <= HARD_LIMIT + MIN_TAIL for chunk in chunks)
     letters = [c for block in blocks for c in block.text if c.isalnum()]
     assert [c for chunk in chunks for c in chunk if c.isalnum()] == letters
-
-
-@given(st.lists(st.text(st.sampled_from("ab .。\n"), min_size=1, max_size=3000), max_size=4))
-def test_long_paragraphs_keep_all_their_letters(paragraphs: list[str]) -> None:
-    chunks = texts(*(Block("text", paragraph) for paragraph in paragraphs if paragraph.strip()))
-    assert "".join("".join(chunks).split()) == "".join("".join(paragraphs).split())
-    assert all(len(chunk) <= MAX_LENGTH + MIN_TAIL + 2 for chunk in chunks)

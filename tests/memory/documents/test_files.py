@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory.documents import files
-from memory.documents.files import FoundFiles, display_path, find, is_below, read
+from memory.documents.files import FoundFiles, display_path, find, read
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.errors import NotFound
 
@@ -140,27 +140,9 @@ def test_a_file_that_changes_while_it_is_read_is_not_read(
         read(file)
 
 
-def test_a_broken_disk_is_reported_in_the_systems_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> int:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(files.os, "open", broken)
-    with pytest.raises(UnreadableDocument, match=r"cannot be read \(Input/output error\)"):
-        read(tmp_path / "a.md")
-
-
 def test_names_that_are_not_text_are_escaped(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("Boil.")
     found = find([tmp_path])
     assert [display_path(file) for file in found.files] == [f"{tmp_path}/caf\\xe9.md"]
     assert read(found.files[0]) == b"Boil."
     assert display_path(tmp_path / "שלום.md") == f"{tmp_path}/שלום.md"
-
-
-def test_a_folder_holds_itself_and_its_files_but_not_a_longer_name() -> None:
-    assert is_below("/a/b", "/a/b")
-    assert is_below("/a/b/c", "/a/b")
-    assert is_below("/a", "/")
-    assert not is_below("/a/bc", "/a/b")

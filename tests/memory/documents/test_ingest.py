@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from memory.audience import Audience
-from memory.documents import ingest
 from memory.documents.files import FoundFiles, UnreadFile
 from memory.documents.ingest import IngestProgress, deleted_paths
-from memory.errors import NotFound, StoreUnavailable
+from memory.errors import NotFound
 
 ANNA = Audience.of("anna")
 TEA = "# Tea\n\nSencha is steeped for two minutes.\n\n## Water\n\nIt has eighty degrees."
@@ -127,40 +126,6 @@ async def test_progress_is_reported_and_a_crash_loses_nothing_that_was_read(libr
     done = await library.knowledge.add([library.folder], progress=steps.append)
     assert (done.added, done.unchanged) == ((paths[1],), (paths[0],))
     assert steps[-1] == IngestProgress("", 2, 2)
-
-
-async def test_a_replacement_that_fails_leaves_the_earlier_version(
-    library: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def broken(*_: object) -> None:
-        raise StoreUnavailable("the disk is full")
-
-    library.write("tea.md", TEA)
-    await library.add()
-    library.write("tea.md", "# Tea\n\nNo sencha.")
-    with monkeypatch.context() as patch:
-        patch.setattr(ingest.DocumentStore, "_delete_chunks", broken)
-        with pytest.raises(StoreUnavailable):
-            await library.add()
-    assert "Sencha is steeped for two minutes." in await library.found("how long is sencha steeped")
-
-
-async def test_many_chunks_are_indexed_while_the_rest_is_read(
-    library: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memory.documents.ingest.BATCH", 2)
-    for name in ("a.md", "b.md", "c.md"):
-        library.write(name, TEA + name)
-    counts: list[int] = []
-    real = library.stack.index.put
-
-    async def put(points: Any) -> None:
-        await real(points)
-        counts.append(await library.stack.index.count())
-
-    library.stack.index.put = put
-    done = await library.add()
-    assert (done.chunks, counts) == (6, [2, 4, 6])
 
 
 async def test_names_and_texts_in_every_script_are_kept(library: Any) -> None:

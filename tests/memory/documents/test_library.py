@@ -1,16 +1,14 @@
 """Listing, finding and removing documents, and an index that follows SQL, on both databases."""
 
-import asyncio
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, select
 
 from memory.audience import GLOBAL, Audience
 from memory.documents.library import document_name
-from memory.errors import EmbedderUnavailable, NotFound
+from memory.errors import NotFound
 from memory.sql.tables import knowledge_chunks, knowledge_documents
 
 ANNA = Audience.of("anna")
@@ -32,15 +30,6 @@ async def row_count(library: Any) -> int:
         return sum([(await connection.execute(count)).scalar_one() for count in counts])
 
 
-async def test_a_library_is_empty_until_something_is_added(library: Any) -> None:
-    assert await library.knowledge.empty()
-    assert await library.knowledge.documents(ANNA) == []
-    assert await library.knowledge.search("tea", ANNA) == []
-    library.write("tea.md", TEA)
-    await library.add()
-    assert not await library.knowledge.empty()
-
-
 async def test_only_the_readers_of_its_owner_find_a_document(library: Any) -> None:
     for name, owner in {"a": "user:anna", "b": "user:ben", "c": "place:acme/general", "d": GLOBAL}.items():
         path = library.write(f"{name}.md", f"# Tea of {name}\n\nSencha is steeped for {name} minutes.")
@@ -56,14 +45,6 @@ async def test_only_the_readers_of_its_owner_find_a_document(library: Any) -> No
         assert await library.names(user, place) == [f"{name}.md" for name in readable]
         texts = {f"Sencha is steeped for {name} minutes." for name in readable}
         assert set(await library.found("how long is sencha steeped", user, place)) == texts
-
-
-async def test_sql_decides_who_reads_whatever_the_index_says(library: Any) -> None:
-    library.write("tea.md", TEA)
-    await library.add(owner="user:anna")
-    async with library.stack.database.write() as connection:
-        await connection.execute(update(knowledge_documents).values(owner="user:ben"))
-    assert await library.found("sencha steeped", "anna") == []
 
 
 async def test_a_document_is_removed_by_path_folder_or_id(
@@ -149,80 +130,6 @@ async def test_without_the_index_documents_are_added_and_removed_all_the_same(
     assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
     assert await library.stack.index.present(ids) == set(), "… until it follows"
     assert await row_count(library) == 2
-
-
-async def test_without_the_embedder_search_goes_by_words_and_removal_works(
-    library: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    library.write("tea.md", TEA)
-    milk = library.write("milk.md", "# Milk\n\nMilk is frothed.")
-    await library.add()
-    ids = await chunk_ids(library)
-    library.write("coffee.md", COFFEE)
-    library.stack.embedder.away = True
-    await library.add()
-    await library.knowledge.remove(str(milk), GLOBAL)
-    assert len(await library.stack.index.present(ids)) == 1
-    assert await library.found("sencha") == ["Sencha is steeped for two minutes."]
-    assert "by words alone" in caplog.text
-    assert "the index waits" in caplog.text
-    with pytest.raises(EmbedderUnavailable):
-        await library.stack.indexing.catch_up()
-    library.stack.embedder.away = False
-    assert await library.stack.indexing.catch_up() > 0
-    assert await library.found("espresso powder")
-
-
-async def test_a_lost_index_is_filled_from_sql(library: Any) -> None:
-    library.write("tea.md", TEA)
-    library.write("coffee.md", COFFEE)
-    await library.add()
-    await library.stack.index.wipe()
-    batches: list[int] = []
-    assert await library.stack.indexing.catch_up(batches.append) == 2
-    assert batches == [2]
-    assert await library.stack.indexing.catch_up() == 0
-    assert await library.found("sencha steeped")
-
-
-async def test_a_running_process_finds_what_another_one_adds(library: Any) -> None:
-    library.write("tea.md", TEA)
-    await library.add()
-    running = library.opened()
-    assert await running.search("sencha steeped", ANNA)
-    library.stack.index.away = True  # the running process holds it
-    library.write("coffee.md", COFFEE)
-    await library.add()
-    library.stack.index.away = False
-    [chunk, *_] = await running.search("espresso powder", ANNA)
-    assert chunk.text == "Espresso is pressed through the powder."
-
-
-async def test_a_chunk_removed_while_it_is_indexed_does_not_stay_in_the_index(library: Any) -> None:
-    library.write("tea.md", TEA)
-    other = library.opened()
-    real = library.stack.index.put
-
-    removing: list[asyncio.Task[Any]] = []
-
-    async def gone() -> None:
-        for pause in iter(partial(asyncio.sleep, 0.01), None):
-            await pause
-            if not await row_count(library):
-                return
-
-    async def put(points: Any) -> None:
-        library.stack.index.put = real
-        removing.append(asyncio.create_task(other.remove(library.here("tea.md"), GLOBAL)))
-        await asyncio.wait_for(gone(), 60)
-        await real(points)
-
-    library.stack.index.put = put
-    await library.add()
-    await asyncio.gather(*removing)
-    await library.stack.indexing.catch_up()
-    assert await library.stack.index.count() == 0
-    assert await row_count(library) == 0
 
 
 @pytest.mark.parametrize(

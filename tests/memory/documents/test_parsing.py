@@ -4,7 +4,6 @@ import asyncio
 import signal
 import threading
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,18 +44,6 @@ async def test_a_document_is_parsed_into_its_title_and_chunks() -> None:
     ]
 
 
-async def test_code_in_the_working_directory_is_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = tmp_path / "run"
-    (tmp_path / "json.py").write_text(f"open({str(run)!r}, 'w')")
-    monkeypatch.chdir(tmp_path)
-    end_processes()
-    title, _ = await DocumentParser().parse("tea.md", TEA, "global")
-    assert title == "Tea"
-    assert not run.exists()
-
-
 async def test_many_documents_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     began, made = parsing._Process, []
     monkeypatch.setattr(parsing, "_Process", lambda: made.append(began()) or made[-1])
@@ -71,16 +58,16 @@ async def test_a_document_that_takes_too_long_is_refused_and_holds_nobody_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parser = DocumentParser()
-    await parser.parse("tea.md", TEA, "user:eve")
+    await asyncio.gather(*(parser.parse("tea.md", TEA, owner) for owner in ("user:eve", "user:ada")))
     monkeypatch.setattr(parsing, "SECONDS_PER_MB", 0.0)
-    monkeypatch.setattr(parsing, "SECONDS", 3.0)
+    monkeypatch.setattr(parsing, "SECONDS", 0.5)
     endless = [asyncio.create_task(parser.parse(f"{n}.md", ENDLESS, "user:eve")) for n in range(2)]
     await asyncio.sleep(0.1)
     monkeypatch.setattr(parsing, "SECONDS", 20.0)
     await parser.parse("tea.md", TEA, "user:ada")
     assert not endless[0].done()
     endless[1].cancel()
-    with pytest.raises(UnreadableDocument, match="it takes longer than 3 s to parse"):
+    with pytest.raises(UnreadableDocument, match="it takes longer than 0 s to parse"):
         await endless[0]
     assert (await parser.parse("tea.md", TEA, "user:eve"))[0] == "Tea"
 
@@ -89,62 +76,27 @@ async def test_only_the_time_that_a_document_itself_takes_counts(monkeypatch: py
     """Where the machine is busy with something else, a document is not refused for that."""
     parser = DocumentParser()
     end_processes()
-    monkeypatch.setattr(parsing, "SECONDS", 1.0)
-    monkeypatch.setattr(parsing, "PATIENCE", 60, raising=False)
+    monkeypatch.setattr(parsing, "SECONDS", 0.2)
+    monkeypatch.setattr(parsing, "PATIENCE", 300)
     began = parsing._Process
 
     def stopped_for_a_while() -> parsing._Process:
         process = began()
         process._process.send_signal(signal.SIGSTOP)
-        threading.Timer(2.0, process._process.send_signal, [signal.SIGCONT]).start()
+        threading.Timer(0.5, process._process.send_signal, [signal.SIGCONT]).start()
         return process
 
     monkeypatch.setattr(parsing, "_Process", stopped_for_a_while)
     assert (await parser.parse("tea.md", TEA, "user:ada"))[0] == "Tea"
 
 
-@pytest.mark.slow
-async def test_pages_that_share_a_long_stream_are_refused_and_hold_nobody_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """11 kB, of which each page is 12,000 lines."""
-    parser = DocumentParser()
-    monkeypatch.setattr(parsing, "SECONDS", 3.0)
-    eves = asyncio.create_task(parser.parse("a.pdf", sharing_pdf(pages=120, lines=12_000), "user:eve"))
-    await parser.parse("tea.md", TEA, "user:ada")
-    assert not eves.done()
-    with pytest.raises(UnreadableDocument, match="it takes longer than 3 s to parse"):
-        await eves
-
-
-def sharing_pdf(pages: int, lines: int) -> bytes:
-    """A PDF whose pages all show one stream."""
-    stream = zlib.compress(b"BT /F1 12 Tf 10 700 Td " + b"(a b) Tj 0 -1 Td " * lines + b"ET", 9)
-    kids = b" ".join(b"%d 0 R" % (4 + at) for at in range(pages))
-    font = b"<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>"
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Count %d/Kids[%s]/Resources%s/MediaBox[0 0 612 792]>>" % (pages, kids, font),
-        b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(stream), stream),
-        *[b"<</Type/Page/Parent 2 0 R/Contents 3 0 R>>"] * pages,
-    ]
-    body, offsets = b"%PDF-1.4\n", []
-    for number, object_ in enumerate(objects, 1):
-        offsets.append(len(body))
-        body += b"%d 0 obj%sendobj\n" % (number, object_)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    size = len(objects) + 1
-    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (size, len(body))
-    return body + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + end
-
-
 async def test_a_document_that_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     end_processes()
     parser = DocumentParser()
     with monkeypatch.context() as patch:
-        patch.setattr(parsing, "MEMORY", 250_000_000)
+        patch.setattr(parsing, "MEMORY", 130_000_000)
         with pytest.raises(UnreadableDocument, match="memory"):
-            await parser.parse("large.md", b"* a\n\n" * 400_000, "user:eve")
+            await parser.parse("large.md", b"* a\n\n" * 60_000, "user:eve")
     assert (await parser.parse("tea.md", TEA, "user:eve"))[0] == "Tea"
 
 

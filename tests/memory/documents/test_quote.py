@@ -22,16 +22,6 @@ async def test_a_block_has_a_label_and_the_source_and_heading_of_each_chunk(libr
     )
 
 
-async def test_nothing_is_said_where_nothing_bears_on_the_question(library: Any) -> None:
-    assert await get_rag_context_for_query(library.knowledge, "tea", ANNA) == ("", frozenset())
-    library.write("tea.md", "# Tea\n\nSencha is steeped for two minutes.")
-    await library.add(owner="user:ben")
-    assert await get_rag_context_for_query(library.knowledge, "how long is sencha steeped", ANNA) == (
-        "",
-        frozenset(),
-    )
-
-
 async def test_only_whole_chunks_that_fit_are_quoted(library: Any) -> None:
     for number in range(6):
         library.write(
@@ -59,7 +49,3 @@ def test_no_line_of_a_document_stands_unquoted() -> None:
     shown = quote_chunk(chunk(hostile, heading=f"Tea{breaks}## Memories"), f"/x{breaks}## Rules.md")
     assert all(line.startswith(">") for line in shown.splitlines())
     assert shown.splitlines()[0] == "> [/x ## Rules.md > Tea ## Memories]"
-
-
-def test_a_chunk_above_the_first_heading_has_its_source_alone() -> None:
-    assert quote_chunk(chunk("Boil.", heading=""), "/papers/tea.md") == "> [/papers/tea.md]\n> Boil."

@@ -53,9 +53,3 @@ async def test_what_was_decided_before_a_failure_is_logged(stack: Stack, lines: 
         )
     [line] = lines()
     assert (line["extracted_count"], facts(line)) == (2, ["Ana runs"])
-
-
-async def test_a_run_without_facts_has_no_line(stack: Stack, lines: Any) -> None:
-    with decision_run():
-        await stack.writer.remember([], Provenance("ana", stack.clock.now))
-    assert lines() == []

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -49,14 +47,6 @@ def hit(memory: Memory) -> Hit:
 
 
 # One memory, and what takes its place.
-
-
-@on_both
-async def test_a_fact_is_kept_whatever_its_tags(stack: Stack) -> None:
-    await stack.remember(
-        SHOULDER, "mickael", subjects=("a\x00b", "\ud800", "".join(map(chr, range(32, 5000))))
-    )
-    assert (await stack.the_memory("mickael")).subjects[:2] == ("ab", "\ufffd")
 
 
 @on_both
@@ -111,49 +101,24 @@ async def test_what_says_more_stands_beside_what_says_less_until_it_is_named(sta
     assert step.reason == second.reason == "corrected on purpose"
 
 
-async def test_unrelated_facts_are_kept_beside_each_other_and_shown_when_close(stack: Stack) -> None:
-    first = await stack.remember("Anna has 2 cats")
-    second = await stack.remember("Anna has 3 dogs")
-    assert second.action == "add"
-    assert [memory.id for memory in second.close] == [first.id]
-    assert await stack.known() == {"Anna has 2 cats", "Anna has 3 dogs"}
-
-
 # The very same words.
 
 
-@pytest.mark.parametrize(
-    "again", [SHOULDER, "mickael broke his shoulder.", "  Mickael  broke his\nshoulder!"]
-)
 @on_both
-async def test_the_same_words_make_one_memory(stack: Stack, again: str) -> None:
+async def test_the_same_words_make_one_memory(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael")
-    second = await stack.remember(again, "mickael")
+    second = await stack.remember("  mickael  broke his\nshoulder!", "mickael")
     assert (second.action, second.id, second.reason) == ("ignore", first.id, "known word for word")
     assert await rows(stack) == 1
 
 
-@pytest.mark.parametrize(
-    ("first", "again", "kept"),
-    [
-        ((0.4, "7d"), (0.8, "30d"), (0.8, 30)),
-        ((0.8, "30d"), (0.4, "7d"), (0.8, 30)),
-        ((0.4, "7d"), (0.5, None), (0.5, None)),
-    ],
-)
-@on_both
-async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time(
-    stack: Stack, first: tuple[float, str], again: tuple[float, str], kept: tuple[float, int | None]
-) -> None:
-    for importance, ttl in (first, again):
+async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time(stack: Stack) -> None:
+    for importance, ttl in ((0.4, "7d"), (0.8, "30d"), (0.5, "1d")):
         decision = await stack.remember("Anna is ill", importance=importance, ttl=ttl)
-    memory = await stack.the_memory()
-    until = None if kept[1] is None else stack.clock.now + timedelta(days=kept[1])
-    assert (memory.importance, memory.expires_at) == (kept[0], until)
-    assert decision.expires_at == until
+    memory, until = await stack.the_memory(), stack.clock.now + timedelta(days=30)
+    assert (memory.importance, memory.expires_at, decision.expires_at) == (0.8, until, until)
 
 
-@on_both
 async def test_what_has_expired_and_is_not_purged_yet_is_stored_anew(stack: Stack) -> None:
     first = await stack.remember("Anna is ill", ttl="7d")
     stack.clock.move(days=7)
@@ -165,15 +130,6 @@ async def test_what_has_expired_and_is_not_purged_yet_is_stored_anew(stack: Stac
 
 
 # Contradictions.
-
-
-async def test_what_ended_gives_way_to_what_holds_now(stack: Stack) -> None:
-    stack.rule(True)
-    first = await stack.remember(PARIS, "mickael")
-    stack.clock.move(days=1)
-    second = await stack.remember(LYON, "mickael")
-    assert (second.action, second.target_id) == ("replace", first.id)
-    assert await stack.known("mickael") == {LYON}
 
 
 async def test_what_was_said_before_does_not_replace_what_was_said_later(stack: Stack) -> None:
@@ -207,13 +163,6 @@ async def test_what_holds_for_a_week_does_not_end_what_holds_for_good(stack: Sta
     assert await stack.known("mickael") == {PARIS, LYON}
     stack.clock.move(days=7)
     assert await stack.known("mickael") == {PARIS}
-
-
-async def test_what_is_corrected_by_its_id_is_replaced_whatever_it_says(stack: Stack) -> None:
-    wrong = await stack.remember("Anna walks her dog every morning")
-    right = await stack.remember("Anna has a cat called Minka", replaces=wrong.id)
-    assert (right.action, right.target_id, right.reason) == ("replace", wrong.id, "corrected on purpose")
-    assert await stack.known() == {"Anna has a cat called Minka"}
 
 
 async def test_a_correction_may_change_something_else_than_the_words(stack: Stack) -> None:
@@ -287,14 +236,6 @@ async def test_an_unreadable_ttl_never_loses_the_fact(stack: Stack) -> None:
     assert (decision.action, decision.expires_at) == ("add", None)
 
 
-async def test_several_facts_of_one_message_are_decided_in_order(stack: Stack) -> None:
-    drafts = [Draft(SHOULDER), Draft(SHOULDER_ON), Draft(SHOULDER), Draft("")]
-    decisions = await stack.writer.remember(drafts, Provenance("mickael", stack.clock.now))
-    assert [decision.action for decision in decisions] == ["add", "add", "ignore", "ignore"]
-    assert await stack.known("mickael") == {SHOULDER, SHOULDER_ON}
-    assert await stack.writer.remember([], Provenance("mickael", stack.clock.now)) == []
-
-
 # Whose it is.
 
 
@@ -308,15 +249,6 @@ async def test_a_correction_said_in_private_leaves_the_places_memory_as_it_is(st
     assert (in_place.content, in_place.owners) == (SHOULDER, {"place:acme"})
     assert await stack.reasons(in_place.id, "ben", "acme") == []
     assert await stack.found("shoulder", "ben", "acme") == {SHOULDER}
-
-
-async def test_a_correction_said_in_the_place_holds_for_both(stack: Stack) -> None:
-    first = await stack.remember(SHOULDER, "mickael", "acme")
-    stack.clock.move(days=1)
-    decision = await stack.remember(SHOULDER_ON, "mickael", "acme", replaces=first.id)
-    assert decision.action == "replace"
-    assert await stack.known("mickael") == await stack.known("ben", "acme") == {SHOULDER_ON}
-    assert len(await stack.memories("mickael")) == 1
 
 
 @on_both
@@ -334,14 +266,12 @@ async def test_what_is_known_in_private_and_said_in_a_place_becomes_the_places_t
     assert (mine.id, mine.expires_at) == (private.id, stack.clock.now + timedelta(days=7))
 
 
-@pytest.mark.parametrize("days_before", [0, 300])
 async def test_what_is_at_odds_in_private_is_put_to_no_judge_and_does_not_show_through(
-    stack: Stack, days_before: int
+    stack: Stack,
 ) -> None:
     judge = stack.rule(True)
     await stack.remember(PARIS, "mickael", subjects=("secret diary",))
-    said_at = stack.clock.now - timedelta(days=days_before)
-    decision = await stack.remember(LYON, "mickael", "acme", said_at=said_at)
+    decision = await stack.remember(LYON, "mickael", "acme")
     [memory] = await stack.memories("ben", "acme")
     assert decision == Decision(LYON, "add", memory.id, "new")
     assert (memory.subjects, judge.asked) == ((), [])
@@ -365,10 +295,7 @@ async def test_what_somebody_says_in_other_words_of_another_is_theirs(stack: Sta
     assert await stack.known("ben") == {"Every morning, Anna walks her dog"}
 
 
-OTHERWISE = ("Anna is ill", "Anna is ill since Monday", "Anna, is ill", "Anna recovered")
-
-
-@pytest.mark.parametrize("said", OTHERWISE)
+@pytest.mark.parametrize("said", ["Anna is ill", "Anna recovered"])
 async def test_nobody_replaces_or_changes_what_somebody_else_told(stack: Stack, said: str) -> None:
     stack.rule(True)
     told = await stack.remember("Anna is ill", "anna", "acme", ttl="7d")
@@ -404,9 +331,7 @@ async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack
     assert (imported.action, imported.id) == ("ignore", old.id), "it was said before"
 
 
-@pytest.mark.parametrize(
-    ("earlier", "kept"), [(0, {PARIS, LYON}), (1, {PARIS}), (-1, {LYON})], ids=["then", "before", "later"]
-)
+@pytest.mark.parametrize(("earlier", "kept"), [(0, {PARIS, LYON}), (1, {PARIS})], ids=["then", "before"])
 async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier: int, kept: set[str]) -> None:
     old = await stack.remember(PARIS)
     said_at = stack.clock.now - timedelta(seconds=earlier)
@@ -448,15 +373,12 @@ async def test_an_old_message_does_not_bring_back_what_has_expired(stack: Stack)
     assert await stack.known() == set()
 
 
-@pytest.mark.parametrize("characters", [8, 36])
 @on_both
-async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now(
-    stack: Stack, characters: int
-) -> None:
+async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now(stack: Stack) -> None:
     old = await stack.remember(PARIS, subjects=("home",))
     await stack.remember(LYON, replaces=old.id)
     stack.clock.move(days=1)
-    decision = await stack.remember("Mickael lives in Oslo", replaces=str(old.id)[:characters])
+    decision = await stack.remember("Mickael lives in Oslo", replaces=str(old.id)[:8])
     assert decision.action == "replace"
     assert (await stack.the_memory()).content == "Mickael lives in Oslo"
     assert (await stack.the_memory()).subjects == ("home",), "those of what it replaces"
@@ -477,27 +399,8 @@ async def test_parallel_corrections_of_one_fact_leave_one(stack: Stack) -> None:
     assert len(await stack.memories()) == 1
 
 
-async def test_what_was_replaced_in_private_is_corrected_in_a_place_by_what_is_known_there(
-    stack: Stack,
-) -> None:
-    old = await stack.remember(PARIS, "anna", "acme")
-    await stack.remember(LYON, "anna", replaces=old.id)
-    await stack.remember("Mickael lives in Oslo", "anna", "acme", replaces=old.id)
-    assert await stack.known("cleo", "acme") == {"Mickael lives in Oslo"}
-
-
-async def test_where_somebody_lives_is_not_replaced_by_where_they_work(stack: Stack) -> None:
-    await stack.remember("Ann lives in Lyon", subjects=("ann",))
-    stack.clock.move(days=1)
-    decision = await stack.remember("Ann moved to Google", subjects=("ann",))
-    assert decision.action == "add"
-    assert await stack.known() == {"Ann lives in Lyon", "Ann moved to Google"}
-
-
-@pytest.mark.parametrize("again", ["Anna has the flu", "anna has the flu!"])
-async def test_a_model_that_repeats_a_temporary_fact_without_its_end_keeps_the_end(
-    stack: Stack, again: str
-) -> None:
+async def test_a_model_that_repeats_a_temporary_fact_without_its_end_keeps_the_end(stack: Stack) -> None:
+    again = "anna has the flu!"
     message = await stack.receive("I have the flu")
     until = stack.clock.now + timedelta(days=7)
     await stack.remember("Anna has the flu", ttl="7d", message_id=message, live=True)
@@ -516,26 +419,11 @@ async def test_a_caller_may_say_that_a_fact_never_ends(stack: Stack) -> None:
     assert (await stack.the_memory()).expires_at is None
 
 
-async def test_tags_are_stored_without_case_and_in_one_form(stack: Stack) -> None:
-    await stack.remember("Zoe\u0308 runs", subjects=(" Zoe\u0308", "SPORT", "sport", ""))
-    assert (await stack.the_memory()).subjects == ("zo\u00eb", "sport")
-    assert {hit.content for hit in await stack.search("running", subjects=["ZO\u00cb"])} == {"Zoe\u0308 runs"}
-
-
 async def test_nested_places_know_what_is_said_further_out(stack: Stack) -> None:
     outer = await stack.remember("The office has moved to Lyon", "anna", "acme")
     decision = await stack.remember("The office has moved to Lyon", "anna", "acme/general")
     assert (decision.action, decision.id) == ("ignore", outer.id)
     assert await stack.known("ben", "acme/general") == {"The office has moved to Lyon"}
-
-
-async def test_names_learned_in_private_do_not_show_in_a_place(stack: Stack) -> None:
-    await stack.remember("dev is also called Mickael", "anna")
-    await stack.remember("dev likes tea", "ben", "acme")
-    decision = await stack.remember("Mickael likes tea", "anna", "acme")
-    assert (decision.action, decision.target_id) == ("add", None)
-    assert "dev" not in decision.reason
-    assert await stack.known("ben", "acme") == {"dev likes tea", "Mickael likes tea"}
 
 
 @on_both
@@ -566,27 +454,6 @@ async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(stack: Stac
     assert decision.reason.startswith("only repeats what was found")
     assert await stack.known("ben") == set()
     assert await stack.memories("ben", "acme") == [recalled]
-
-
-@pytest.mark.parametrize("repeated", [SHOULDER_ON, "mickael broke his shoulder on 10 January 2026."])
-async def test_what_was_recalled_is_not_stored_again_in_another_place(stack: Stack, repeated: str) -> None:
-    await stack.remember(SHOULDER_ON, "mickael", "acme")
-    [recalled] = await stack.memories("ben", "acme/general")
-    decision = await stack.remember(
-        repeated, "ben", "acme/general", said="what happened to Mickael?", found=(hit(recalled),)
-    )
-    assert (decision.action, decision.id) == ("ignore", None)
-    assert await rows(stack) == 1
-
-
-async def test_what_was_only_recalled_does_not_put_off_its_end(stack: Stack) -> None:
-    await stack.remember("Anna is ill", ttl="7d")
-    stack.clock.move(days=6)
-    [recalled] = await stack.memories()
-    await stack.remember(
-        "Anna is ill", ttl="7d", importance=1.0, said="how do you think I am?", found=(hit(recalled),)
-    )
-    assert await stack.memories() == [recalled]
 
 
 @pytest.mark.parametrize(
@@ -625,15 +492,6 @@ async def test_what_somebody_else_told_and_the_prompt_held_is_not_linked_to_whoe
 LOVES, FED_UP = "Anna loves her job at the bakery", "Anna is fed up with her job at the bakery"
 
 
-async def test_in_doubt_both_are_kept(stack: Stack) -> None:
-    first = await stack.remember(LOVES)
-    stack.clock.move(days=1)
-    second = await stack.remember(FED_UP)
-    assert second.action == "add"
-    assert [memory.id for memory in second.close] == [first.id]
-    assert await stack.known() == {LOVES, FED_UP}
-
-
 async def test_in_doubt_a_judge_may_rule_that_it_takes_the_place_of_the_other(stack: Stack) -> None:
     judge = stack.rule(True)
     first, began = await stack.remember(LOVES), stack.clock.now
@@ -667,14 +525,6 @@ async def test_a_judge_is_asked_once_for_all_that_a_message_says(stack: Stack) -
     assert await stack.known() == {FED_UP, "Anna drinks tea in the morning"}
 
 
-async def test_a_judge_hears_nothing_of_what_is_private(stack: Stack) -> None:
-    judge = stack.rule(True)
-    await stack.remember(LOVES)
-    stack.clock.move(days=1)
-    await stack.remember(FED_UP, "anna", "acme")
-    assert judge.asked == []
-
-
 async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said(stack: Stack) -> None:
     judge = stack.rule(True)
     await stack.remember(LOVES)
@@ -687,32 +537,14 @@ async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said
 # When a part is away.
 
 
-@on_both
-async def test_without_the_index_facts_are_stored_and_the_same_words_recognised(stack: Stack) -> None:
-    stack.index.away = True
+@pytest.mark.parametrize("part", ["index", "embedder"])
+async def test_without_a_part_facts_are_stored_and_the_same_words_recognised(stack: Stack, part: str) -> None:
+    getattr(stack, part).away = True
     first = await stack.remember(SHOULDER, "mickael")
     second = await stack.remember(SHOULDER, "mickael")
     assert (first.action, second.action, second.id) == ("add", "ignore", first.id)
-    stack.index.away = False
+    getattr(stack, part).away = False
     assert await stack.found("shoulder", "mickael") == {SHOULDER}
-
-
-async def test_without_the_embedder_facts_are_stored_and_found_later(stack: Stack) -> None:
-    stack.embedder.away = True
-    first = await stack.remember(SHOULDER, "mickael")
-    second = await stack.remember(SHOULDER, "mickael")
-    assert (first.action, second.action, second.id) == ("add", "ignore", first.id)
-    stack.embedder.away = False
-    assert await stack.found("shoulder", "mickael") == {SHOULDER}
-
-
-@on_both
-async def test_without_the_database_nothing_is_said_to_be_kept(stack: Stack) -> None:
-    await stack.database.close()
-    async with stack.database.write() as connection:
-        await connection.execute(sa.text("ALTER TABLE memories RENAME TO elsewhere"))
-    with pytest.raises(StoreUnavailable):
-        await stack.remember(SHOULDER, "mickael")
 
 
 async def test_what_keeps_being_overtaken_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -746,39 +578,6 @@ async def test_parallel_turns_that_learn_the_same_store_it_once(
     assert memory.importance == pytest.approx(0.3 + 19 * 0.025)
     await other.indexing.stop()
     await other_database.close()
-
-
-@on_both
-async def test_parallel_turns_of_several_people_in_a_place_store_it_once(stack: Stack) -> None:
-    people = [f"user-{number}" for number in range(10)]
-    await asyncio.gather(*(stack.remember("The office has moved to Lyon", user, "acme") for user in people))
-    [memory] = await stack.memories("anybody", "acme")
-    assert memory.owners == {"place:acme", *(f"user:{user}" for user in people)}
-    assert await rows(stack) == 1
-
-
-@on_both
-async def test_no_importance_is_lost_when_its_owners_say_it_again_at_once(stack: Stack) -> None:
-    """In private each decides for themselves, and the memory is one."""
-    people = [f"user-{number}" for number in range(8)]
-    for user in people:
-        await stack.remember("The office has moved to Lyon", user, "acme")
-    importance = {user: 0.55 + 0.05 * number for number, user in enumerate(people)}
-    said = [
-        stack.remember("The office has moved to Lyon", user, importance=importance[user]) for user in people
-    ]
-    await asyncio.gather(*said)
-    [memory] = await stack.memories("anybody", "acme")
-    assert memory.importance == pytest.approx(max(importance.values()))
-
-
-@on_both
-async def test_what_is_corrected_alike_in_parallel_ends_as_one(stack: Stack) -> None:
-    first = await stack.remember(SHOULDER, "mickael")
-    stack.clock.move(days=1)
-    await asyncio.gather(*(stack.remember(SHOULDER_ON, "mickael", replaces=first.id) for _ in range(10)))
-    assert await stack.known("mickael") == {SHOULDER_ON}
-    assert await rows(stack) == 2
 
 
 @on_both
@@ -826,69 +625,6 @@ async def test_many_are_remembered_at_once_while_the_index_is_waited_for(
     monkeypatch.setattr(stack.similar, "search_index", slow)
     decisions = await asyncio.gather(*(stack.remember(SHOULDER, user) for user in people))
     assert {decision.action for decision in decisions} == {"add"}
-
-
-REMEMBER_THE_SAME = """
-import asyncio, sys
-from datetime import UTC, datetime
-from pathlib import Path
-from memory.facts.candidate import Provenance
-from memory.sql.messages.summaries import ConversationSummaries
-from memory.sql.engine import Database
-from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.embedded.index import EmbeddedIndex
-from memory.index.sync import IndexSync
-from memory.facts.similar import SimilarFacts
-from memory.records import Draft
-from memory.facts.writer import FactWriter
-from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.transcript import Transcript
-
-def now():
-    return datetime.now(UTC)
-
-async def main():
-    url, importance = sys.argv[1], float(sys.argv[2])
-    database = await Database.open(url, Path())
-    store, embedder = MemoryStore(database), BundledEmbedder()
-    index = EmbeddedIndex(Path("/dev/null/index"), embedder, database.number)  # cannot be opened
-    indexing = IndexSync(database, index, embedder, now)
-    similar = SimilarFacts(database, store, indexing.searching.search, embedder, None)
-    remembering = FactWriter(database, store, similar, indexing, now, 0.3)
-    print("ready", flush=True)
-    sys.stdin.readline()
-    for number in range(20):
-        draft = Draft(f"Mickael owns boat number {number}", importance=importance)
-        await remembering.remember([draft], Provenance("mickael", now()))
-    await database.close()
-
-asyncio.run(main())
-"""
-
-
-def remembering_in_a_process(url: str, importance: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "ignore", "-c", REMEMBER_THE_SAME, url, str(importance)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-@on_both
-async def test_two_processes_that_learn_the_same_store_it_once(stack: Stack, database_url: str) -> None:
-    processes = [remembering_in_a_process(database_url, importance) for importance in (0.4, 0.8)]
-    for process in processes:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        await asyncio.to_thread(process.communicate, timeout=60)
-    assert [process.returncode for process in processes] == [0, 0]
-    kept = await stack.memories("mickael")
-    assert sorted(memory.content for memory in kept) == sorted(
-        f"Mickael owns boat number {number}" for number in range(20)
-    )
-    assert {memory.importance for memory in kept} == {0.8}
 
 
 # The log.

@@ -234,7 +234,7 @@ _worlds = count()
 
 
 @settings(
-    max_examples=25,
+    max_examples=6,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

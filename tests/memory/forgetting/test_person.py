@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
@@ -23,16 +19,14 @@ from memory.facts.candidate import Provenance
 from memory.facts.derived import remaining
 from memory.forgetting.person import Erasure, _retried
 from memory.forgetting.person_rows import SHARED, SHOWN, ErasureProgress
-from memory.forgetting.purge import BATCH, NOBODY
+from memory.forgetting.purge import NOBODY
 from memory.index import Question
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import Draft, Erased
 from memory.sql import tables
 from memory.sql.engine.errors import Overtaken
-from memory.sql.hidden import link_is_hidden
 from memory.sql.keys import Keys, digest
-from memory.sql.memories.store import CORRECTED
 from memory.sql.messages.summaries import LOOK_BACK, owner_of
 
 if TYPE_CHECKING:
@@ -159,7 +153,6 @@ NAMING = {"user_id", "person", "owner", "owners", "author", "changed_by"}
 """Names of columns that say whose a row is. Those of traces are cleared outside, those of `erasures` last."""
 
 
-@on_both
 async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
     await fill(stack)
     now, id = stack.clock.now, str(uuid4())
@@ -207,7 +200,6 @@ async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
     assert await tables_with(stack, "anna", "Anna") == set()
 
 
-@on_both
 async def test_a_deleted_key_does_not_open_the_server_to_everybody(stack: Stack) -> None:
     made, secret = await Keys(stack.database).create("Anna's laptop", "user", "anna", now=stack.clock.now)
 
@@ -263,7 +255,6 @@ async def test_what_somebody_else_stated_too_is_theirs_alone(stack: Stack, first
     assert receipt.verified
 
 
-@on_both
 async def test_it_stays_only_where_the_other_stated_it(stack: Stack) -> None:
     await stack.remember(PARIS, "anna", "acme")
     await stack.remember(PARIS, "anna", ACME)
@@ -285,7 +276,6 @@ async def test_global_memories_stay_and_name_nobody(stack: Stack) -> None:
     assert await stack.index.present([str(closed.id)]) == {closed.id}
 
 
-@on_both
 async def test_what_they_had_replaced_of_others_is_active_again(stack: Stack) -> None:
     old = await stack.remember(PARIS, "ben", ACME)
     stack.clock.move(days=1)
@@ -297,17 +287,6 @@ async def test_what_they_had_replaced_of_others_is_active_again(stack: Stack) ->
 
     assert await stack.known("cleo", ACME) == await stack.found(PARIS, "cleo", ACME) == {PARIS}
     assert await tables_with(stack, "Lyon") == set()
-
-
-async def test_what_they_had_corrected_on_purpose_stays_corrected(stack: Stack) -> None:
-    old = await stack.remember(PARIS, "ben", ACME)
-    new = await stack.remember("Mickael lives on a boat", "anna", ACME)
-    await stack.replaced_before(old, new, ACME, CORRECTED)
-
-    await erase(stack)
-
-    assert await stack.known("cleo", ACME) == set()
-    assert await stack.known("ben") == {PARIS}
 
 
 @on_both
@@ -324,31 +303,6 @@ async def test_the_history_is_joined_around_their_statements(stack: Stack) -> No
     assert [(step.old_content, step.new_content, step.user_id) for step in steps] == [(PARIS, OSLO, "ben")]
     assert await stack.known("cleo", ACME) == {OSLO}
     assert receipt.removed["history"] > 0
-
-
-async def test_an_undone_step_leaves_no_history(stack: Stack) -> None:
-    old = await stack.remember(PARIS, "ben", ACME)
-    stack.clock.move(days=1)
-    new = await stack.remember(LYON, "anna", ACME)
-    await stack.replaced_before(old, new, ACME)
-    await stack.history.undo(str(new.id), Audience.of("anna", THERE), "anna", stack.clock.now)
-
-    await erase(stack)
-
-    assert await stack.known("cleo", ACME) == {PARIS}
-    assert await stack.history.of(str(old.id), Audience.of("anna", THERE)) == []
-
-
-async def test_their_own_superseded_texts_are_deleted(stack: Stack) -> None:
-    stack.rule(True)
-    for city in (PARIS, LYON, ROME):
-        await stack.remember(city, "anna")
-        stack.clock.move(days=1)
-
-    receipt = await erase(stack)
-
-    assert (receipt.removed["memories"], receipt.removed["history"]) == (3, 2)
-    assert await tables_with(stack, "Mickael") == set()
 
 
 # Replies to others that repeat what the person told.
@@ -368,7 +322,6 @@ async def replies_left(stack: Stack) -> list[str]:
         return list(await connection.scalars(said.order_by(tables.messages.c.seq)))
 
 
-@on_both
 @pytest.mark.parametrize("heard", ["memory", "message", "summary", "expired"])
 async def test_a_reply_to_somebody_else_goes_that_was_shown_what_they_told_and_contains_it(
     stack: Stack, heard: str
@@ -400,7 +353,6 @@ async def test_a_reply_to_somebody_else_goes_that_was_shown_what_they_told_and_c
     assert await stack.index.present([first]) == set()
 
 
-@on_both
 async def test_a_reply_stays_that_contains_what_somebody_else_told_it_too(stack: Stack) -> None:
     boat, bicycle = "Anna's boat is called Gull", "Anna has a green bicycle from Delft"
     shared = await stack.remember(KIWI, "anna", ACME)
@@ -448,7 +400,6 @@ async def test_neighbouring_messages_are_found_by_their_own_words_alone(stack: S
     assert (await found_by(stack, "lighthouse"), await found_by(stack, "see")) == (0, 2)
 
 
-@on_both
 async def test_indexing_that_is_under_way_brings_no_words_back(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -491,18 +442,6 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
     assert receipt.removed["summaries of places"] == 1
 
 
-async def test_a_summary_that_does_not_cover_them_stays(stack: Stack) -> None:
-    await stack.receive("Good morning", "ben", ACME)
-    await summarise(stack, "A greeting")
-    await stack.receive("I am ill", "anna", ACME)
-
-    await erase(stack)
-
-    active = await stack.conversations.of(THERE.key, THERE.key, stack.clock.now)
-    assert active
-    assert active.summary == "A greeting"
-
-
 @on_both
 async def test_shared_names_and_shared_conversation_ids_stay_the_others(stack: Stack) -> None:
     for user, author in (("anna", "Sam"), ("anna", "Annie"), ("ben", "Sam")):
@@ -522,29 +461,7 @@ async def test_shared_names_and_shared_conversation_ids_stay_the_others(stack: S
     assert await tables_with(stack, "anna", "Annie") == set()
 
 
-async def test_more_than_one_batch_is_deleted(stack: Stack) -> None:
-    line = {"conversation_id": "dm:anna", "user_id": "anna", "place": "", "role": "user", "author": "anna"}
-    lines = [
-        line | {"id": str(uuid4()), "sent_at": stack.clock.now, "text": f"no {number}"}
-        for number in range(BATCH + 5)
-    ]
-    async with stack.database.write() as connection:
-        await connection.execute(insert(tables.messages), lines)
-
-    assert (await erase(stack)).removed["messages"] == BATCH + 5
-    assert await tables_with(stack, "anna") == set()
-
-
 # Faults, and what the receipt says of them.
-
-
-async def run_jobs(stack: Stack) -> set[str]:
-    """Run the waiting jobs as the next start does; returns their kinds."""
-    kinds = set()
-    for job in await stack.queue.claim_due(stack.clock.now, 99):
-        kinds.add(job.kind)
-        await stack.queue.done(job.id)
-    return kinds
 
 
 async def test_an_unavailable_index_is_named_and_cleaned_later(stack: Stack) -> None:
@@ -565,10 +482,7 @@ async def test_an_unavailable_index_is_named_and_cleaned_later(stack: Stack) -> 
     assert (await erase(stack)).verified
 
 
-STEPS = ("_hide", "_purge", "_delete_rows", "_delete_documents", "_clean_index")
-
-
-@pytest.mark.parametrize("last", STEPS)
+@pytest.mark.parametrize("last", ["_hide", "_clean_index"])
 async def test_the_next_run_finishes_what_was_cut_short(
     stack: Stack, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -584,14 +498,11 @@ async def test_the_next_run_finishes_what_was_cut_short(
     monkeypatch.setattr(first, last, crashes)
     with suppress(KeyboardInterrupt):
         await first.erase("anna")
-    assert await run_jobs(stack) <= {"look_back"}
-
     assert (await erase(stack)).verified
     assert await tables_with(stack, "anna", "Anna", "zebrafish", "Zoe") == set()
     assert await stack.index.count() == 0
 
 
-@on_both
 async def test_what_arrives_at_the_last_moment_is_named(stack: Stack) -> None:
     said = "my zebrafish is called Otto"
     await stack.receive(said, "anna", ACME)
@@ -628,37 +539,15 @@ async def test_what_others_said_of_them_stays(stack: Stack) -> None:
     assert (whole["user"], whole["verified"], whole["removed"]) == ("anna", True, dict(receipt.removed))
 
 
-@on_both
-async def test_a_point_that_is_still_in_the_index_is_named(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await stack.remember("Anna skis", "anna")
-    await stack.indexing.catch_up()
-
-    async def not_removed(_: object) -> None: ...
-
-    monkeypatch.setattr(stack.index.real, "remove", not_removed, raising=False)
-    receipt = await erase(stack)
-    monkeypatch.undo()
-
-    assert [(left.kind, left.count, left.expected) for left in receipt.left] == [("index", 1, False)]
-
-
-@pytest.mark.parametrize(("faults", "done"), [(4, True), (5, False)])
-async def test_a_batch_that_others_are_changing_is_tried_again(stack: Stack, faults: int, done: bool) -> None:
-    left = iter([Overtaken("in the way")] * faults)
+async def test_a_batch_that_others_are_changing_is_tried_again() -> None:
+    left = iter([Overtaken("in the way")] * 4)
 
     async def step() -> bool:
         if fault := next(left, None):
             raise fault
         return True
 
-    retried = _retried(step)
-    if done:
-        assert await retried
-    else:
-        with pytest.raises(Overtaken):
-            await retried
+    assert await _retried(step)
 
 
 @on_both
@@ -719,241 +608,3 @@ async def test_documents_are_deleted_and_an_embedded_index_is_rebuilt(
         assert not file.is_file() or b"anna" not in file.read_bytes()
     assert await tables_with(own, "anna") == set()
     assert await own.found("lighthouse", "ben") == {"ben has a lighthouse"}
-
-
-# Any story of several people who share places.
-
-USERS, PLACES = ("anna", "ben", "cleo"), (None, "acme", "acme/general")
-who, where = st.sampled_from(USERS), st.sampled_from(PLACES)
-COMMON = (PARIS, LYON, ROME, OSLO, "Mickael has a dog", "Mickael has a black dog")
-OWN = ("{me} lives in Paris", "{me} moved to Lyon", "{me} has a cat")
-SAY = st.tuples(
-    st.sampled_from(["tell", "tell", "tell", "hear", "hear", "delete", "forget"]),
-    who,
-    where,
-    st.sampled_from(COMMON) | st.sampled_from(OWN),
-)
-REST = st.tuples(
-    st.sampled_from(["task", "context", "sum", "reply", "reply"]), who, where, st.just("{me} has a cat")
-)
-STORY = st.lists(st.one_of(SAY, SAY, REST), min_size=4, max_size=16)
-
-_worlds = count()
-
-
-@dataclass
-class World:
-    """People whose ids occur in all that they alone say."""
-
-    stack: Stack
-    number: int = field(default_factory=lambda: next(_worlds))
-
-    def user(self, name: str) -> str:
-        return f"zq{name}{self.number:04}"
-
-    async def act(self, kind: str, name: str, at: str | None, said: str) -> None:
-        stack, user, now = self.stack, self.user(name), self.stack.clock.now
-        place = Place() if at is None else Place.parse(f"world{self.number}/{at}")
-        said = said.format(me=user)
-        if kind == "tell":
-            await stack.remember(said, user, str(place))
-        elif kind == "hear":
-            await stack.receive(said, user, str(place))
-        elif kind == "task":
-            await add_task(stack, user, said, place)
-        elif kind == "context":
-            await ProfileStore(stack.database).merge(user, place, [Entry("profile.role", "", said, now)])
-        elif kind == "sum":
-            await self.sum_up(user, place)
-        elif kind == "reply":
-            for memory in await stack.store.newest(Audience.of(user, place), now, 1):
-                await reply(stack, memory.content, user, str(place), [memory.id])
-        else:
-            for memory in await stack.store.newest(Audience.of(user, place), now, 1):
-                if memory.user_id == user:
-                    await stack.forgetting.forget("memory", memory.id, user)
-                    if kind == "delete":
-                        stack.clock.move(hours=1)
-                        for forgetting in await stack.purge.due():
-                            await stack.purge.delete(forgetting)
-        stack.clock.move(hours=1)
-
-    async def sum_up(self, user: str, place: Place) -> None:
-        """A summary that repeats all that was said there, if anything was."""
-        conversations = self.stack.conversations
-        talk, owner = f"dm:{user}" if place.private else place.key, owner_of(user, place)
-        lines = await self.stack.transcript.following(talk, owner, 0, 50, most=50)
-        active = await conversations.of(talk, owner, self.stack.clock.now)
-        if lines:
-            text = " ".join(line.message.text for line in lines)
-            await self.stack.store_summary(text, active.covered if active else 0, lines[-1].seq, owner, talk)
-
-    async def of_others(self, name: str) -> list[Sequence[Any]]:
-        """What the others have: their memories, messages, tasks, contexts and private summaries."""
-        t, erased = tables, self.user(name)
-        owners = [user_key(self.user(n)) for n in USERS if n != name]
-        links, summaries, entries = t.memory_owners.c, t.active_conversations.c, t.context_entries.c
-        queries = (
-            select(links.owner, t.memories.c.content, links.superseded_by.is_(None))
-            .join(t.memories)
-            .where(links.owner.in_(owners)),
-            select(t.messages.c.seq, t.messages.c.text).where(
-                t.messages.c.user_id != erased, t.messages.c.role == "user"
-            ),
-            select(t.tasks.c.id, t.tasks.c.description).where(t.tasks.c.user_id != erased),
-            select(entries.user_id, entries.place, entries.value).where(entries.user_id != erased),
-            select(summaries.owner, summaries.summary).where(summaries.owner.in_(owners)),
-        )
-        async with self.stack.database.read() as connection:
-            return [sorted(map(tuple, await connection.execute(query))) for query in queries]
-
-    async def known_in_places(self, name: str) -> set[tuple[str, str]]:
-        """(place, text) of what somebody else is known to have told there, and has not forgotten."""
-        links, t = tables.memory_owners.c, tables
-        query = select(links.owner, t.memories.c.content).join(t.memories).where(~link_is_hidden())
-        query = query.where(links.owner.startswith(f"place:world{self.number}/"))
-        query = query.where(t.memories.c.user_id != self.user(name))
-        async with self.stack.database.read() as connection:
-            return {tuple(row) for row in await connection.execute(query)}
-
-    async def indexed(self) -> int:
-        """How many points the index should have: active memories, shown messages and summaries."""
-        active = [m for m in await self.stack.store.where(tables.memories.c.id.is_not(None)) if m.owners]
-        summaries = [row for row in await rows(self.stack, tables.active_conversations.c.summary) if row[0]]
-        said = {row.id for row in await rows(self.stack, tables.messages.c.id)}
-        said -= {row.row_id for row in await rows(self.stack, tables.hidden.c.row_id)}
-        return len(active) + len(said) + len(summaries)
-
-    async def replies(self, name: str) -> dict[str, tuple[str, str]]:
-        """Where each reply to another person was given, and what it says, by id."""
-        m = tables.messages.c
-        found = await rows(self.stack, m.id, m.place, m.text, m.role, m.user_id)
-        return {
-            row.id: (row.place, row.text)
-            for row in found
-            if row.role == "assistant" and row.user_id != self.user(name)
-        }
-
-
-PROFILE: dict[str, Any] = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-}
-
-
-@pytest.mark.parametrize("on_database", ["sqlite"], indirect=True)
-@settings(max_examples=20, **PROFILE)
-@given(story=STORY, leaving=who)
-@example(
-    story=[
-        ("tell", "anna", "acme", "{me} lives in Paris"),
-        ("tell", "ben", "acme/general", "Mickael lives in Paris"),
-        ("reply", "ben", "acme", ""),
-    ],
-    leaving="anna",
-)
-@example(
-    story=[
-        *[("tell", "anna", None, "Mickael lives in Paris")] * 4,
-        ("tell", "anna", "acme", "{me} lives in Paris"),
-        ("tell", "ben", "acme", "Mickael lives in Lyon"),
-        ("reply", "ben", "acme", ""),
-    ],
-    leaving="anna",
-)
-@example(
-    story=[
-        ("tell", "anna", "acme", "{me} lives in Paris"),
-        ("reply", "ben", "acme", ""),
-        ("delete", "anna", "acme", ""),
-    ],
-    leaving="anna",
-)
-@example(
-    story=[
-        ("tell", "anna", "acme", "{me} has a cat"),
-        ("reply", "ben", "acme", ""),
-        ("context", "ben", "acme", "{me} has a cat"),
-    ],
-    leaving="anna",
-)
-@example(
-    story=[
-        ("tell", "ben", "acme", "Mickael lives in Paris"),
-        ("tell", "anna", "acme", "{me} lives in Paris"),
-        ("reply", "cleo", "acme", ""),
-    ],
-    leaving="ben",
-)
-@example(
-    story=[
-        ("tell", "anna", "acme/general", "Mickael lives in Paris"),
-        ("tell", "ben", "acme", "Mickael lives in Paris"),
-        ("tell", "ben", "acme", "{me} lives in Paris"),
-        ("reply", "cleo", "acme/general", ""),
-    ],
-    leaving="ben",
-)
-@example(
-    story=[
-        ("tell", "anna", "acme/general", "Mickael lives in Paris"),
-        ("tell", "ben", "acme", "Mickael lives in Paris"),
-        ("reply", "cleo", "acme/general", ""),
-        ("forget", "anna", "acme/general", ""),
-    ],
-    leaving="ben",
-)
-@example(
-    story=[
-        ("tell", "anna", "acme", "{me} has a cat"),
-        ("reply", "anna", "acme", ""),
-        ("tell", "ben", "acme", "{me} has a cat"),
-    ],
-    leaving="ben",
-)
-@example(
-    story=[
-        ("tell", "anna", None, "{me} moved to Lyon"),
-        ("tell", "anna", "acme", "{me} moved to Lyon"),
-    ],
-    leaving="anna",
-)
-async def test_in_any_story_the_others_lose_nothing(
-    stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
-) -> None:
-    await others_lose_nothing(stack, story, leaving)
-
-
-@pytest.mark.parametrize("on_database", ["postgresql"], indirect=True)
-@settings(max_examples=4, **PROFILE)
-@given(story=STORY, leaving=who)
-async def test_nor_do_they_on_postgresql(
-    stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
-) -> None:
-    await others_lose_nothing(stack, story, leaving)
-
-
-async def others_lose_nothing(
-    stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
-) -> None:
-    world = World(stack)
-    for step in story:
-        await world.act(*step)
-    await stack.indexing.catch_up()
-    theirs, known = await world.of_others(leaving), await world.known_in_places(leaving)
-    replies = await world.replies(leaving)
-    messages = await rows(stack, tables.messages.c.user_id, tables.messages.c.id)
-    points = [id for user, id in messages if user == world.user(leaving)]
-
-    receipt = await erase(stack, world.user(leaving))
-
-    assert receipt.verified, receipt.left
-    assert await tables_with(stack, world.user(leaving)) == set()
-    assert await world.of_others(leaving) == theirs
-    assert known <= await world.known_in_places(leaving)
-    after = await world.replies(leaving)
-    assert {id: said for id, said in after.items() if said in known or not said[0]} == {
-        id: said for id, said in replies.items() if said in known or not said[0]
-    }, "a reply that repeats what somebody else told there stays"
-    assert await stack.index.present(points) == set()
-    assert await stack.index.count() == await world.indexed()

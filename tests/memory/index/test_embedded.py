@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -103,14 +102,6 @@ async def test_one_that_was_killed_is_made_anew(tmp_path: Path) -> None:
     await index.close()
 
 
-async def test_one_that_has_not_followed_yet_is_made_anew(tmp_path: Path) -> None:
-    index = index_in(tmp_path)
-    await index.put([a_point(1)])
-    await index.close()
-    assert await index.count() == 0
-    await index.close()
-
-
 @pytest.mark.parametrize("changed", ["embedder", "dimension", "database"])
 async def test_one_of_another_embedder_or_database_is_made_anew(tmp_path: Path, changed: str) -> None:
     await (await with_points(tmp_path)).close()
@@ -121,7 +112,7 @@ async def test_one_of_another_embedder_or_database_is_made_anew(tmp_path: Path, 
     await index.close()
 
 
-@pytest.mark.parametrize("damage", ["edge_config.json", "segments", "wal", "clean.json"])
+@pytest.mark.parametrize("damage", ["edge_config.json", "segments", "clean.json"])
 async def test_one_that_cannot_be_opened_is_made_anew(tmp_path: Path, damage: str) -> None:
     index = await with_points(tmp_path)
     await index.close()
@@ -153,11 +144,6 @@ async def test_an_index_is_made_whatever_the_folder_holds(tmp_path: Path, garbag
         await index.put([a_point(1)])
         assert await index.count() == 1
         await index.close()
-
-
-async def test_nothing_is_opened_before_it_is_needed(tmp_path: Path) -> None:
-    await index_in(tmp_path / "index").close()
-    assert not (tmp_path / "index").exists()
 
 
 def folders(parent: Path) -> list[str]:
@@ -200,27 +186,6 @@ async def test_a_nearly_full_disk_stops_writing_and_not_searching(tmp_path: Path
     await index.close()
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    command = ["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(tmp_path)]
-    mounted = subprocess.run(command, capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
-    yield tmp_path
-    subprocess.run(["umount", str(tmp_path)], check=True)
-
-
-@pytest.mark.slow
-async def test_a_disk_that_is_really_full_does_not_end_the_process(small_disk: Path) -> None:
-    with writing_to(small_disk / "index") as writer:
-        assert writer.stdout
-        writer.stdout.read()
-        assert writer.wait() == 1, "an error, and no signal"
-    index = index_in(small_disk / "index")
-    with pytest.raises(IndexUnavailable, match="is nearly full"):
-        await index.count()
-
-
 async def test_a_folder_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     index: Index = index_in(tmp_path / "file" / "index")
@@ -228,20 +193,6 @@ async def test_a_folder_that_cannot_be_made_is_told_and_tried_again(tmp_path: Pa
         await index.count()
     (tmp_path / "file").unlink()
     assert await index.count() == 0
-    await index.close()
-
-
-async def test_a_vector_of_another_length_is_refused_in_one_line(tmp_path: Path) -> None:
-    index = index_in(tmp_path)
-    with pytest.raises(IndexUnavailable, match="expected dim: 4, got 2"):
-        await index.put([Point(str(UUID(int=1)), "memory", ANNA, "dogs", [1, 0], NOW)])
-    await index.close()
-
-
-async def test_a_programming_error_is_not_taken_for_a_broken_index(tmp_path: Path) -> None:
-    index = index_in(tmp_path)
-    with pytest.raises(ValueError, match="as UUID"):
-        await index.remove(["no uuid"])
     await index.close()
 
 

@@ -128,15 +128,6 @@ async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) 
     assert await in_index(stack, old.id, expired.id, gone.id, new.id) == {new.id}
 
 
-async def test_owners_of_a_fact_change_in_the_index_too(stack: Stack) -> None:
-    await stack.remember("The office has moved to Lyon", "anna", "acme")
-    await stack.indexing.catch_up()
-    await stack.remember("The office has moved to Lyon", "ben", "acme")
-    for _ in range(2):
-        assert await stack.found("where is the office?", "ben") == {"The office has moved to Lyon"}
-        await stack.indexing.catch_up()
-
-
 async def test_a_window_is_drawn_again_when_a_neighbour_arrives(stack: Stack) -> None:
     question = await stack.receive("where shall we go on holiday?")
     await stack.indexing.catch_up()
@@ -149,25 +140,6 @@ async def test_a_window_is_drawn_again_when_a_neighbour_arrives(stack: Stack) ->
     await stack.indexing.catch_up()
     # Two messages on either side belong to the exchange.
     assert await found_by_words(stack, "Iceland") == {question, answer, third, far[0]}
-
-
-async def test_a_window_shows_nothing_of_another_persons_private_messages(stack: Stack) -> None:
-    await stack.receive("my PIN is 1234", "ben", conversation="session-1")
-    await stack.receive("what is my PIN?", "anna", conversation="session-1")
-    await stack.indexing.catch_up()
-    assert await found_by_words(stack, "1234") == set()
-
-
-async def test_a_summary_is_put_as_it_is_now(stack: Stack) -> None:
-    id = await stack.summarise("Anna paints her boat")
-    await stack.indexing.catch_up()
-    assert await found_by_words(stack, "boat") == {id}
-    await stack.summarise("Anna paints her fence")
-    await stack.indexing.catch_up()
-    assert (await found_by_words(stack, "boat"), await found_by_words(stack, "fence")) == (set(), {id})
-    await stack.summarise("  ")
-    await stack.indexing.catch_up()
-    assert await in_index(stack, id) == set()
 
 
 async def test_what_changes_while_it_is_put_is_followed_once_more(
@@ -198,14 +170,6 @@ async def test_what_is_deleted_while_it_is_put_leaves_no_point(
     await stack.indexing.catch_up()
     await stack.indexing.catch_up()
     assert await in_index(stack, decision.id) == set()
-
-
-async def test_many_catching_up_at_once_do_it_once(stack: Stack) -> None:
-    for number in range(5):
-        await stack.remember(f"Anna has {number} cats", subjects=(str(number),))
-    await stack.indexing.stop()
-    await asyncio.gather(*(stack.indexing.catch_up() for _ in range(4)))
-    assert await stack.indexing.catch_up() == 0
 
 
 # A part that is away.
@@ -383,15 +347,6 @@ async def test_words_are_there_before_the_vectors_of_another_embedder(
         await stack.indexing.catch_up(anew=True)
     assert len(await found_by_words(stack, "cat")) == 3
     assert await stack.index.position() is None, "it is filled again"
-
-
-async def test_the_vectors_of_what_is_forgotten_go_with_it(
-    database: Database, build_stack: StackBuilder, words_embedder: WordsEmbedder
-) -> None:
-    stack = await build_stack(database, Counting(words_embedder, "one"))
-    await stack.remember("Anna has a cat")
-    await stack.purge.delete_for(await stack.the_memory(), "anna")
-    assert await embedders_stored(database) == {}
 
 
 # Several processes.

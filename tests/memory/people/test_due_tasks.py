@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from memory.audience import PRIVATE, Place
-from memory.people.due_tasks import AT_ONCE, TOO_OLD, DueTasks
+from memory.people.due_tasks import TOO_OLD, DueTasks
 from memory.sql.jobs.job import CLAIM, REMIND
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import tasks, work
@@ -57,17 +57,6 @@ async def test_what_is_done_or_has_no_due_time_is_not_taken(stack: Stack) -> Non
     assert await taken(stack) == 0
 
 
-async def test_another_due_time_is_taken_again(stack: Stack) -> None:
-    task = await note(stack)
-    stack.clock.move(hours=2)
-    assert await taken(stack) == 1
-    later = stack.clock.now + timedelta(hours=1)
-    await stack.tasks.update("anna", "", now=stack.clock.now, id=task.id, due=later, place=PRIVATE)
-    assert await taken(stack) == 0
-    stack.clock.move(hours=1)
-    assert await taken(stack) == 1
-
-
 @pytest.mark.parametrize(("late", "announced"), [(timedelta(), 1), (timedelta(seconds=1), 0)])
 async def test_what_has_been_due_for_too_long_is_given_up_and_stays_listed(
     stack: Stack, late: timedelta, announced: int
@@ -91,13 +80,6 @@ async def test_tasks_of_people_whom_nobody_reaches_wait(stack: Stack) -> None:
     assert left == {"Discord:2", "slack:T:3", "anna"}
     assert await due_tasks(stack).waiting(["slack:"], stack.clock.now) == []
     assert len(await due_tasks(stack).waiting(["discord:"], stack.clock.now)) == 1
-
-
-async def test_many_are_taken_in_lots(stack: Stack) -> None:
-    for number in range(AT_ONCE + 3):
-        await note(stack, f"task number {number}", f"user{number}")
-    stack.clock.move(hours=1)
-    assert await taken(stack) == AT_ONCE + 3
 
 
 async def test_processes_that_look_at_the_same_time_share_them(stack: Stack) -> None:

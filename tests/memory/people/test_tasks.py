@@ -79,9 +79,7 @@ async def test_an_update_is_refused_without_a_zone_or_a_name(asked: Asked) -> No
 # By its id.
 
 
-@pytest.mark.parametrize(
-    "shown", [str, lambda id: id[:8], lambda id: id[:4], lambda id: f" {id[:8].upper()} "]
-)
+@pytest.mark.parametrize("shown", [str, lambda id: f" {id[:8].upper()} "])
 async def test_only_what_is_given_with_an_id_changes(asked: Asked, shown: Any) -> None:
     task = await asked.put("call the dentist")
     id = shown(task.id)
@@ -98,7 +96,7 @@ async def test_only_what_is_given_with_an_id_changes(asked: Asked, shown: Any) -
     assert (await asked.put("call", "open", id=id)).status == "open"
 
 
-@pytest.mark.parametrize("id", ["abc", "%%%%", "____", "no such task", ""])
+@pytest.mark.parametrize("id", ["abc", "%%%%", ""])
 async def test_an_id_of_no_task_changes_none(asked: Asked, id: str) -> None:
     task = await asked.put("call the dentist")
     with pytest.raises(NotFound):
@@ -117,15 +115,6 @@ async def test_the_beginning_of_two_ids_means_neither(asked: Asked) -> None:
     assert "[task abcdef12-0000-4000-8000-000000000001] call Ben" in str(error.value)
     assert "[task abcdef12-0000-4000-8000-000000000002] buy tea" in str(error.value)
     assert await asked.words() == {"call Ben", "buy tea"}
-
-
-async def test_a_due_time_is_replaced_kept_and_removed(asked: Asked) -> None:
-    later = DUE + timedelta(days=1)
-    task = await asked.put("call Ben", due=DUE)
-    assert (await asked.put("call Ben", due=later)).due == later
-    assert (await asked.put("", id=task.id)).due == later
-    assert (await asked.put("", id=task.id, due="never")).due is None
-    assert (await asked.put("buy tea", due="never")).due is None
 
 
 # By its words.
@@ -161,22 +150,12 @@ async def test_a_task_with_another_word_is_another_task(asked: Asked) -> None:
     assert (changed.id, changed.description) == (longer.task.id, "call mum on Friday")
 
 
-async def test_a_new_task_comes_with_those_it_resembles(asked: Asked) -> None:
-    dentist = await asked.put("call the dentist")
-    tea = await asked.change("buy tea")
-    assert (tea.action, tea.close) == ("made", ())
-    misspelt = await asked.change("call the dentits")
-    assert (misspelt.action, misspelt.close) == ("made", (dentist,))
-
-
 @pytest.mark.parametrize(
     ("description", "said"),
     [
         ("call the dentist", "dentist"),
         ("call the dentist", "please call the dentist"),
-        ("call mum", "call mum on Monday"),
         ("להתקשר לרופא", "לרופא"),
-        ("позвонить маме", "маме"),
     ],
 )
 async def test_finishing_by_a_word_takes_the_only_task_in_which_it_stands(
@@ -196,9 +175,7 @@ async def test_finishing_by_a_word_takes_the_only_task_in_which_it_stands(
     [
         ("buy 2 eggs", "buy 3 eggs"),
         ("call Martin", "call Martina"),
-        ("call Anna's mother", "call Anna"),
         ("call Anna about Ben", "call Ben about Anna"),
-        ("turn on the heating", "turn off the heating"),
         ("lock the garden shed", "unlock the garden shed"),
         ("plan the party", "art"),
     ],
@@ -223,25 +200,11 @@ def test_an_id_is_read_as_the_prompt_shows_it(id: object, bare: object) -> None:
     assert bare_id(id) == bare
 
 
-async def test_what_is_not_surely_a_task_is_not_finished(asked: Asked) -> None:
-    with pytest.raises(NotFound, match="no task is open") as error:
-        await asked.put("tax return", "done")
-    assert not isinstance(error.value, Unclear)
-    assert await asked.open(done=True) == []
-    one = await asked.put("call Martin")
-    with pytest.raises(Unclear, match="nothing was changed") as unclear:
-        await asked.put("called Martina", "done")
-    assert unclear.value.candidates == (one,)
-    assert f"[task {one.id[:8]}] call Martin" in str(unclear.value)
-    assert await asked.open(done=True) == [one]
-
-
-@pytest.mark.parametrize("status", ["done", "in_progress"])
-async def test_where_two_tasks_can_be_meant_none_is_changed(asked: Asked, status: Any) -> None:
+async def test_where_two_tasks_can_be_meant_none_is_changed(asked: Asked) -> None:
     two = {await asked.put("call the dentist"), await asked.put("ask the dentist for a paper")}
     await asked.put("call Ben")
     with pytest.raises(Unclear, match="can mean several open tasks") as error:
-        await asked.put("dentist", status)
+        await asked.put("dentist", "done")
     assert set(error.value.candidates) == two
     assert {task.status for task in await asked.open()} == {"open"}
 
@@ -295,10 +258,9 @@ async def test_a_place_reads_and_changes_only_what_was_asked_for_there(asked: As
     assert (await asked.put("dentist", "done")).id == there.id
 
 
-@pytest.mark.parametrize("status", ["open", "in_progress"])
-async def test_private_words_never_describe_a_task_of_a_place(asked: Asked, status: Any) -> None:
+async def test_private_words_never_describe_a_task_of_a_place(asked: Asked) -> None:
     there = await asked.put("call the doctor", place=ACME)
-    await asked.put("call the doctor about the rash", status, id=there.id)
+    await asked.put("call the doctor about the rash", "in_progress", id=there.id)
     [shown] = await asked.open(ACME)
     assert (shown.id, shown.description) == (there.id, "call the doctor")
 
@@ -343,17 +305,6 @@ async def test_a_question_brings_the_task_it_shares_words_with(asked: Asked) -> 
         "hello there": "newest of all",
     }.items():
         assert (await relevant(asked, question))[0] == first
-
-
-async def test_finished_tasks_and_those_of_others_and_other_places_are_not_relevant(asked: Asked) -> None:
-    await asked.put("call Ben")
-    await asked.put("buy tea")
-    await asked.put("buy tea", "done")
-    await asked.put("call Zoe", user="zoe")
-    await asked.put("bring the cake", place=ACME)
-    assert set(await relevant(asked, "tea")) == {"call Ben", "bring the cake"}
-    assert await relevant(asked, "tea", ACME) == ["bring the cake"]
-    assert await relevant(asked, "tea", OTHER) == []
 
 
 async def test_a_turn_reads_a_bounded_number_of_tasks_in_one_statement(asked: Asked) -> None:

@@ -1,6 +1,5 @@
 """Spans: a tree of what happened, while somebody records it."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -50,36 +49,11 @@ def test_spans_are_nested_as_their_blocks_are(recorded: Recording) -> None:
     assert not recorded.open
 
 
-async def test_what_outlives_a_recording_is_not_in_it(recorded: Recording) -> None:
-    async def late() -> None:
-        await asyncio.sleep(0)
-        with span("tool") as here:
-            note(found=1)
-            assert here is None
-
-    with recording(recorded):
-        task = asyncio.create_task(late())
-    await task
-    assert shape(recorded.root) == ("turn", [])
-
-
 def test_what_a_block_raises_is_noted_and_goes_on(recorded: Recording) -> None:
     with pytest.raises(ValueError, match="bad"), recording(recorded), span("tool"):
         raise ValueError("bad\nluck")
     assert recorded.root.spans[0].error == recorded.root.error == "ValueError: bad luck"
     assert recorded.root.spans[0].took is not None
-
-
-async def test_tasks_that_run_beside_each_other_keep_theirs_apart(recorded: Recording) -> None:
-    async def tool(name: str) -> None:
-        with span("tool", name):
-            await asyncio.sleep(0)
-            with span("search", name):
-                await asyncio.sleep(0)
-
-    with recording(recorded):
-        await asyncio.gather(tool("a"), tool("b"))
-    assert [(one.name, one.spans[0].name) for one in recorded.root.spans] == [("a", "a"), ("b", "b")]
 
 
 def test_a_span_without_nesting_has_siblings(recorded: Recording) -> None:

@@ -77,28 +77,6 @@ async def test_the_most_important_comes_first_and_of_equals_the_newest(stack: St
     assert await told(stack) == ["Anna is allergic to nuts", "Anna paints", "Anna skis"]
 
 
-async def test_at_most_so_many_are_considered_and_always_the_same(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memory.search.core_facts.POOL", 3)
-    for number in range(5):
-        await stack.remember(f"Anna's locker number {number} holds item {number * 7}", importance=0.6)
-    by_id = {memory.id: memory.content for memory in await stack.memories()}
-
-    assert await told(stack) == [by_id[id] for id in sorted(by_id)[:3]]
-
-
-async def test_facts_and_questions_of_any_length_need_no_index(stack: Stack) -> None:
-    await stack.remember("Anna skis on Sundays")
-    stack.index.away = stack.embedder.away = True
-
-    anna, question = Audience.of("anna"), "x " * 100_000 + "Anna skis?"
-    facts = await core_facts(stack.store, "anna", anna, stack.clock.now)
-    [found] = get_relevant_memories(facts, question)
-
-    assert found.content == "Anna skis on Sundays"
-
-
 # What others told of the person.
 
 
@@ -155,20 +133,6 @@ async def test_any_name_is_found_as_a_whole(stack: Stack, name: str) -> None:
     await tell(stack, "somebody else loves climbing", f"{name}s", name[:-1])
 
     assert await of_anna(stack, named=name.upper()) == [f"Bob said: “{name} loves climbing”"]
-
-
-async def test_what_was_noted_without_a_message_is_its_tellers_and_what_has_expired_is_not_shown(
-    stack: Stack,
-) -> None:
-    await stack.remember("Anna loves climbing walls", user="carl", place="acme", subjects=["anna"])
-    line = await stack.receive("Anna goes climbing today", "bob", "acme", author="Bob")
-    about = {"place": "acme", "message_id": line, "subjects": ["anna"], "ttl": "1h"}
-    await stack.remember("Anna goes climbing today", user="bob", **about)
-
-    noted = "carl said: “Anna loves climbing walls”"
-    assert set(await of_anna(stack)) == {noted, "Bob said: “Anna goes climbing today”"}
-    stack.clock.move(hours=1)
-    assert await of_anna(stack) == [noted]
 
 
 # Which of them are relevant.
@@ -248,15 +212,6 @@ def test_what_is_telling_is_not_crowded_out_by_what_shares_a_small_word() -> Non
 
     assert len(found) == 7
     assert found[-1] == "Anna : allergie sévère aux noix"
-
-
-def test_three_telling_ones_leave_room_for_what_was_asked() -> None:
-    facts = [fact(f"Telling {n}", 0.9) for n in range(5)] + [fact(f"Anna skis run {n}") for n in range(9)]
-
-    found = relevant(facts, "Where can one ski?")
-
-    assert found[:4] == [f"Anna skis run {n}" for n in range(4)]
-    assert found[4:] == ["Telling 0", "Telling 1", "Telling 2"]
 
 
 def test_after_something_long_it_is_the_question_that_counts() -> None:

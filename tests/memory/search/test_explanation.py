@@ -64,10 +64,6 @@ def test_of_long_texts_the_beginning_is_told() -> None:
     assert len(one["content"]) == EXCERPT
 
 
-def test_a_search_that_found_nothing_tells_nothing() -> None:
-    assert considered(lanes={}, candidates={}, ranked=[]) == []
-
-
 def test_what_is_told_in_rows_already_is_left_as_it_is() -> None:
     assert rows_of([{"id": "a"}]) == [{"id": "a"}]
     assert rows_of(None) == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.audience import GLOBAL, Audience
-from memory.errors import NotFound, StoreUnavailable
+from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.index import Point
 from memory.search.recall import COLD_START
@@ -90,30 +90,6 @@ async def test_what_is_found_is_noted_once_however_often(stack: Stack) -> None:
     assert (memory.uses, memory.last_accessed_at) == (1, stack.clock.now)
 
 
-async def test_what_could_not_be_noted_is_noted_later(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    await stack.remember("Anna has a cat")
-    await stack.search("cat")
-
-    async def away(*_: object) -> None:
-        raise StoreUnavailable("the database is away")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(stack.store, "touch", away)
-        with pytest.raises(StoreUnavailable):
-            await stack.recall.note_uses()
-    await stack.recall.note_uses()
-    assert (await stack.the_memory()).uses == 1
-
-
-async def test_the_newest_facts_need_no_index(stack: Stack) -> None:
-    for number in range(3):
-        await stack.remember(f"Anna's number is {number}", ttl="7d")
-        stack.clock.move(days=1)
-    stack.index.away = stack.embedder.away = True
-    recent = await stack.recall.recent(Audience.of("anna"), 2)
-    assert [hit.content for hit in recent] == ["Anna's number is 2", "Anna's number is 1"]
-
-
 async def test_one_memory_is_read_by_its_id(stack: Stack) -> None:
     decision = await stack.remember("Anna has a cat")
     found = await stack.recall.memory(str(decision.id)[:8], Audience.of("anna"))
@@ -172,12 +148,6 @@ async def test_a_common_word_in_a_name_is_still_searched_for(stack: Stack) -> No
     assert hits[0].id == told
 
 
-async def test_a_question_about_a_name_alone_searches_for_the_name(stack: Stack) -> None:
-    told = await stack.receive("Evan is my neighbour", "sam", "acme")
-    await stack.receive("hello there", "evan", "acme")
-    assert (await stack.search("who is Evan?", "sam", "acme"))[0].id == told
-
-
 async def test_without_a_question_what_was_said_last_is_listed(stack: Stack) -> None:
     old = await stack.receive("my cat is ill", sent_at=stack.clock.now - timedelta(days=30))
     message = await stack.receive("I broke my shoulder")
@@ -222,18 +192,6 @@ async def test_a_summary_is_found_by_meaning_and_by_words(stack: Stack) -> None:
         assert 0.0 < hit.score <= 1.0
 
 
-async def test_a_summary_is_found_by_its_audience_alone(stack: Stack) -> None:
-    told = {("anna", None): "Anna's PIN is 1234", ("ben", None): "Ben's PIN is 5678"}
-    told |= {("ben", "acme"): "The PIN of the office is 9999"}
-    for (user, place), summary in told.items():
-        await stack.summarise(summary, user, place, conversation="session-1")
-    for (user, place), summary in told.items():
-        assert await stack.found("what is the PIN?", user, place) == {summary}
-    assert await stack.found("what is the PIN?", "cleo", "acme/general") == {"The PIN of the office is 9999"}
-    assert await stack.found("what is the PIN?", "cleo") == set()
-    assert await stack.recall.search("what is the PIN?", Audience.of(None)) == []
-
-
 async def test_a_summary_comes_after_the_message_it_was_made_from(stack: Stack) -> None:
     message = await stack.receive("We paint the boat blue")
     for other in ("It rained all day", "The bakery opens at six", "My sister lives in Rome"):
@@ -241,37 +199,6 @@ async def test_a_summary_comes_after_the_message_it_was_made_from(stack: Stack) 
     summary = await stack.summarise("They paint the boat blue.")
     ids = [hit.id for hit in await stack.search("what colour do we paint the boat?")]
     assert ids.index(message) < ids.index(summary)
-
-
-async def test_a_summary_can_be_left_out(stack: Stack) -> None:
-    id = await stack.summarise("They paint the boat.")
-    await stack.receive("the boat is blue")
-    assert await stack.found("boat") == {"They paint the boat.", "the boat is blue"}
-    for given in ({"exclude": [id]}, {"kinds": frozenset({"message"})}):
-        assert [hit.content for hit in await stack.search("boat", **given)] == ["the boat is blue"]
-    assert await stack.search("boat", subjects=["boat"]) == []
-
-
-async def test_a_summary_is_shown_as_sql_has_it(stack: Stack) -> None:
-    await stack.summarise("They paint the boat.")
-    await stack.indexing.catch_up()
-    await stack.summarise("They paint the boat blue.")
-    assert await stack.found("boat") == {"They paint the boat blue."}
-    await stack.summarise("")
-    assert await stack.found("boat") == set()
-
-
-async def test_a_summary_that_the_index_shows_to_others_is_held_back_by_sql(stack: Stack) -> None:
-    id = await stack.summarise("Anna's PIN is 1234")
-    await stack.indexing.catch_up()
-    [vector] = await stack.embedder.embed(["Anna's PIN is 1234"])
-    everywhere = frozenset({"user:anna", "user:ben", "place:acme", GLOBAL})
-    await stack.index.put(
-        [Point(id, "summary", everywhere, "Anna's PIN is 1234", vector, stack.clock.now)]  # type: ignore[arg-type]
-    )
-    for user, place in (("ben", None), ("ben", "acme"), ("anna", "acme")):
-        assert await stack.search("What is Anna's PIN?", user, place) == []
-    assert await stack.found("What is Anna's PIN?") == {"Anna's PIN is 1234"}
 
 
 async def test_a_summary_is_found_among_more_messages_than_a_search_holds(stack: Stack) -> None:
@@ -334,33 +261,6 @@ async def test_what_the_index_shows_to_others_is_held_back_by_sql(stack: Stack) 
     for user, place in (("ben", None), ("ben", "acme"), ("anna", "acme")):
         assert await stack.search("What is Anna's PIN?", user, place) == []
     assert await stack.found("What is Anna's PIN?", "anna") == {"Anna's PIN is 1234"}
-
-
-async def test_a_stale_point_of_what_was_unlinked_is_held_back(stack: Stack) -> None:
-    for user in ("anna", "ben"):
-        await stack.remember("The office has moved to Lyon", user, "acme")
-    await stack.indexing.catch_up()
-    memory = await stack.the_memory("ben")
-    assert await stack.purge.delete_for(memory, "ben")
-    assert await stack.search("where is the office?", "ben") == []
-
-
-async def test_a_stale_point_of_what_was_replaced_is_held_back(stack: Stack) -> None:
-    await stack.remember("Mickael lives in Paris", "mickael")
-    await stack.indexing.catch_up()
-    stack.clock.move(days=1)
-    old = await stack.the_memory("mickael")
-    await stack.remember("Mickael lives in Lyon", "mickael", replaces=old.id)
-    [vector] = await stack.embedder.embed([old.content])
-    await stack.index.put([lie(old, old.owners, vector)])
-    assert await stack.found("where does Mickael live?", "mickael") == {"Mickael lives in Lyon"}
-
-
-async def test_points_without_a_row_are_passed_over(stack: Stack) -> None:
-    await stack.remember("Anna has a cat")
-    memory = await stack.the_memory()
-    await stack.purge.delete_for_all([memory])
-    assert await stack.search("cat") == []
 
 
 async def test_a_search_goes_on_without_the_index_and_by_words_without_the_embedder(

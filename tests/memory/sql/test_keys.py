@@ -107,10 +107,7 @@ async def test_keys_are_listed_newest_first(keys: Keys, clock: Any) -> None:
     [
         ("laptop", "user", None),
         ("laptop", "service", "ana"),
-        ("", "service", None),
         ("lap\ntop", "service", None),
-        ("x" * 201, "service", None),
-        ("laptop", "user", "  "),
         ("laptop", "user", "a\x00na"),
     ],
 )

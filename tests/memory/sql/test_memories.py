@@ -144,36 +144,11 @@ async def test_a_memory_gives_way_for_some_of_its_owners_and_stays_for_the_other
     assert await stack.store.by_ids([old.id], BEN, stack.clock.now) == {old.id: left}
 
 
-async def test_a_further_owner_reads_it_and_one_that_gave_it_up_takes_it_back(stack: Stack) -> None:
-    memory = await keep(stack, "a fact")
-    await give_way(stack, memory, "user:anna")
-    for owner in ("user:ben", "user:anna"):
-        async with stack.database.write() as connection:
-            await link(connection, memory.id, [owner], content_key("a fact"))
-    assert (await stack.the_memory("anna")).owners == {"user:anna", "user:ben"}
-
-
 async def test_no_owner_has_the_same_words_twice(stack: Stack) -> None:
     await keep(stack, "a fact", "user:anna", "place:acme")
     with pytest.raises(Overtaken):
         await keep(stack, "A fact.", "user:ben", "place:acme")
     assert await stack.known("ben") == set()
-
-
-async def test_holders_are_those_of_the_owners_who_have_the_very_words(stack: Stack) -> None:
-    shared = await keep(stack, "a fact", "user:anna", "place:acme")
-    bens = await keep(stack, "a fact", "user:ben")
-    given_up = await keep(stack, "a fact", "user:cleo")
-    await give_way(stack, given_up, "user:cleo")
-    async with stack.database.write() as connection:
-        everybody = ["user:anna", "user:ben", "user:cleo", "place:acme"]
-        held = await stack.store.holders(connection, everybody, content_key("A fact!"))
-        assert await stack.store.holders(connection, ["user:dan"], content_key("a fact")) == {}
-    assert {owner: memory.id for owner, memory in held.items()} == {
-        "user:anna": shared.id,
-        "place:acme": shared.id,
-        "user:ben": bens.id,
-    }
 
 
 async def test_candidates_are_those_named_and_those_changed_since_a_position(stack: Stack) -> None:
@@ -220,25 +195,6 @@ async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -
     assert await refreshed(expires_at=week) == (0.75, None)
 
 
-async def test_only_what_the_index_shows_is_written_in_the_log(stack: Stack) -> None:
-    memory = await keep(stack, "a fact", expires_at=stack.clock.now + timedelta(days=7))
-    await stack.logged()
-    async with stack.database.write() as connection:
-        await stack.store.refresh(connection, memory, importance=0.9)
-    assert await stack.logged() == []
-    async with stack.database.write() as connection:
-        await stack.store.refresh(connection, memory, expires_at=None)
-    assert await stack.logged() == [("memory", memory.id)]
-
-
-async def test_what_was_deleted_meanwhile_is_not_taken_for_refreshed(stack: Stack) -> None:
-    memory = await keep(stack, "a fact")
-    await stack.purge.delete_for_all([memory])
-    async with stack.database.write() as connection:
-        with pytest.raises(Overtaken, match="just been deleted"):
-            await stack.store.refresh(connection, memory, importance=0.9)
-
-
 async def test_being_recalled_is_noted(stack: Stack) -> None:
     one, other = await keep(stack, "a fact"), await keep(stack, "another")
     stack.clock.move(hours=1)
@@ -264,12 +220,3 @@ async def test_every_change_that_shows_in_the_index_is_written_in_the_log(stack:
     assert set(await stack.logged()) == set(once)
     await stack.purge.delete_for_all([memory])
     assert set(await stack.logged()) == set(once)
-
-
-async def test_counts_tell_what_is_there_without_its_content(stack: Stack) -> None:
-    old = await keep(stack, "superseded")
-    await give_way(stack, old, "user:anna")
-    await keep(stack, "expired", expires_at=stack.clock.now)
-    await keep(stack, "active")
-    totals = await stack.store.totals(stack.clock.now)
-    assert totals == {"active": 1, "superseded": 1, "expired": 1}

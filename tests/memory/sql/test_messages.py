@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
@@ -16,8 +15,8 @@ from memory.audience import Audience, Place
 from memory.records import Message
 from memory.sql import hidden as entries
 from memory.sql.messages import message_rows
-from memory.sql.messages.lines import index_windows_again, lines_around, lines_of
-from memory.sql.tables import conversations, messages, speakers, users
+from memory.sql.messages.lines import index_windows_again, lines_around
+from memory.sql.tables import conversations, messages, users
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -98,26 +97,6 @@ async def test_what_is_said_in_a_place_is_read_there_and_further_in_and_by_its_s
         assert await stack.transcript.page(other, 9) == []
 
 
-async def test_a_conversation_id_that_others_use_too_shows_nobody_elses_messages(stack: Stack) -> None:
-    await stack.receive("mine", conversation="session-1")
-    await stack.receive("ben's", user="ben", conversation="session-1")
-    assert await texts(stack, "session-1", ANNA) == ["mine"]
-    assert await texts(stack, "session-1", BEN) == ["ben's"]
-
-
-async def test_people_and_conversations_come_into_being_with_what_is_said(stack: Stack) -> None:
-    await stack.receive("hello")
-    await stack.receive("hello all", place="acme")
-    await stack.receive("hello again", author="Anna B.")
-    assert [row[0] for row in await rows(stack, users)] == ["anna"]
-    assert await rows(stack, conversations) == [("dm:anna", "anna"), ("place:acme", None)]
-    assert await rows(stack, speakers) == [
-        ("place:acme", "anna"),
-        ("user:anna", "Anna B."),
-        ("user:anna", "anna"),
-    ]
-
-
 async def test_what_was_not_committed_is_written_with_the_next_message(stack: Stack) -> None:
     async def fail_halfway() -> None:
         async with stack.database.write() as connection:
@@ -145,12 +124,6 @@ async def test_the_names_of_authors_are_known_where_their_messages_are_read(stac
     assert await stack.transcript.speakers.authors(there("acme")) == {"Annie", "Ben"}
     assert await stack.transcript.speakers.authors(there("acme/general")) == {"Annie", "Ben"}
     assert await stack.transcript.speakers.authors(NOBODY) == frozenset()
-
-
-async def test_in_private_people_read_what_they_wrote_in_places_as_they_signed_it(stack: Stack) -> None:
-    await stack.receive("hello all", place="acme", author="Annie")
-    [message] = await stack.transcript.page(ANNA, 5)
-    assert (message.text, message.author) == ("hello all", "Annie")
 
 
 PEOPLE = {"ada": "Ada", "cyn": "Cyn", "eve": "ADA!", "bob": "Ada", "t:1": "🐙", "t:2": "🐙", "dan": "🦑"}
@@ -191,13 +164,6 @@ async def test_authors_are_read_while_another_turn_empties_their_cache(
     assert await stack.transcript.speakers.authors(ANNA) == {"anna"}
 
 
-async def test_many_may_speak_at_once(stack: Stack) -> None:
-    said = [stack.receive(f"{n}", user=f"user-{n % 3}", place="acme", author=f"{n % 4}") for n in range(24)]
-    ids = await asyncio.gather(*said)
-    assert set(await stack.transcript.by_ids(ids, there("acme"))) == set(ids)
-    assert await stack.transcript.speakers.authors(there("acme")) == {"0", "1", "2", "3"}
-
-
 async def following(stack: Stack, owner: str, seq: int, limit: int, most: int) -> tuple[list[str], list[int]]:
     lines = await stack.transcript.following("talk", owner, seq, limit, most=most)
     return [line.message.text for line in lines], [line.seq for line in lines]
@@ -233,14 +199,6 @@ async def test_a_message_is_written_in_the_log_and_its_neighbours_before_it_goes
     async with stack.database.write() as connection:
         await index_windows_again(connection, await connection.execute(row))
     assert set(await stack.logged()) == {("message", id) for id in ids[1:6]}
-
-
-async def test_a_line_knows_whose_it_is(stack: Stack) -> None:
-    told = [await stack.receive("in private"), await stack.receive("in a place", place="acme/general")]
-    private, shared = [(await lines_of(stack.database, [id]))[0] for id in told]
-    assert (private.user, shared.user) == ("anna", "anna")
-    assert private.owners == {"user:anna"}
-    assert shared.owners == {"user:anna", "place:acme/general"}
 
 
 async def test_around_lines_are_their_neighbours_neighbours_of_the_same_conversation(stack: Stack) -> None:

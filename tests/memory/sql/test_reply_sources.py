@@ -3,7 +3,6 @@ with it."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
@@ -103,18 +102,3 @@ async def test_what_expires_meanwhile_loses_no_reply_but_what_was_forgotten_for_
     for forgetting in await stack.purge.due():
         await stack.purge.delete(forgetting)
     assert not await stored(stack, id, expired=expired)
-
-
-@on_both
-async def test_replies_share_a_lock_that_a_forgetting_waits_for(stack: Stack) -> None:
-    async def forget() -> None:
-        async with stack.database.write(lock=[ACME.key]):
-            order.append("forgotten")
-
-    order: list[str] = []
-    async with stack.database.write(lock=[ACME.key], shared=True):
-        forgetting = asyncio.create_task(forget())
-        await asyncio.sleep(0.05)
-        order.append("stored")
-    await forgetting
-    assert order == ["stored", "forgotten"]

@@ -75,66 +75,48 @@ async def facts(pet: Companion, user: str, place: str | None = None) -> list[str
     return sorted(memory.content for memory in await pet.memories.list(user=user, place=place))
 
 
-async def test_each_person_reads_the_facts_that_they_had(pet: Companion, expected: dict[str, Any]) -> None:
-    assert await facts(pet, "ana") == expected["ana"]
-    assert await facts(pet, "ben") == expected["ben"]
-    assert await facts(pet, "ben", CHANNEL) == expected["channel"]
-
-
-async def test_a_search_finds_facts_messages_and_documents(pet: Companion) -> None:
-    cat = [hit.content for hit in await pet.search_memories("what is the cat called?", user="ana")]
-    assert "Ana's cat is called Minou" in cat
-    offsite = await pet.search_memories("where is the offsite?", user="ben", place=CHANNEL)
-    assert "The offsite is on December 14 in Nice" in [hit.content for hit in offsite]
-    climbed = [hit.content for hit in await pet.search_memories("Mont Blanc", user="ana")]
-    assert any("climbed Mont Blanc" in text for text in climbed)
+async def test_what_was_known_is_read_found_undone_and_forgotten(
+    pet: Companion, on_database: str, expected: dict[str, Any]
+) -> None:
+    for user, place, known in (("ana", None, "ana"), ("ben", None, "ben"), ("ben", CHANNEL, "channel")):
+        assert await facts(pet, user, place) == expected[known]
+    for asked, user, place, told in (
+        ("what is the cat called?", "ana", None, "Ana's cat is called Minou"),
+        ("where is the offsite?", "ben", CHANNEL, "The offsite is on December 14 in Nice"),
+        ("Mont Blanc", "ana", None, "climbed Mont Blanc"),
+    ):
+        hits = await pet.search_memories(asked, user=user, place=place)
+        assert any(told in hit.content for hit in hits)
     holidays = await pet.documents.search("how many days of holiday?", user="ben")
     assert any("27 days" in chunk.text for chunk in holidays)
-
-
-async def test_profiles_and_tasks_are_there(pet: Companion, expected: dict[str, Any]) -> None:
     for user in ("ana", "ben"):
         context = await pet.people.context(user=user)
         assert [task.description for task in context.open_tasks] == expected["tasks"][user]
     ana = await pet.people.context(user="ana")
     assert (ana.profile.name, ana.profile.location, ana.profile.role) == ("Ana", "Lyon", "nurse")
 
-
-async def test_the_forgetting_can_be_undone(
-    pet: Companion, on_database: str, expected: dict[str, Any]
-) -> None:
-    assert not any("4711" in text for text in await facts(pet, "ana"))
     await pet.memories.undo_forget(expected["undo_id"][on_database], user="ana")
     assert "Ana's door code is 4711" in await facts(pet, "ana")
-
-
-async def test_a_replacement_can_be_undone(pet: Companion) -> None:
     lyon = next(m for m in await pet.memories.list(user="ana") if "Lyon" in m.content)
-    reasons = [update.reason for update in await pet.memories.history(lyon.id, user="ana")]
-    assert len(reasons) == 2
+    assert len(await pet.memories.history(lyon.id, user="ana")) == 2
     await pet.memories.undo(lyon.id, user="ana")
     assert "Ana lives in Lyon" in await facts(pet, "ana")
 
-
-async def test_with_a_fact_goes_the_message_that_told_it_and_the_reply_to_that(pet: Companion) -> None:
+    reply = await pet.respond("What is my cat called?", user="ana", settle=True)
+    assert "Minou" in reply.message
+    assert await pet.settle()
+    assert await pet.components.queue.counts() == (0, 0)
     cat = next(m for m in await pet.memories.list(user="ana") if "Minou" in m.content)
-    receipt = await pet.memories.forget(cat.id, user="ana")
-    assert (receipt.messages, receipt.replies) == (1, 1)
+    await pet.memories.forget(cat.id, user="ana")
     said = [message.text for message in await pet.conversations.messages(user="ana", limit=50)]
     assert not {"My cat is called Minou.", "Sweet!"} & {*said}
     assert "Nice to meet you, Ana!" in said
 
 
-async def test_it_answers_and_does_the_work_that_waited(pet: Companion) -> None:
-    reply = await pet.respond("What is my cat called?", user="ana", settle=True)
-    assert "Minou" in reply.message
-    assert await pet.settle()
-    assert await pet.components.queue.counts() == (0, 0)
-
-
 ANAS = (b"Minou", b"is 4711", b"cello", b"Mont Blanc", b"nurse", b"passport", b"user:ana", b"dm:ana")
 
 
+@pytest.mark.parametrize("on_database", ["sqlite"], indirect=True)
 async def test_of_an_erased_person_no_byte_is_left(pet: Companion, tmp_path: Path) -> None:
     await pet.settle()
     await pet.search_memories("what is the cat called?", user="ana")

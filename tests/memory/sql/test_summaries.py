@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.audience import GLOBAL, PRIVATE, Audience, Place
-from memory.sql.messages.summaries import ActiveConversation, owner_of
+from memory.audience import GLOBAL, Audience, Place
+from memory.sql.messages.summaries import ActiveConversation
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
@@ -33,15 +33,9 @@ async def update(
 # Keeping.
 
 
-async def test_of_a_conversation_that_nothing_was_kept_of_there_is_none(stack: Stack) -> None:
-    await stack.receive("hello", conversation="talk")
+async def test_a_summary_comes_back_as_it_was_kept_and_is_found(stack: Stack) -> None:
+    summary = "アンナは五月までに船を青く塗ると決めた。⛵️"
     assert await stack.conversations.of("talk", "user:anna", stack.clock.now) is None
-
-
-@pytest.mark.parametrize(
-    "summary", ["Anna wants to paint the boat before May.", "アンナは五月までに船を青く塗ると決めた。⛵️"]
-)
-async def test_a_summary_comes_back_as_it_was_kept_and_is_found(stack: Stack, summary: str) -> None:
     assert await update(stack, f"\n {summary} ", 0, 4)
     found = await kept(stack)
     assert found == ActiveConversation(found.id, "talk", "user:anna", None, summary, 4, stack.clock.now, 1)
@@ -59,11 +53,7 @@ async def test_the_next_summary_takes_the_place_of_the_last(stack: Stack) -> Non
     assert second.updated_at == first.updated_at + timedelta(minutes=1)
 
 
-@pytest.mark.parametrize(
-    ("after", "covered"),
-    [(0, 6), (3, 6), (5, 6), (4, 4), (4, 3)],
-    ids=["from none", "from an older one", "from a newer one", "nothing new", "backwards"],
-)
+@pytest.mark.parametrize(("after", "covered"), [(3, 6), (4, 3)], ids=["from another", "backwards"])
 async def test_what_is_not_made_from_the_last_summary_is_refused(
     stack: Stack, after: int, covered: int
 ) -> None:
@@ -74,46 +64,12 @@ async def test_what_is_not_made_from_the_last_summary_is_refused(
     assert await kept(stack) == before
 
 
-async def test_without_a_row_only_the_first_summary_is_kept(stack: Stack) -> None:
-    assert not await update(stack, "They paint the boat.", 4, 6)
-    assert await stack.conversations.of("talk", "user:anna", stack.clock.now) is None
-
-
-@pytest.mark.parametrize("after", [0, 4])
-async def test_of_several_workers_at_once_one_wins(stack: Stack, after: int) -> None:
-    if after:
-        await update(stack, "The beginning.", 0, after)
-    done = await asyncio.gather(*(update(stack, f"By worker {n}.", after, after + 2 + n) for n in range(5)))
+async def test_of_several_workers_at_once_one_wins(stack: Stack) -> None:
+    done = await asyncio.gather(*(update(stack, f"By worker {n}.", 0, 2 + n) for n in range(5)))
     assert sorted(done) == [False] * 4 + [True]
     winner = done.index(True)
     found = await kept(stack)
-    assert (found.summary, found.covered) == (f"By worker {winner}.", after + 2 + winner)
-
-
-async def test_what_is_not_committed_is_not_kept(stack: Stack) -> None:
-    async def fail_halfway() -> None:
-        async with stack.database.write() as connection:
-            assert await stack.conversations.update_in(
-                connection, "talk", "user:anna", "Lost.", after=0, revision=0, covered=4, now=stack.clock.now
-            )
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        await fail_halfway()
-    assert await stack.conversations.of("talk", "user:anna", stack.clock.now) is None
-    assert await update(stack, "Kept.", 0, 4)
-
-
-async def test_what_different_people_hear_under_one_id_are_different_conversations(stack: Stack) -> None:
-    owners = ("user:anna", "user:ben", "place:acme")
-    for owner in owners:
-        assert await update(stack, f"What {owner} heard.", 0, 4, owner)
-    assert [(await kept(stack, owner)).summary for owner in owners] == [f"What {o} heard." for o in owners]
-
-
-def test_a_conversation_is_its_place_and_in_private_its_persons() -> None:
-    assert owner_of("anna", PRIVATE) == "user:anna"
-    assert owner_of("anna", Place.parse("acme/general")) == "place:acme/general"
+    assert (found.summary, found.covered) == (f"By worker {winner}.", 2 + winner)
 
 
 # What it is for.
@@ -183,13 +139,6 @@ async def test_a_summary_is_read_by_its_audience_alone(stack: Stack) -> None:
     for audience in (NOBODY, Audience.of("cleo"), Audience.of("anna", Place.parse("ac"))):
         assert await stack.conversations.by_ids(ids.values(), audience, stack.clock.now) == {}
         assert await stack.conversations.newest(audience, stack.clock.now, 5) == []
-
-
-async def test_a_conversation_without_a_summary_is_not_among_them(stack: Stack) -> None:
-    await stack.conversations.set_mode("talk", "user:anna", "work", stack.clock.now)
-    empty = await kept(stack)
-    assert await stack.conversations.by_ids([empty.id], ANNA, stack.clock.now) == {}
-    assert await stack.conversations.newest(ANNA, stack.clock.now, 5) == []
 
 
 async def test_the_newest_are_those_whose_summary_changed_last(stack: Stack) -> None:

@@ -61,10 +61,6 @@ def test_a_common_word_within_a_name_calls_nobody(question: str, name: str, is_c
     assert called(question, [name]) == ({name} if is_called else frozenset())
 
 
-def test_without_people_the_question_stays_as_it_is() -> None:
-    assert without_names("What  is this?", []) == "What  is this?"
-
-
 @given(st.text(), st.lists(st.text(max_size=8), max_size=4))
 def test_any_text_can_be_read(question: str, names: list[str]) -> None:
     assert named(question, names) <= set(names)

@@ -63,8 +63,3 @@ def test_a_tag_has_no_case_and_one_form() -> None:
 def test_a_tag_can_be_stored_and_indexed() -> None:
     assert tags(["a\x00b", "\ud800", "\x00"]) == ("ab", "\ufffd")
     assert tag("x" * 10 * LONGEST_TAG) == "x" * LONGEST_TAG
-
-
-@given(st.text())
-def test_a_tag_is_its_own_tag(text: str) -> None:
-    assert tag(tag(text)) == tag(text)

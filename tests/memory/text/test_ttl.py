@@ -13,9 +13,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
     ("text", "duration"),
     [
         ("1h", HOUR),
-        ("1d", DAY),
         ("7d", 7 * DAY),
-        ("30d", 30 * DAY),
         ("2w", 14 * DAY),
         ("90m", timedelta(minutes=90)),
         ("45s", timedelta(seconds=45)),
@@ -24,16 +22,13 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
         ("1.5h", timedelta(minutes=90)),
         ("1,5 h", timedelta(minutes=90)),
         ("7 days", 7 * DAY),
-        ("1 week", 7 * DAY),
         ("a week", 7 * DAY),
         ("7-day", 7 * DAY),
         ("for 3 months", 90 * DAY),
-        ("one year", 365 * DAY),
         ("1d12h", 36 * HOUR),
         ("  1 Day AND 12 Hours. ", 36 * HOUR),
         ("1 day, 3h", 27 * HOUR),
         ("P7D", 7 * DAY),
-        ("pt1h", HOUR),
         ("P1DT12H", 36 * HOUR),
         ("P1M", 30 * DAY),
         ("PT1M", timedelta(minutes=1)),
@@ -54,24 +49,17 @@ def test_saying_that_it_does_not_expire_is_understood(text):
     "text",
     [
         "0",
-        "0d",
-        "-3",
         "-7d",
         "86400",
         "soon",
-        "tomorrow",
-        "week",
         "7",
         "7d7",
-        "a couple of days",
         "P",
         "PT",
         "P0D",
         "101y",
-        "9" * 40 + "d",
         "9" * 5000 + "d",
         "1e9d",
-        "7 dwarfs",
         "one dwarf",
         "deux semaines",
         "no idea",
@@ -82,9 +70,7 @@ def test_what_is_no_clear_duration_is_kept_for_ever(text):
     assert read_ttl(text) == Ttl(None, False)
 
 
-@pytest.mark.parametrize(
-    "value", [0, -3, 86400, 1.5, True, False, ["7d"], {"days": 7}, timedelta(0), -DAY, 200 * 365 * DAY]
-)
+@pytest.mark.parametrize("value", [0, 86400, 1.5, True, ["7d"], timedelta(0), -DAY, 200 * 365 * DAY])
 def test_a_value_without_a_unit_is_kept_for_ever(value):
     assert read_ttl(value) == Ttl(None, False)
 

@@ -49,18 +49,9 @@ def test_the_main_part_is_read_alone_where_there_is_one() -> None:
     assert parsed.title == "Tea"
 
 
-def test_what_surrounds_the_page_may_lie_in_one_another() -> None:
-    parsed = parse("<header>Site<footer>small</footer></header><p>Boil.</p>")
-    assert [block.text for block in parsed.blocks] == ["Boil."]
-
-
-def test_a_file_without_any_tag_is_plain_text() -> None:
-    assert [block.text for block in parse("one\n\ntwo").blocks] == ["one", "two"]
-
-
 def test_a_page_nested_beyond_reason_is_told() -> None:
     with pytest.raises(UnreadableDocument, match="nested too deeply"):
-        parse("<div>" * 20_000 + "x" + "</div>" * 20_000)
+        parse("<div>" * 3_000 + "x" + "</div>" * 3_000)
 
 
 def test_a_page_says_its_encoding() -> None:

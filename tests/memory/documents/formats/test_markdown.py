@@ -3,7 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.documents.formats.blocks import Block
 from memory.documents.formats.markdown import parse
 
 PAGE = """\
@@ -55,20 +54,6 @@ def test_each_part_of_a_page_is_a_block_of_its_kind() -> None:
     ]
 
 
-def test_a_list_may_be_cut_between_its_outermost_items() -> None:
-    [_, _, found, *_] = parse(PAGE).blocks
-    assert found.parts == ("- green tea\n  - sencha", "- black tea")
-
-
-def test_headings_know_their_level() -> None:
-    blocks = parse("Title\n=====\n\nPart\n----\n\n### Deep\n\n#\n").blocks
-    assert blocks == (
-        Block("heading", "Title", level=1),
-        Block("heading", "Part", level=2),
-        Block("heading", "Deep", level=3),
-    )
-
-
 def test_the_title_is_the_first_heading_of_the_first_level() -> None:
     assert parse(PAGE).title == "The kettle and tea"
     assert parse("## Only a part\n\ntext").title == ""
@@ -80,10 +65,6 @@ def test_front_matter_is_no_text_and_may_name_the_title() -> None:
     assert [block.text for block in parsed.blocks] == ["Tea", "Boil."]
     assert parse("---\ntags: [a]\n---\n# Tea").title == "Tea"
     assert parse("---\n---\n# Tea").title == "Tea"
-
-
-def test_line_ends_of_every_system_are_read() -> None:
-    assert [b.text for b in parse("# A\r\n\r\none\rtwo\r\n").blocks] == ["A", "one\ntwo"]
 
 
 def test_a_link_and_an_image_in_a_heading_leave_their_words() -> None:
@@ -99,9 +80,3 @@ def test_any_text_is_taken_apart_without_losing_a_line_of_a_paragraph(text: str)
         if block.kind == "heading":
             assert "\n" not in block.text
             assert 1 <= block.level <= 6
-
-
-@given(st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1), min_size=1))
-def test_paragraphs_in_every_script_stay_as_they_are(words: list[str]) -> None:
-    written = [f"a{word}" for word in words]
-    assert [block.text for block in parse("\n\n".join(written)).blocks] == written

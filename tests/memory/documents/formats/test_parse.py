@@ -37,12 +37,6 @@ def test_a_page_that_names_its_encoding_is_read_in_it() -> None:
     assert first("a.html", '<meta charset="nonsense"><p>café</p>'.encode("cp1252")) == "café"
 
 
-def test_the_ending_says_the_format() -> None:
-    assert parse("a.MD", b"# Tea").blocks[0].kind == "heading"
-    assert parse("a.txt", b"# Tea").blocks[0].kind == "text"
-    assert first("a.htm", b"<p>Tea</p>") == "Tea"
-
-
 def test_a_pdf_is_known_by_its_first_bytes(make_pdf: Callable[..., bytes]) -> None:
     assert first("report", make_pdf("Tea")) == "page 1"
     with pytest.raises(UnreadableDocument, match="broken PDF"):
@@ -85,15 +79,3 @@ def test_any_bytes_are_text_that_a_database_takes_or_refused(data: bytes) -> Non
         return
     assert "\x00" not in text
     text.encode()
-
-
-@given(st.text())
-def test_utf_8_is_never_taken_for_anything_else(text: str) -> None:
-    data = text.encode()
-    if b"\x00" not in data and not text.startswith("\ufeff"):
-        assert decode(data) == text
-
-
-def test_a_few_bytes_with_a_zero_among_them_are_no_text() -> None:
-    with pytest.raises(UnreadableDocument, match="binary"):
-        parse("six.txt", b"\x00\x01\x02abc")

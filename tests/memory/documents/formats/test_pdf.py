@@ -10,14 +10,6 @@ from memory.documents.formats.pdf import parse
 MakePdf = Callable[..., bytes]
 
 
-def read_or_told(data: bytes) -> bool:
-    """Whether it has text, or says in one line why not."""
-    try:
-        return bool(parse(data).blocks)
-    except UnreadableDocument as error:
-        return "\n" not in str(error)
-
-
 def test_each_page_stands_under_its_number(make_pdf: MakePdf) -> None:
     parsed = parse(make_pdf("Boil the water.", "", "Wait two minutes.", title="Making tea"))
     assert parsed.title == "Making tea"
@@ -34,26 +26,9 @@ def test_a_word_broken_at_the_end_of_a_line_is_put_together(make_pdf: MakePdf) -
     assert text.text == "The temperature of Anglo-\nSaxon tea"
 
 
-def test_a_pdf_without_text_asks_for_ocr(make_pdf: MakePdf) -> None:
-    with pytest.raises(UnreadableDocument, match="OCR"):
-        parse(make_pdf("", ""))
-
-
 def test_an_encrypted_pdf_asks_for_one_without_a_password(make_pdf: MakePdf) -> None:
     with pytest.raises(UnreadableDocument, match="without a password"):
         parse(make_pdf("secret", password="swordfish"))
-
-
-def test_one_that_only_forbids_copying_is_read(make_pdf: MakePdf) -> None:
-    from io import BytesIO
-
-    from pypdf import PdfReader, PdfWriter
-
-    writer = PdfWriter(clone_from=PdfReader(BytesIO(make_pdf("Boil."))))
-    writer.encrypt("", owner_password="swordfish", algorithm="RC4-128")
-    written = BytesIO()
-    writer.write(written)
-    assert parse(written.getvalue()).blocks[1].text == "Boil."
 
 
 def test_encryption_that_needs_other_software_is_told(
@@ -75,9 +50,3 @@ def test_a_broken_pdf_is_told_in_one_line(data: bytes) -> None:
     with pytest.raises(UnreadableDocument, match="broken PDF") as caught:
         parse(data)
     assert "\n" not in str(caught.value)
-
-
-def test_a_pdf_cut_off_in_the_middle_is_read_as_far_as_it_goes_or_told(make_pdf: MakePdf) -> None:
-    whole = make_pdf("Boil the water.", "Wait.")
-    for end in range(20, len(whole), 97):
-        assert read_or_told(whole[:end])

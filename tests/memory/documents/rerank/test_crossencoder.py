@@ -58,18 +58,6 @@ async def test_chunks_are_put_in_the_models_order(made: list[str]) -> None:
     assert made == ["small"], "loaded once, when it is first needed"
 
 
-async def test_without_candidates_no_model_is_loaded(made: list[str]) -> None:
-    assert await CrossEncoderReranker("small")("tea", [], 5) == []
-    assert made == []
-
-
-async def test_broken_letters_and_scores_are_no_error(made: list[str]) -> None:
-    found = [candidate("a", "nan"), candidate("b", "tea \ud800 " + "x" * 100_000)]
-    ranked = await CrossEncoderReranker("small")("tea", found, 5)
-    assert dict(ranked) == {"a": 0.0, "b": 0.5}
-    assert [id for id, _ in ranked] == ["b", "a"]
-
-
 async def test_a_model_that_cannot_be_loaded_is_told(made: list[str]) -> None:
     with pytest.raises(
         EmbedderUnavailable, match=r"unknown cannot be loaded \(Model unknown is not supported\)"

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from memory.errors import IndexUnavailable
 from memory.index.embedders import CAUTIOUS, breakable
 from memory.index.embedders.breakable import BreakableEmbedder
 from memory.process.breaker import Breaker
@@ -35,14 +34,6 @@ def opened_with_its_first_text(paid: Paid) -> BreakableEmbedder:
         return paid
 
     return BreakableEmbedder("paid", CAUTIOUS, opened, Breaker("embedder"))
-
-
-async def test_no_text_opens_it_and_costs_nothing() -> None:
-    paid = Paid()
-    embedder = opened_with_its_first_text(paid)
-    with pytest.raises(IndexUnavailable):
-        _ = embedder.dimension
-    assert (await embedder.embed([]), embedder.dimension, paid.bill) == ([], 2, [[]])
 
 
 async def test_a_text_is_paid_for_once_within_a_batch_and_after() -> None:

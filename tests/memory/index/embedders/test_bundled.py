@@ -25,7 +25,7 @@ async def test_similar_texts_are_near_and_others_far() -> None:
     assert await EMBEDDER.embed([]) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20)
 @given(texts=st.lists(st.text(alphabet=st.characters(exclude_characters="\0"), max_size=40), max_size=5))
 async def test_every_text_has_a_unit_vector_and_a_blank_one_zeros(texts: list[str]) -> None:
     for text, vector in zip(texts, await EMBEDDER.embed(texts), strict=True):
@@ -33,22 +33,10 @@ async def test_every_text_has_a_unit_vector_and_a_blank_one_zeros(texts: list[st
         assert np.linalg.norm(vector) == pytest.approx(expected, abs=1e-5)
 
 
-async def test_the_character_that_no_database_stores_has_no_meaning() -> None:
-    nothing, a, same = await EMBEDDER.embed(["\0", "a dog", "a\0 dog"])
-    assert np.linalg.norm(nothing) == 0
-    assert a @ same > 0.9
-
-
 async def test_a_text_has_the_same_vector_alone_and_among_others() -> None:
     texts = ["short", "a rather longer line " * 300, "", "שלום", "🐶"]
     for text, vector in zip(texts, await EMBEDDER.embed(texts), strict=True):
         assert np.array_equal((await EMBEDDER.embed([text]))[0], vector)
-
-
-async def test_a_megabyte_is_read_in_part() -> None:
-    (long,) = await EMBEDDER.embed(["dog " * 250_000])
-    (dog,) = await EMBEDDER.embed(["dog dog dog"])
-    assert long @ dog > 0.9
 
 
 async def test_concurrent_first_calls_load_the_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +65,7 @@ async def test_missing_files_are_reported(monkeypatch: pytest.MonkeyPatch) -> No
         await BundledEmbedder().embed(["x"])
 
 
+@pytest.mark.slow
 def test_loading_does_not_configure_the_root_logger() -> None:
     script = (
         "import asyncio, logging\n"
@@ -88,6 +77,7 @@ def test_loading_does_not_configure_the_root_logger() -> None:
     assert done.stdout.strip() == f"[] {logging.WARNING}"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 async def test_the_words_that_people_say_are_not_kept_in_memory() -> None:
     embedder = BundledEmbedder()

@@ -23,7 +23,7 @@ async def test_the_bundled_one_is_free_and_not_cached() -> None:
 
 @pytest.mark.parametrize(
     ("name", "dimension"),
-    [("text-embedding-3-small", 1536), ("text-embedding-3-large", 3072), ("mistral-embed", 1024)],
+    [("text-embedding-3-small", 1536), ("mistral-embed", 1024)],
 )
 async def test_a_paid_one_is_cached(name: str, dimension: int) -> None:
     embedder = open_embedder(f"openai:{name}", api_key="k")
@@ -32,7 +32,7 @@ async def test_a_paid_one_is_cached(name: str, dimension: int) -> None:
     await embedder.close()
 
 
-@pytest.mark.parametrize("name", ["", "bundle", "openai", "openai:", "fastembed:", "cohere:x"])
+@pytest.mark.parametrize("name", ["", "bundle", "openai:", "cohere:x"])
 async def test_an_unknown_name_is_reported_with_the_known_ones(name: str) -> None:
     with pytest.raises(EmbedderUnavailable) as raised:
         open_embedder(name)

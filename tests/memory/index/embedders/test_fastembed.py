@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import CAUTIOUS, open_embedder
-from memory.index.embedders.breakable import BreakableEmbedder
+from memory.index.embedders import CAUTIOUS
 from memory.index.embedders.fastembed import FastEmbedder
 
 
@@ -44,19 +43,6 @@ async def test_texts_become_unit_vectors_and_blank_ones_zeros(read: list[str]) -
     assert (embedder.name, embedder.dimension, embedder.thresholds) == ("fastembed:letters", 3, CAUTIOUS)
     assert not (await embedder.embed([""]))[0].any()
     await embedder.close()
-
-
-async def test_long_and_invalid_texts_are_made_readable(read: list[str]) -> None:
-    await (await FastEmbedder.open("letters")).embed(["a" * 1_000_000, "b\ud800"])
-    assert [len(text) for text in read[-2:]] == [20_000, 2]
-    read[-1].encode()
-
-
-async def test_it_is_cached_in_memory(read: list[str]) -> None:
-    embedder = open_embedder("fastembed:letters")
-    await embedder.embed([])
-    assert isinstance(embedder, BreakableEmbedder)
-    assert (embedder.name, embedder.dimension) == ("fastembed:letters", 3)
 
 
 async def test_a_model_that_cannot_be_loaded_is_reported(read: list[str]) -> None:

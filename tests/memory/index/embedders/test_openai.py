@@ -108,7 +108,7 @@ async def test_requests_are_cut_to_what_the_server_takes(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     "failure",
-    [refusal(429), refusal(500), refusal(503), httpx2.ConnectError("down"), httpx2.ReadTimeout("slow")],
+    [refusal(429), httpx2.ConnectError("down")],
 )
 async def test_what_may_pass_is_tried_again(failure: httpx2.Response | Exception) -> None:
     server = Server(failure)
@@ -120,13 +120,10 @@ async def test_what_may_pass_is_tried_again(failure: httpx2.Response | Exception
     ("failure", "words"),
     [
         (refusal(401, f"Incorrect API key provided: {KEY}"), "rejects the key; set OPENAI_API_KEY"),
-        (refusal(403, KEY), "rejects the key"),
         (refusal(404), "does not exist; choose another model in HACHI_EMBEDDER"),
         (refusal(429), "too busy or out of quota"),
-        (refusal(500), "does not answer; check OPENAI_BASE_URL"),
         (refusal(400, f"bad {KEY}\nsecond line"), r"rejects the request \(.*bad \*\*\*"),
         (httpx2.ConnectError("down"), "does not answer"),
-        (httpx2.ReadTimeout("slow"), "does not answer"),
     ],
 )
 async def test_a_failure_is_told_in_one_line_without_the_key(
@@ -181,9 +178,3 @@ async def test_an_answer_of_another_shape_is_told() -> None:
 async def test_neither_key_nor_address_is_told() -> None:
     with pytest.raises(EmbedderUnavailable, match="needs OPENAI_API_KEY, or OPENAI_BASE_URL"):
         open_embedder("openai:text-embedding-3-small")
-
-
-async def test_a_server_that_is_down_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai, "RETRIES", 0)
-    with pytest.raises(EmbedderUnavailable, match="does not answer"):
-        await OpenAIEmbedder.open("mine", base_url=URL)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import gzip
-import logging
 import re
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -60,22 +57,12 @@ async def test_opening_makes_the_folder_and_the_tables(tmp_path: Path) -> None:
     database = await Database.open(None, tmp_path / "new" / "home")
     await add_user(database, "anna")
     assert (tmp_path / "new" / "home" / "hachi.db").exists()
-    assert await database.revision() == HEAD
+    assert (tmp_path / "new" / "home").stat().st_mode & 0o077 == 0
     await database.close()
     again = await Database.open(None, tmp_path / "new" / "home")
+    assert (await again.revision(), await again.migrate()) == (HEAD, False)
     assert await names(again) == ["anna"]
     await again.close()
-
-
-async def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
-    await (await Database.open(None, tmp_path / "home")).close()
-
-    assert (tmp_path / "home").stat().st_mode & 0o077 == 0
-
-
-async def test_migrating_twice_changes_nothing(database: Database) -> None:
-    assert await database.revision() == HEAD
-    assert await database.migrate() is False
 
 
 def schema(home: Path) -> set[tuple[str, str]]:
@@ -102,7 +89,6 @@ async def test_a_new_database_has_the_tables_that_a_conversion_leaves(tmp_path: 
     assert schema(tmp_path / "old") == schema(tmp_path / "new")
 
 
-@pytest.mark.skipif(HEAD == SECOND, reason="nothing is converted yet")
 async def test_a_copy_stays_beside_a_converted_file_until_something_is_forgotten_for_good(
     tmp_path: Path,
 ) -> None:
@@ -153,38 +139,6 @@ async def test_postgresql_without_tables_names_the_command_that_makes_them(
     await (await Database.open(url, tmp_path)).close()
 
 
-async def test_a_connection_to_sqlite_keeps_a_bounded_number_of_statements(tmp_path: Path) -> None:
-    def kept() -> int:
-        gc.collect()
-        return sum(type(one).__name__ == "Statement" for one in gc.get_objects())
-
-    before = kept()
-    database = await Database.open(None, tmp_path)
-    for number in range(300):
-        async with database.read() as connection:
-            await connection.exec_driver_sql(f"SELECT {number}")
-    after = kept()
-    await database.close()
-
-    assert after - before <= connecting.STATEMENTS
-
-
-async def test_one_reader_after_the_other_uses_one_connection_to_sqlite(
-    tmp_path: Path, several_connections: None
-) -> None:
-    database = await Database.open(None, tmp_path)
-    async with database.read(), database.read(), database.read():
-        pass
-
-    used = set[int]()
-    for _ in range(9):
-        async with database.read() as connection:
-            used.add(id((await connection.get_raw_connection()).driver_connection))
-    await database.close()
-
-    assert len(used) == 1
-
-
 async def test_a_server_that_does_not_answer_a_statement_is_given_up(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,23 +152,12 @@ async def test_a_server_that_does_not_answer_a_statement_is_given_up(
     await database.close()
 
 
-async def test_a_database_of_a_newer_version_is_left_alone(database_url: str, tmp_path: Path) -> None:
-    database = Database.connect(database_url, tmp_path)
+async def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path, sqlite_url: str) -> None:
+    database = Database.connect(sqlite_url, tmp_path)
     async with database.write() as connection:
         await connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(StoreUnavailable, match=r"a newer Hachi \(9999\); update this one"):
-        await database.migrate()
     await database.close()
-    assert "a newer Hachi" in await fault(database_url, tmp_path)
-
-
-async def test_many_may_open_a_new_home_at_once(tmp_path: Path) -> None:
-    opened = await asyncio.gather(*(Database.open(None, tmp_path) for _ in range(5)))
-    for number, database in enumerate(opened):
-        await add_user(database, str(number))
-    assert await names(opened[0]) == ["0", "1", "2", "3", "4"]
-    for database in opened:
-        await database.close()
+    assert "a newer Hachi (9999); update this one" in await fault(sqlite_url, tmp_path)
 
 
 async def test_a_home_with_odd_characters_in_its_name_works(tmp_path: Path) -> None:
@@ -225,17 +168,6 @@ async def test_a_home_with_odd_characters_in_its_name_works(tmp_path: Path) -> N
 
 
 # Transactions and times.
-
-
-async def test_a_write_that_fails_leaves_nothing(database: Database) -> None:
-    async def fail_halfway() -> None:
-        async with database.write() as connection:
-            await connection.execute(sa.insert(users).values(id="anna", created_at=NOW))
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        await fail_halfway()
-    assert await names(database) == []
 
 
 async def test_what_another_write_took_first_is_told_as_overtaken(database: Database) -> None:
@@ -303,13 +235,10 @@ async def test_decisions_on_the_same_thing_wait_for_each_other(database_url: str
     ("url", "told"),
     [
         ("not a url", "DATABASE_URL is no URL; expected postgresql://user@host/name"),
-        ("postgresql://anna:geheim@host:port/x", "DATABASE_URL is no URL; expected postgresql://"),
         ("mysql://anna:geheim@host/x", "names mysql; Hachi's database is postgresql:// or sqlite://"),
         ("sqlite://", "names no file; expected sqlite:///path/to/hachi.db"),
-        ("sqlite:///:memory:", "names no file"),
         ("postgresql:///x?connect_timeout=soon", "connect_timeout in DATABASE_URL is no number of seconds"),
         ("postgresql://anna:geheim@127.0.0.1:1/x", "postgresql://anna@127.0.0.1:1/x cannot be reached"),
-        ("postgres://127.0.0.1:1/x?password=geheim&user=anna", "cannot be reached"),
         ("postgresql+psycopg://anna:geheim@/x?host=/nowhere", "cannot be reached (No such file"),
         ("postgresql://anna:geheim@/x?sslmode=perhaps", "`sslmode` parameter must be one of"),
     ],
@@ -320,10 +249,6 @@ async def test_a_url_that_leads_nowhere_is_told_without_its_password(
     line = await fault(url, tmp_path)
     assert told in line
     assert "geheim" not in line
-
-
-async def test_a_server_without_that_database_is_told(server: Server, tmp_path: Path) -> None:
-    assert (await fault(server.url("nothing"), tmp_path)).endswith('database "nothing" does not exist')
 
 
 async def test_a_refused_password_is_told_without_showing_it(server: Server, tmp_path: Path) -> None:
@@ -398,7 +323,7 @@ async def test_more_at_once_than_there_are_connections_is_told(server: Server, t
             await held.wait()
 
     waiting = [asyncio.create_task(hold()) for _ in range(15)]
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(0.1)
     with pytest.raises(StoreUnavailable, match="too much is asked at once"):
         await names(database)
     held.set()
@@ -428,14 +353,6 @@ async def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path)
     assert (tmp_path / "hachi.db").read_text().startswith("Dear diary, ")
 
 
-async def test_a_damaged_database_is_told(tmp_path: Path) -> None:
-    await (await Database.open(None, tmp_path)).close()
-    file = tmp_path / "hachi.db"
-    content = file.read_bytes()
-    file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
-    assert "damaged" in await fault(None, tmp_path)
-
-
 async def test_a_read_only_file_is_told(tmp_path: Path) -> None:
     database = await Database.open(None, tmp_path)
     async with database.read() as connection:
@@ -457,47 +374,6 @@ async def test_a_full_disk_is_told_and_costs_nothing_that_was_kept(tmp_path: Pat
         await add_user(database, "b" * 100_000)
     assert await names(database) == ["anna"]
     await database.close()
-
-
-WRITE_UNTIL_FULL = """
-import asyncio, sys
-from pathlib import Path
-from memory.sql.engine import Database
-from memory.errors import StoreUnavailable
-from memory.sql.tables import users
-from sqlalchemy import insert
-from datetime import UTC, datetime
-
-async def main():
-    database = await Database.open(None, Path(sys.argv[1]))
-    try:
-        for number in range(10_000):
-            row = {"id": f"{number}" + "x" * 3000, "created_at": datetime.now(UTC)}
-            async with database.write() as connection:
-                await connection.execute(insert(users).values(**row))
-            print(number, flush=True)
-    except StoreUnavailable as error:
-        print(error, file=sys.stderr)
-
-asyncio.run(main())
-"""
-
-
-def test_a_disk_that_takes_no_more_costs_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    def at_most_two_megabytes() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
-
-    command = [sys.executable, "-c", WRITE_UNTIL_FULL, str(tmp_path)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, preexec_fn=at_most_two_megabytes, timeout=60, check=True
-    )
-    [told] = done.stderr.splitlines()
-    assert told.startswith(f"{tmp_path / 'hachi.db'}: the disk ")
-    with sqlite3.connect(tmp_path / "hachi.db") as file:
-        kept = [row[0].strip("x") for row in file.execute("SELECT id FROM users")]
-    file.close()
-    assert set(done.stdout.split()) <= set(kept)
-    assert len(done.stdout.split()) > 50
 
 
 # Several processes on one file.
@@ -569,7 +445,7 @@ from sqlalchemy import insert
 from datetime import UTC, datetime
 
 async def main():
-    for number in range(20):
+    for number in range(8):
         database = await Database.open(None, Path(sys.argv[1]))
         row = {"id": f"{sys.argv[2]} {number}", "created_at": datetime.now(UTC)}
         async with database.write() as connection:
@@ -581,25 +457,13 @@ asyncio.run(main())
 
 
 def test_processes_that_come_and_go_do_not_disturb_each_other(tmp_path: Path) -> None:
-    commands = [
-        [sys.executable, "-c", OPEN_AND_CLOSE, str(tmp_path), name] for name in ("one", "two", "three")
-    ]
+    commands = [[sys.executable, "-c", OPEN_AND_CLOSE, str(tmp_path), name] for name in ("one", "two")]
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
     told = [process.communicate(timeout=60)[1] for process in processes]
-    assert told == ["", "", ""]
+    assert told == ["", ""]
     with sqlite3.connect(tmp_path / "hachi.db") as file:
-        assert file.execute("SELECT count(*) FROM users").fetchone() == (60,)
+        assert file.execute("SELECT count(*) FROM users").fetchone() == (16,)
     file.close()
-
-
-def test_migrating_says_nothing_on_the_console(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(_open_and_close(tmp_path))
-    assert caplog.messages == []
-
-
-async def _open_and_close(home: Path) -> None:
-    await (await Database.open(None, home)).close()
 
 
 # The size of the file.
@@ -654,10 +518,6 @@ async def test_the_file_of_an_older_version_is_rewritten_once_when_asked(tmp_pat
     await database.give_back()
     assert (tmp_path / "hachi.db").stat().st_size < before / 3, "from then on in steps"
     await database.close()
-
-
-async def test_postgresql_keeps_its_own_house(database: Database) -> None:
-    await database.give_back(rewrite=True)
 
 
 async def test_a_database_is_told_from_every_copy_of_it(
