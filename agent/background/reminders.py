@@ -138,7 +138,7 @@ class Reminders:
                 asked = await connection.scalars(statements_of([reminder.task.id]))
                 await record(connection, message.id, asked, "found")
                 if post:
-                    await note_origins(self._database, connection, message.id, [post], posted=True)
+                    await note_origins(connection, message.id, [post], posted=True)
 
 
 def text_of(task: Task, known: UserContext, now: datetime) -> str:

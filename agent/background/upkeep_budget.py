@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert
 
 from agent.services.statistics import WaitingForCalls
 from memory.process.breaker import NotNow
@@ -53,11 +54,11 @@ class UpkeepBudget:
         """Count one call. Raises BudgetSpent, and counts nothing, if the payer has none left."""
         if not (periods := list(self._periods())):
             return
-        insert = self.database.insert(figures)
+        new = insert(figures)
         over = figures.c.user_id == payer, figures.c.name.startswith(COUNTED)
         async with self.database.write() as connection:
             for period in periods:
-                counted = insert.values(user_id=payer, name=period.name, value=1).on_conflict_do_update(
+                counted = new.values(user_id=payer, name=period.name, value=1).on_conflict_do_update(
                     index_elements=["user_id", "name"],
                     set_={"value": figures.c.value + 1},
                     where=figures.c.value < period.most,

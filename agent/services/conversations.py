@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from sqlalchemy import func, select, union
+from sqlalchemy.dialects.postgresql import insert
 
 from agent.errors import BadInput
 from agent.services.arguments import audience_of
@@ -142,7 +143,7 @@ class ConversationService:
                 return
             new = replace(old, id=new_id(), text=storable(text))
             await self.transcript.append(connection, new, user=sent.user, place=sent.place, now=now)
-            await note_origins(self.database, connection, new.id, sent.origins)
+            await note_origins(connection, new.id, sent.origins)
             if reply:
                 await record(connection, reply.id, [new.id], "answered")
             await read_again(connection, old.conversation_id, owner_of(sent.user, sent.place), now)
@@ -221,8 +222,8 @@ class ConversationService:
         """Add a memory to a conversation in which nobody stated it."""
         row = {"conversation_id": conversation, "memory_id": memory_id}
         async with self.database.write() as connection:
-            insert = self.database.insert(session_memories).values(row)
-            await connection.execute(insert.on_conflict_do_nothing())
+            new = insert(session_memories).values(row)
+            await connection.execute(new.on_conflict_do_nothing())
 
     async def only_user(self, session: str) -> str | None:
         """Return the only person the session can belong to; None if there is none or more than one."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import exists, func, select, union
+from sqlalchemy.dialects.postgresql import insert
 
 from memory.audience import Audience
 from memory.sql.engine import Database
@@ -53,9 +54,9 @@ class Figures:
         counted, self._counted = self._counted, Counter()
         if not counted:
             return
-        insert = self._database.insert(figures)
-        added = insert.on_conflict_do_update(
-            index_elements=["user_id", "name"], set_={"value": figures.c.value + insert.excluded.value}
+        new = insert(figures)
+        added = new.on_conflict_do_update(
+            index_elements=["user_id", "name"], set_={"value": figures.c.value + new.excluded.value}
         )
         rows = [{"user_id": user, "name": name, "value": n} for (user, name), n in sorted(counted.items())]
         try:

@@ -163,7 +163,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
         await follow(connection, sent, request.user, now)
         if id == message.id:
             await deps.transcript.append(connection, message, user=request.user, place=request.place, now=now)
-        await note_origins(deps.database, connection, id, request.origins)
+        await note_origins(connection, id, request.origins)
     return ReceivedMessage(request, id, sent.history)
 
 

@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from reprlib import repr as shown
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
-from pydantic_core import core_schema
-
 from agent.errors import BadInput
 from memory.audience import Place
 from memory.records import MAX_CONTENT, MemoryType, TaskStatus
@@ -52,7 +50,9 @@ class Argument:
     schema: Mapping[str, Any] = field(default_factory=dict)
     written: Callable[[Any], Any] = lambda value: value
 
-    def __get_pydantic_core_schema__(self, *_: Any) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(self, *_: Any) -> Any:
+        from pydantic_core import core_schema  # 30 ms, which a command that asks for help can do without
+
         return core_schema.no_info_plain_validator_function(self.written)
 
     def __get_pydantic_json_schema__(self, *_: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import EmbedderUnavailable
@@ -70,8 +70,7 @@ async def store(connection: AsyncConnection, embedder: str, texts: Texts, made: 
         if vector is not None and embedder not in QUICK
     ]
     if rows:
-        on_sqlite = connection.dialect.name == "sqlite"
-        await connection.execute(_STORE[on_sqlite], rows)
+        await connection.execute(_STORE, rows)
 
 
 async def points(
@@ -124,12 +123,11 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def _upsert(insert: Any) -> Any:
-    changed = {name: insert.excluded[name] for name in ("digest", "vector")}
-    return insert.on_conflict_do_update(index_elements=list(vectors.primary_key), set_=changed)
-
-
 _STORED = select(vectors).where(
     vectors.c.id.in_(bindparam("ids", expanding=True)), vectors.c.embedder == bindparam("embedder")
 )
-_STORE = {True: _upsert(sqlite.insert(vectors)), False: _upsert(postgresql.insert(vectors))}
+_NEW = insert(vectors)
+_STORE = _NEW.on_conflict_do_update(
+    index_elements=list(vectors.primary_key),
+    set_={name: _NEW.excluded[name] for name in ("digest", "vector")},
+)

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal, cast, get_args
 
 from sqlalchemy import bindparam, delete, select
+from sqlalchemy.dialects.postgresql import insert
 
 from memory.audience import Place
 from memory.sql.engine import Database
@@ -51,7 +52,7 @@ class Places:
         if place.private or listening not in LISTENING:
             raise ValueError(f"what is listened to is set for a place: one of {', '.join(LISTENING)}")
         values = {"listening": listening, "changed_by": by, "changed_at": now}
-        put = self._database.insert(places).values(place=place.key, **values)
+        put = insert(places).values(place=place.key, **values)
         await self._database.run(put.on_conflict_do_update(index_elements=["place"], set_=values))
 
     async def unkept(self, user: str) -> list[Place]:
@@ -70,7 +71,7 @@ class Places:
         it `ANYWHERE` takes back all that they said before."""
         async with self._database.write() as connection:
             if not wanted:
-                row = self._database.insert(unkept).values(user_id=user, place=place.stored, since=now)
+                row = insert(unkept).values(user_id=user, place=place.stored, since=now)
                 await connection.execute(row.on_conflict_do_nothing())
                 return
             theirs = delete(unkept).where(unkept.c.user_id == user)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, exists, func, not_, or_, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -99,7 +100,7 @@ class ProfileStore:
             await show(connection, "told", ids.values())
             key = {"user_id": user, "place": place.stored}
             rows = [key | _row(entry) | {"id": ids[_id(entry)]} for entry in changed]
-            put = self._database.insert(context_entries)
+            put = insert(context_entries)
             latest = {name: put.excluded[name] for name in ("value", "said_at")}
             await connection.execute(put.on_conflict_do_update(index_elements=_KEY, set_=latest), rows)
             said: list[tuple[str, str, How]] = [

@@ -23,7 +23,6 @@ from sqlalchemy import (
     delete,
     exists,
     func,
-    insert,
     literal,
     or_,
     select,
@@ -31,6 +30,7 @@ from sqlalchemy import (
     tuple_,
     update,
 )
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.sql.engine import Database
@@ -119,7 +119,7 @@ class ChangeLog:
         async with self._database.write() as connection:
             if row := (await connection.execute(oldest)).first():
                 await connection.execute(delete(changes).where(tuple_(*_literals(row)) > _POSITION))
-                await _place(self._database, connection, CUT, Position(*row))
+                await _place(connection, CUT, Position(*row))
 
 
 class Followed:
@@ -143,7 +143,7 @@ class Followed:
             index_positions.c.holder == self._holder,
             index_positions.c.until < now,
         )
-        row = self._database.insert(index_positions).values(name=name, **held)
+        row = insert(index_positions).values(name=name, **held)
         row = row.on_conflict_do_update(index_elements=[index_positions.c.name], set_=held, where=free)
         return bool(await self._database.run(row))
 
@@ -170,9 +170,9 @@ class Followed:
         await self._database.run(lost.values(tx=None, seq=None))
 
 
-async def _place(database: Database, connection: AsyncConnection, name: str, position: Position) -> None:
+async def _place(connection: AsyncConnection, name: str, position: Position) -> None:
     values = {"tx": position.tx, "seq": position.seq}
-    row = database.insert(index_positions).values(name=name, **values)
+    row = insert(index_positions).values(name=name, **values)
     await connection.execute(row.on_conflict_do_update(index_elements=[index_positions.c.name], set_=values))
 
 

@@ -15,7 +15,8 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import uuid4
 
-from sqlalchemy import Select, insert, or_, select, update
+from sqlalchemy import Select, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
 
 from memory.errors import MemoryFault, NotFound, StoreUnavailable
 from memory.sql.engine import Database
@@ -173,7 +174,7 @@ async def person_keys(database: Database, people: Collection[str], now: datetime
         return keys
     async with database.write() as connection:
         for person in sorted(people):
-            there = database.insert(users).values(id=person, created_at=now)
+            there = insert(users).values(id=person, created_at=now)
             await connection.execute(there.on_conflict_do_nothing())
             mine = users.c.id == person
             lacking = update(users).where(mine, users.c.import_key.is_(None))

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Literal
 
 from sqlalchemy import Select, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.sql.tables import rests_on
@@ -23,8 +23,7 @@ async def record_each(connection: AsyncConnection, found: Iterable[tuple[str, st
     """Store which text rests on which source, and how, in one statement."""
     rows = [dict(zip(("derived_id", "source_id", "how"), row, strict=True)) for row in sorted(found)]
     if rows:
-        dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-        await connection.execute(dialect.insert(rests_on).on_conflict_do_nothing(), rows)
+        await connection.execute(insert(rests_on).on_conflict_do_nothing(), rows)
 
 
 async def let_go(connection: AsyncConnection, ids: Collection[str]) -> None:

@@ -6,6 +6,7 @@ A set names ids. A trace that was forgotten or deleted stays in it, and is count
 from collections.abc import Collection, Sequence
 
 from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
 
 from agent.errors import BadInput
 from agent.tracing.store.traces import Traces
@@ -22,7 +23,7 @@ async def add_to_set(traces: Traces, name: str, turns: Sequence[Summary], holds:
         if one.content != "kept":
             raise BadInput(f"the content of {one.short} is forgotten, so that it cannot be replayed")
     rows = [{"name": name, "trace_id": one.id, "holds": "\n".join(holds)} for one in turns]
-    insertion = traces.database.insert(trace_sets)
+    insertion = insert(trace_sets)
     kept = {"holds": insertion.excluded.holds}
     statement = insertion.on_conflict_do_update(index_elements=["name", "trace_id"], set_=kept)
     async with traces.database.write() as connection:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Insert, Table, delete, exists, func, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
@@ -99,13 +99,13 @@ class Traces:
             if not kept:
                 return 0
             rows = [to_row(one.summary, now) for one in kept]
-            await connection.execute(_upsert(self.database.sqlite, traces, "id"), rows)
+            await connection.execute(_upsert(traces, "id"), rows)
             bodies = [{"trace_id": one.summary.id, "body": one.body} for one in kept if one.body is not None]
             if made_by is not None and made_by[0] not in self._made_by:
                 body = zlib.compress(json.dumps(made_by[1], ensure_ascii=False).encode())
                 bodies.append({"trace_id": _MADE_BY + made_by[0], "body": body})
             if bodies:
-                await connection.execute(_upsert(self.database.sqlite, trace_bodies, "trace_id"), bodies)
+                await connection.execute(_upsert(trace_bodies, "trace_id"), bodies)
             await self._note_rows(connection, kept)
         if made_by is not None:
             self._made_by[made_by[0]] = made_by[1]
@@ -118,7 +118,7 @@ class Traces:
             found = (await connection.execute(query)).all()
             rows = [(trace.seq, id) for trace in found for id in shown[trace.id]]
             if rows:  # some hundred a turn: past SQLAlchemy, which would take three times as long for each
-                insertion = self.database.insert(trace_rows).on_conflict_do_nothing()
+                insertion = insert(trace_rows).on_conflict_do_nothing()
                 columns, dialect = trace_rows.c.keys(), connection.dialect
                 written = insertion.compile(dialect=dialect, column_keys=columns)
                 await connection.exec_driver_sql(str(written), rows)
@@ -342,9 +342,8 @@ class Traces:
 
 
 @cache
-def _upsert(on_sqlite: bool, table: Table, key: str) -> Insert:
+def _upsert(table: Table, key: str) -> Insert:
     """Built once: building it takes longer than running it."""
-    new: Any = (sqlite if on_sqlite else postgresql).insert(table)
+    new = insert(table)
     values = {c.name: new.excluded[c.name] for c in table.c if c.name not in (key, "seq")}
-    statement: Insert = new.on_conflict_do_update(index_elements=[key], set_=values)
-    return statement
+    return new.on_conflict_do_update(index_elements=[key], set_=values)

@@ -15,8 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ARRAY, CursorResult, Executable, Table, Text, bindparam, text
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ARRAY, CursorResult, Executable, Text, bindparam, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.util import greenlet_spawn
@@ -206,10 +205,6 @@ class Database:
             found = await greenlet_spawn(ask)
         self.writes += statement.is_dml
         return found
-
-    def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
-        """An INSERT in the database's own dialect, which can say what happens on a conflict."""
-        return sqlite.insert(table) if self.sqlite else postgresql.insert(table)
 
     @staticmethod
     def after_commit(connection: AsyncConnection, callback: Callable[[], None]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -91,7 +92,7 @@ class Deliveries:
         return rows[0].message if rows else None
 
     async def _note(self, connection: AsyncConnection, source: str, id: str, now: datetime) -> bool:
-        event = self._database.insert(deliveries).values(source=source, id=id, seen_at=now)
+        event = insert(deliveries).values(source=source, id=id, seen_at=now)
         is_first = (await connection.execute(event.on_conflict_do_nothing())).rowcount == 1
         if self._purged_at is None or now - self._purged_at >= PURGE_EVERY:
             await connection.execute(delete(deliveries).where(deliveries.c.seen_at < now - KEPT))
@@ -122,7 +123,7 @@ class Deliveries:
             gone = await missing(connection, [reply])
             there = await connection.scalar(select(messages.c.id).where(messages.c.id == reply))
             if there:
-                await note_origins(self._database, connection, reply, posts, posted=True)
+                await note_origins(connection, reply, posts, posted=True)
             if gone:
                 await _expect(connection, reply, posts, now)
 
@@ -189,10 +190,10 @@ class Deliveries:
 
     async def here(self, source: str, now: datetime) -> None:
         """Note that the bot of a platform is there, and that what it accepted is still its own."""
-        insert = self._database.insert(deliveries).values(source=source, id=ONLINE, seen_at=now)
+        new = insert(deliveries).values(source=source, id=ONLINE, seen_at=now)
         async with self._database.write() as connection:
             same = ["source", "id"]
-            await connection.execute(insert.on_conflict_do_update(index_elements=same, set_={"seen_at": now}))
+            await connection.execute(new.on_conflict_do_update(index_elements=same, set_={"seen_at": now}))
         await self.queue.renew(ANSWER)
 
     async def last_here(self, source: str) -> datetime | None:
@@ -211,20 +212,15 @@ class Deliveries:
 
 
 async def note_origins(
-    database: Database,
-    connection: AsyncConnection,
-    message_id: str,
-    origins: Sequence[str],
-    *,
-    posted: bool = False,
+    connection: AsyncConnection, message_id: str, origins: Sequence[str], *, posted: bool = False
 ) -> None:
     """In the caller's transaction, store the ids that a chat platform gave to a message, or to what Hachi
     `posted` of it. Of one that was edited there, they were another one's."""
     if origins:
         row = {"message_id": message_id, "posted": int(posted)}
-        insert = database.insert(message_origins)
-        moved = {name: insert.excluded[name] for name in row}
-        moving = insert.on_conflict_do_update(index_elements=["origin"], set_=moved)
+        new = insert(message_origins)
+        moved = {name: new.excluded[name] for name in row}
+        moving = new.on_conflict_do_update(index_elements=["origin"], set_=moved)
         await connection.execute(moving, [{"origin": origin, **row} for origin in origins])
 
 

@@ -1,6 +1,5 @@
 """The statements of the queue, built once: building them takes longer than running them."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,13 +10,12 @@ from sqlalchemy import (
     bindparam,
     case,
     func,
-    insert,
     not_,
     or_,
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.dml import ReturningInsert
 
 from memory.sql.engine.notices import notice
@@ -30,13 +28,13 @@ def claimable(now: Any) -> ColumnElement[bool]:
     return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
 
 
-When = Mapping[bool, ReturningInsert[Any]]
+When = ReturningInsert[Any]
 """When an expected job is due: see `when`."""
 
 
 def when(due: ColumnElement[datetime] | None = None) -> When:
-    """The statement of `JobQueue.expect` on SQLite, and that on PostgreSQL, for jobs that are `due` at this
-    expression, which may have parameters beside "now"; None is now, and leaves a job that waits as it is.
+    """The statement of `JobQueue.expect` for jobs that are `due` at this expression, which may have
+    parameters beside "now"; None is now, and leaves a job that waits as it is.
     It inserts the job under the id of the one that waits, and so moves that one. It returns nothing where
     somebody has claimed that one meanwhile."""
     names = ("kind", "user_id", "payload", "about")
@@ -46,16 +44,12 @@ def when(due: ColumnElement[datetime] | None = None) -> When:
     same = select(work.c.id).where(work.c.kind == new["kind"], work.c.about == new["about"], waits)
     id = func.coalesce(same.order_by(work.c.seq).limit(1).scalar_subquery(), bindparam("new_id"))
     row = {"id": id, **new, "created_at": now, "due_at": now if due is None else due}
-
-    def expected(insert: Any) -> ReturningInsert[Any]:
-        moved = {"due_at": work.c.due_at}
-        if due is not None:
-            moved = {name: insert.excluded[name] for name in ("payload", "due_at")}
-        added = insert.values(**row).on_conflict_do_update(index_elements=["id"], set_=moved, where=waits)
-        told: ReturningInsert[Any] = added.returning(work.c.due_at, case((work.c.due_at <= now, _TELL)))
-        return told
-
-    return {True: expected(sqlite.insert(work)), False: expected(postgresql.insert(work))}
+    added = insert(work).values(**row)
+    moved: dict[str, Any] = {"due_at": work.c.due_at}
+    if due is not None:
+        moved = {name: added.excluded[name] for name in ("payload", "due_at")}
+    expected = added.on_conflict_do_update(index_elements=["id"], set_=moved, where=waits)
+    return expected.returning(work.c.due_at, case((work.c.due_at <= now, _TELL)))
 
 
 _TELL = notice(work.c.kind)

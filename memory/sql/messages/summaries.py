@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, literal, or_, select, update
-from sqlalchemy.dialects.postgresql.dml import Insert as PostgresqlInsert
-from sqlalchemy.dialects.sqlite.dml import Insert as SqliteInsert
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
@@ -129,11 +128,9 @@ class ConversationSummaries:
         )
         await self._database.run(kept)
 
-    def _new(
-        self, conversation: str, owner: str, now: datetime, **given: Any
-    ) -> SqliteInsert | PostgresqlInsert:
+    def _new(self, conversation: str, owner: str, now: datetime, **given: Any) -> Insert:
         about = {"conversation_id": conversation, "owner": owner, "updated_at": now}
-        return self._database.insert(table).values(id=new_id(), **about, **given)
+        return insert(table).values(id=new_id(), **about, **given)
 
     # For searches.
 

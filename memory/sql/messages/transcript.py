@@ -21,7 +21,7 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, owners_of, user_key
@@ -94,14 +94,14 @@ class Transcript:
         }
         values = {column.name: getattr(message, column.name) for column in MESSAGE}
         values |= {"user_id": user, "place": key}
-        insert: Executable
+        statement: Executable
         if answering is None:
-            insert = self._insert(messages).returning(messages.c.id)
+            statement = self._insert(messages).returning(messages.c.id)
         else:
-            insert = _answer(self._database.sqlite, lost and lost.holds)
+            statement = _answer(lost and lost.holds)
             values = {f"new_{name}": value for name, value in values.items()}
             values |= {"answering": answering, **(lost.values if lost else {})}
-        row = (await connection.execute(insert, values)).first()
+        row = (await connection.execute(statement, values)).first()
         if row is None:
             return None
         await changed(connection, "message", [message.id])
@@ -125,9 +125,9 @@ class Transcript:
         self._known.update(written)
         self.speakers.new_author()
 
-    def _insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+    def _insert(self, table: Table) -> Insert:
         """An INSERT that does nothing if the row exists."""
-        return self._database.insert(table).on_conflict_do_nothing()
+        return insert(table).on_conflict_do_nothing()
 
     async def _named_as_now(self, rows: Sequence[Any], audience: Audience) -> list[Message]:
         """These messages; what is read in a place with what its authors are called there now. In private
@@ -319,7 +319,7 @@ def _is_signed(row: Any) -> bool:
 
 
 @cache
-def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
+def _answer(lost: ColumnElement[bool] | None) -> Executable:
     """An INSERT that does nothing if the row exists, or if the message `answering` does not. Built once:
     building it takes longer than running it."""
     names = (*(column.name for column in MESSAGE), "user_id", "place")
@@ -329,8 +329,8 @@ def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
     there = select(*row.values()).where(messages.c.id == bindparam("answering"), kept())
     there = there if lost is None else there.where(~lost)
     there = there.with_for_update(read=True, key_share=True, of=messages)
-    insert: sqlite.Insert | postgresql.Insert = (sqlite if on_sqlite else postgresql).insert(messages)
-    return insert.from_select(list(row), there).on_conflict_do_nothing().returning(messages.c.id)
+    new = insert(messages).from_select(list(row), there)
+    return new.on_conflict_do_nothing().returning(messages.c.id)
 
 
 def _on_branch(row: Any) -> Message:
