@@ -1,21 +1,23 @@
 """Clean-up, off unless a setting asks for it: deletes memories that are old, unimportant and never used, and
 those above a person's cap, and messages that are old. `preview` shows which memories would be deleted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
 from sqlalchemy import ColumnElement, and_, delete, func, or_, select
 
-from memory.audience import GLOBAL
+from memory.audience import GLOBAL, user_key
 from memory.facts.derived import withhold
-from memory.forgetting.hiding import tell_messages
+from memory.forgetting.hiding import hide_links, tell_messages
 from memory.forgetting.purge import BATCH, NOBODY, Purge
+from memory.forgetting.reach import Link, lost_links
 from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import unexpired
+from memory.sql.memories.owner_links import with_replaced
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept
 from memory.sql.tables import memories, memory_owners, message_origins, messages
@@ -59,14 +61,29 @@ class CleanUp:
 
     async def run(self) -> list[CleanupItem]:
         """Delete the memories over the limits, and return them."""
-        deleted = []
-        for found in await self._over_limits(self.clock()):
-            if found.reason == "unused":
-                await self.purge.delete_for_all([found.memory])
-            elif not await self.purge.delete_for(found.memory, found.memory.user_id):
-                continue  # deleted meanwhile, or owned only by others now
-            deleted.append(found)
-        return deleted
+        found = await self._over_limits(self.clock())
+        people = dict.fromkeys(item.memory.user_id for item in found)
+        deleted = [await self.delete([i for i in found if i.memory.user_id == user], user) for user in people]
+        return [item for some in deleted for item in some]
+
+    async def delete(self, items: Sequence[CleanupItem], user: str) -> list[CleanupItem]:
+        """Hide these memories of the person with what they had replaced, not for others who stated them too,
+        and delete what is hidden. Returns those that were still the person's."""
+        now, links, gone = self.clock(), set[Link](), list[CleanupItem]()
+        owners = {owner for item in items for owner in item.memory.owners} | {user_key(user)}
+        async with self.database.write(lock=owners) as connection:
+            for item in items:
+                ids = await with_replaced(connection, [item.memory.id])
+                theirs, _ = await lost_links(connection, ids, user)
+                links |= theirs
+                gone += [item] if theirs else []
+            forgetting = await entries.begin(connection, user, "old", now, now)
+            await entries.hide(connection, forgetting, {"link": [entries.link_id(*link) for link in links]})
+            await hide_links(connection, links)
+            lost = [item.memory.id for item in gone]
+            await withhold(connection, now, memory_ids=lost, owners={owner for _, owner in links})
+        await self.purge.delete(forgetting)
+        return gone
 
     async def hide_old_messages(self) -> int:
         """Hide the messages that are too old; the purge that follows deletes them. What was written from them

@@ -4,17 +4,17 @@ Each step is a transaction that may run again. A memory's row goes with its last
 that somebody else stated too passes to that one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, true, update
+from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, Place, user_key
 from memory.facts.derived import withhold
-from memory.forgetting.reach import Link, lost_links
+from memory.forgetting.reach import Link
 from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.changes import changed
@@ -22,7 +22,7 @@ from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
 from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.memory_rows import fetch, index_again
-from memory.sql.memories.owner_links import hold_again, with_replaced
+from memory.sql.memories.owner_links import hold_again
 from memory.sql.memories.store import CORRECTED
 from memory.sql.messages.lines import index_windows_again
 from memory.sql.messages.message_rows import kept
@@ -130,26 +130,8 @@ class Purge:
             ids = [memory.id for memory in batch]
             ended = max((memory.expires_at or now for memory in batch), default=now)
             await withhold(connection, now, memory_ids=ids, written_before=ended)
-            await delete_links(connection, await _given_way(connection, ids, _FOR_GOOD))
+            await delete_links(connection, await _given_way(connection, ids))
         return batch
-
-    async def delete_for_all(self, given: Sequence[Memory]) -> None:
-        """Delete these memories for all their owners, with what they had replaced."""
-        async with self.database.write(lock=_owners(given)) as connection:
-            ids = [memory.id for memory in given]
-            await withhold(connection, self.clock(), memory_ids=ids)
-            await delete_links(connection, await _given_way(connection, ids, true()))
-
-    async def delete_for(self, memory: Memory, user: str) -> bool:
-        """Delete a memory that the person stated for them and its places, with what it had replaced; not for
-        others who stated it. Returns False if they did not."""
-        async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
-            links, _ = await lost_links(connection, await with_replaced(connection, [memory.id]), user)
-            await withhold(
-                connection, self.clock(), memory_ids=[memory.id], owners={owner for _, owner in links}
-            )
-            await delete_links(connection, links, user)
-        return bool(links)
 
 
 def _owners(given: Iterable[Memory]) -> set[str]:
@@ -192,15 +174,12 @@ async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
     return await fetch(connection, memories.c.id.in_(ids)) if ids else []
 
 
-async def _given_way(
-    connection: AsyncConnection, ids: Collection[str], where: ColumnElement[bool]
-) -> set[Link]:
-    """All links of these memories, and those that gave way to one of them, directly or not, and meet the
-    condition."""
+async def _given_way(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
+    """All links of these memories, and those that gave way to one of them, directly or not, `_FOR_GOOD`."""
     link = memory_owners.c
     chain = select(link.memory_id, link.owner).where(link.memory_id.in_(ids)).cte(recursive=True)
     to_it = and_(link.superseded_by == chain.c.memory_id, link.owner == chain.c.owner)
-    older = select(link.memory_id, link.owner).join(chain, and_(to_it, where))
+    older = select(link.memory_id, link.owner).join(chain, and_(to_it, _FOR_GOOD))
     rows = await connection.execute(select(chain.union(older)))
     return {(row.memory_id, row.owner) for row in rows}
 

@@ -27,6 +27,7 @@ from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
+from memory.forgetting.cleanup import CleanUp, CleanupItem, Limits
 from memory.forgetting.forget import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index import Point
@@ -187,6 +188,7 @@ class Stack:
         self.history = History(self.database)
         self.forgetting = Forgetting(self.database, self.clock, timedelta(minutes=10))
         self.purge = Purge(self.database, self.clock)
+        self.cleanup = CleanUp(self.database, self.store, self.purge, Limits(), self.clock)
 
     def rule(self, ruling: bool | Exception) -> Ruling:
         """From now on a judge rules so on every doubt."""
@@ -278,6 +280,10 @@ class Stack:
                 now=self.clock.now,
             )
         return written is not None
+
+    async def delete(self, memory: Memory, user: str = "anna") -> bool:
+        """Delete for good a memory that the person stated; whether they had."""
+        return bool(await self.cleanup.delete([CleanupItem(memory, "unused")], user))
 
     async def known(self, user: str = "anna", place: str | None = None) -> set[str]:
         """The texts of all memories that may be read there."""

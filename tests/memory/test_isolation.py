@@ -125,7 +125,7 @@ class World:
     async def delete(self, name: str, place: str, which: int) -> None:
         mine = await self.stack.store.newest(self.audience(name, place), self.stack.clock.now)
         if mine and (memory := mine[which % len(mine)]).user_id == self.user(name):
-            await self.stack.purge.delete_for(memory, self.user(name))
+            await self.stack.delete(memory, self.user(name))
 
     async def move(self, days: int) -> None:
         self.stack.clock.move(days=days)

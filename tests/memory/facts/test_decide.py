@@ -79,7 +79,7 @@ async def test_a_ruling_in_a_place_is_for_the_owners_who_have_both(stack: Stack)
 async def test_a_ruling_on_what_is_gone_or_on_itself_changes_nothing(stack: Stack) -> None:
     fact = await stack.remember(HOME)
     assert await rule(stack, fact, fact, "same") is None
-    await stack.purge.delete_for(await stack.the_memory(), "anna")
+    await stack.delete(await stack.the_memory(), "anna")
     assert await rule(stack, fact, fact, "replaces") is None
 
 

@@ -6,10 +6,12 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
+from uuid import uuid4
 
 import pytest
 
 from memory.audience import Audience, Place
+from tests.memory.sql.test_memories import give_way, keep
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
@@ -155,11 +157,11 @@ async def test_what_is_forgotten_while_its_replacement_expires_comes_back_with_t
 # Deleting one memory.
 
 
-async def test_others_keep_what_they_said_too_and_only_the_operator_deletes_for_all(stack: Stack) -> None:
+async def test_others_keep_what_they_said_too(stack: Stack) -> None:
     await stack.remember(OFFICE, "anna", "acme")
-    assert not await stack.purge.delete_for(await stack.the_memory("ben", "acme"), "ben")
+    assert not await stack.delete(await stack.the_memory("ben", "acme"), "ben")
     await stack.remember(OFFICE, "ben", "acme")
-    await stack.purge.delete_for(await stack.the_memory("anna"), "anna")
+    await stack.delete(await stack.the_memory("anna"), "anna")
     assert await stack.known("anna") == set()
     assert await stack.known("ben") == await stack.known("anna", "acme") == {OFFICE}
     assert await stack.queue.counts() == (0, 0)
@@ -168,9 +170,32 @@ async def test_others_keep_what_they_said_too_and_only_the_operator_deletes_for_
     assert await stack.found("office", "ben") == {OFFICE}
 
     memory = await stack.the_memory("ben")
-    await stack.purge.delete_for_all([memory])
+    assert await stack.delete(memory, "ben")
     assert await stack.known("ben") == await stack.known("ben", "acme") == set()
     assert await indexed(stack, memory.id) == set()
+
+
+async def test_who_takes_it_away_loses_it_and_others_keep_theirs_without_that_name(stack: Stack) -> None:
+    owners = ("user:anna", "user:ben", "place:acme")
+    memory = await keep(stack, "a fact", *owners, message_id=str(uuid4()))
+    assert await stack.delete(memory, "anna")
+    assert await stack.known("anna") == set()
+    assert await stack.known("ben") == await stack.known("ben", "acme") == {"a fact"}
+    left = await stack.the_memory("ben")
+    assert (left.user_id, left.message_id) == ("ben", None)
+
+
+async def test_what_stands_in_somebody_elses_history_stays_there(stack: Stack) -> None:
+    old = await keep(stack, "fact 0", "user:anna", "user:ben")
+    annas, bens = await keep(stack, "fact A"), await keep(stack, "fact B", "user:ben")
+    await give_way(stack, old, "user:anna", new=annas.id, reason="anna's")
+    await give_way(stack, old, "user:ben", new=bens.id, reason="ben's")
+    assert await stack.delete(annas, "anna")
+    [step] = await stack.history.of(bens.id, Audience.of("ben"))
+    assert (step.old_content, step.reason) == ("fact 0", "ben's")
+    assert await stack.history.of(old.id, Audience.of("anna")) == []
+    assert await stack.delete(bens, "ben")
+    assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
 
 
 @on_both
@@ -179,7 +204,7 @@ async def test_deleting_while_indexing_leaves_nothing_in_the_index(stack: Stack)
         await stack.remember(f"Mickael has boat number {number}", "mickael")
     boats = await stack.memories("mickael")
     await stack.index.wipe()
-    deletions = [stack.purge.delete_for(boat, "mickael") for boat in boats]
+    deletions = [stack.delete(boat, "mickael") for boat in boats]
     await asyncio.gather(stack.indexing.catch_up(), *deletions)
     assert await stack.known("mickael") == set()
     await stack.indexing.catch_up()

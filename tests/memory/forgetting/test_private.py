@@ -105,7 +105,7 @@ async def test_what_another_said_first_and_corrected_in_private_stays_in_the_pla
     assert await stack.known("ben") == {"Ben lives in Lyon"}
     with pytest.raises(NotFound):
         await make_private(stack)
-    await stack.purge.delete_for(await stack.the_memory("mickael"), "mickael")
+    await stack.delete(await stack.the_memory("mickael"), "mickael")
     assert await stack.known("anna", "acme") == {"Ben lives in Paris"}
     assert await stack.known("mickael") == set()
 

@@ -122,7 +122,7 @@ async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) 
     stack.clock.move(days=1)
     new = await stack.remember("Mickael broke his shoulder on 10 January 2026", replaces=old.id)
     [cat] = [memory for memory in await stack.memories() if memory.id == gone.id]
-    await stack.purge.delete_for(cat, "anna")
+    await stack.delete(cat, "anna")
     await stack.purge.expire()
     await stack.indexing.catch_up()
     assert await in_index(stack, old.id, expired.id, gone.id, new.id) == {new.id}
@@ -164,7 +164,7 @@ async def test_what_is_deleted_while_it_is_put_leaves_no_point(
     decision = await stack.remember("Anna has a cat")
 
     async def delete_it() -> None:
-        await stack.purge.delete_for(await stack.the_memory(), "anna")
+        await stack.delete(await stack.the_memory(), "anna")
 
     around_the_next_put(stack, monkeypatch, before=delete_it)
     await stack.indexing.catch_up()
@@ -374,7 +374,7 @@ async def each_finds_what_another_wrote(processes: Sequence[Stack]) -> None:
             assert reader.recall.without_index is None
     for number, forgetter in enumerate(processes):
         [boat] = [m for m in await forgetter.memories() if m.content.endswith(str(number))]
-        await forgetter.purge.delete_for(boat, "anna")
+        await forgetter.delete(boat, "anna")
         for reader in processes:
             assert boat.content not in await reader.found(f"boat {number}")
     for process in processes:

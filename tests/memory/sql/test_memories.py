@@ -216,7 +216,7 @@ async def test_every_change_that_shows_in_the_index_is_written_in_the_log(stack:
     async with stack.database.write() as connection:
         await link(connection, memory.id, ["user:anna", "user:ben"], content_key("a fact"))
     assert await stack.logged() == once
-    assert await stack.purge.delete_for(memory, "ben")
+    assert await stack.delete(memory, "ben")
     assert set(await stack.logged()) == set(once)
-    await stack.purge.delete_for_all([memory])
+    assert await stack.delete(memory, "anna")
     assert set(await stack.logged()) == set(once)
