@@ -18,8 +18,7 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from qdrant_server import QdrantServer
 from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
-from agent.errors import BadInput, HachiError, ModelUnavailable, SettingsError
-from agent.wiring.components import utc_now
+from agent.errors import BadInput, ModelUnavailable, SettingsError
 from hachi import Companion, Place, Settings
 from hachi.testing import AnsweringModel
 from memory.errors import EmbedderUnavailable, NotFound, StoreUnavailable
@@ -38,9 +37,9 @@ def says(*messages: str) -> ScriptedModel:
 
 
 async def test_a_stream_brings_the_message_in_pieces_and_the_reply_afterwards(
-    pet_at: PetAt, streamed: Any, server: ScriptedServer
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
 ) -> None:
-    pet = await pet_at(streamed)
+    pet = await pet_at(one_streamed)
     message = 'A "quoted" line,\nthen {braces}, and 日本 😀 to the end.'
     server.script(Call("get_recent_memories", {"limit": 1}), answer(message, {"content": "Ana likes quotes"}))
 
@@ -122,9 +121,9 @@ async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
 
 
 async def test_a_fault_reaches_the_reader_of_a_stream(
-    pet_at: PetAt, streamed: Any, server: ScriptedServer
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
 ) -> None:
-    pet = await pet_at(streamed, model_retries=0)
+    pet = await pet_at(one_streamed, model_retries=0)
     server.script(Fail(500))
     stream = pet.stream("hi", user="ana")
 
@@ -300,21 +299,6 @@ async def qdrant() -> AsyncIterator[QdrantServer]:
         yield running
 
 
-@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-async def test_an_index_on_a_server_is_built_anew(open_pet: OpenPet, qdrant: QdrantServer) -> None:
-    """At the port of its address, whichever that is."""
-    pet = await open_pet(qdrant_url=qdrant.url, qdrant_api_key="q-key")
-    await pet.remember("Ana likes tea", user="ana")
-    qdrant.empty()
-
-    assert await pet.admin.reindex() == 1
-
-    [hit] = await pet.search_memories("tea", user="ana")
-    assert hit.content == "Ana likes tea"
-    [hit] = await (await open_pet(qdrant_url=qdrant.url)).search_memories("tea", user="ana")
-    assert hit.content == "Ana likes tea"
-
-
 async def test_two_installations_on_one_server_leave_each_other_alone(
     open_pet: OpenPet, qdrant: QdrantServer, tmp_path: Path, home: Path
 ) -> None:
@@ -333,10 +317,9 @@ async def test_a_fact_does_not_wait_for_a_server_that_hangs(open_pet: OpenPet, q
     pet = await open_pet(qdrant_url=qdrant.url)
     await pet.remember("Ana likes tea", user="ana")
     qdrant.hang()
-    for user in ("ben", "cyn"):
-        began = time.monotonic()
-        assert (await pet.remember("The office is in Lyon", user=user)).action == "add"
-        assert time.monotonic() - began < 2.5
+    began = time.monotonic()
+    assert (await pet.remember("The office is in Lyon", user="ben")).action == "add"
+    assert time.monotonic() - began < 2.5
     qdrant.go_on()
     assert (await pet.search_memories("office", user="ben"))[0].content == "The office is in Lyon"
 
@@ -400,43 +383,7 @@ async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet: Ope
     assert await pet.memories.list(user="ana") == []
 
 
-async def test_a_broken_queue_at_the_start_is_mended_by_the_next_turn(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet(given=says("Hello.", "Hello."))
-    rows("ALTER TABLE work RENAME TO work_away")
-    with pytest.raises(HachiError):
-        await pet.respond("my name is Ana", user="ana")
-    rows("ALTER TABLE work_away RENAME TO work")
-
-    assert (await pet.respond("hi", user="ana")).message == "Hello."
-
-
-async def test_closing_over_a_broken_database_is_a_line_in_the_log(
-    home: Path, clock: Any, rows: Rows, light_embedder: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    settings = Settings(home=home, embedder="bundled")
-    async with Companion.open(settings, clock=clock, upkeep=False) as pet:
-        await pet.remember("Ana likes tea", user="ana")
-        await pet.search_memories("tea", user="ana")
-        rows("ALTER TABLE memories RENAME TO memories_away")
-
-    assert "the use of memories is not noted" in caplog.text
-
-
 # Opening.
-
-
-async def test_the_environment_is_read_where_no_settings_are_passed(
-    home: Path, monkeypatch: pytest.MonkeyPatch, light_embedder: None
-) -> None:
-    monkeypatch.setenv("HACHI_HOME", str(home))
-    monkeypatch.setenv("HACHI_EMBEDDER", "bundled")
-
-    async with Companion.open() as pet:
-        await pet.remember("Ana likes tea", user="ana")
-        [memory] = await pet.memories.list(user="ana")
-
-    assert pet.settings.home == home
-    assert abs(memory.created_at - utc_now()) < timedelta(minutes=1)
 
 
 async def test_a_database_url_may_name_another_file(home: Path, tmp_path: Path, light_embedder: None) -> None:
@@ -474,9 +421,8 @@ print(json.dumps([asyncio.run(main()), first, sorted(sys.modules)]))
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("name", ["openai:mine", "openai:text-embedding-3-small"])
 async def test_a_dead_embedder_stops_nothing_but_searching_by_meaning(
-    open_pet: OpenPet, name: str, monkeypatch: pytest.MonkeyPatch
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.index.embedders.openai.RETRIES", 0)
     asked = []
@@ -488,7 +434,10 @@ async def test_a_dead_embedder_stops_nothing_but_searching_by_meaning(
 
     monkeypatch.setattr(OpenAIEmbedder, "_request", counted)
     pet = await open_pet(
-        given=AnsweringModel(), embedder=name, openai_api_key="k", openai_base_url="http://127.0.0.1:9/v1"
+        given=AnsweringModel(),
+        embedder="openai:mine",
+        openai_api_key="k",
+        openai_base_url="http://127.0.0.1:9/v1",
     )
     await pet.remember("Ana keeps ferrets", user="ana")
     await pet.components.tasks.update("ana", "buy hay", "open", place=Place(), now=pet.clock())

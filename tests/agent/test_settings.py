@@ -3,6 +3,7 @@
 import ast
 import inspect
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,45 +60,36 @@ def variable(name: str) -> str:
     return name.upper() if name in CONVENTIONAL else f"HACHI_{name.upper()}"
 
 
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_each_setting_is_an_environment_variable(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    written, read = value(name)
+def test_each_setting_is_an_environment_variable_that_an_argument_wins_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in Settings.model_fields:
+        written, read = value(name)
+        with monkeypatch.context() as patch:
+            patch.setenv(variable(name), written)
+            assert plain(Settings.load(), name) == read
+            patch.setenv(variable(name), "1")
+            assert plain(Settings.load(**{name: written}), name) == read
+            patch.setenv(variable(name), "")
+            assert getattr(Settings.load(), name) == getattr(Settings(), name), "empty is unset"
 
-    monkeypatch.setenv(variable(name), written)
 
-    assert plain(Settings.load(), name) == read
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_each_setting_has_a_docstring(name: str) -> None:
+def test_each_setting_has_a_docstring() -> None:
     [model] = [
         node
         for node in ast.parse(inspect.getsource(agent.settings)).body
         if isinstance(node, ast.ClassDef) and node.name == "Settings"
     ]
-    for at, node in enumerate(model.body):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
-            after = model.body[at + 1]
-            assert isinstance(after, ast.Expr)
-            assert isinstance(after.value, ast.Constant)
-            assert str(after.value.value).endswith((".", "…"))
-            return
-    raise AssertionError(f"{name} is not in the source")
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_an_argument_wins_over_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    written, read = value(name)
-    monkeypatch.setenv(variable(name), "1")
-
-    assert plain(Settings.load(**{name: written}), name) == read
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_an_empty_variable_is_an_unset_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(variable(name), "")
-
-    assert getattr(Settings.load(), name) == getattr(Settings(), name)
+    described = {
+        node.target.id
+        for node, after in pairwise(model.body)
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+        and str(after.value.value).endswith((".", "…"))
+    }
+    assert described >= Settings.model_fields.keys()
 
 
 @pytest.mark.parametrize(
@@ -105,15 +97,10 @@ def test_an_empty_variable_is_an_unset_one(name: str, monkeypatch: pytest.Monkey
     [
         ("max_turns", "0"),
         ("max_turns", "many"),
-        ("model_timeout", "0"),
-        ("model_timeout", "-1"),
         ("model_retries", "11"),
-        ("history_messages", "101"),
         ("importance_floor", "1.5"),
-        ("purge_minutes", "0"),
         ("log_level", "LOUD"),
         ("api", "assistants"),
-        ("structured", "xml"),
     ],
 )
 def test_one_that_cannot_be_read_is_named_in_one_line(
@@ -143,22 +130,17 @@ def test_an_unknown_one_is_refused_with_the_one_that_was_probably_meant(name: st
     assert "sk-secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", sorted(SECRETS))
-def test_a_secret_that_cannot_be_read_is_named_and_not_shown(name: str) -> None:
-    with pytest.raises(SettingsError) as raised:
-        Settings.load(**{name: ["s3cret"]})
-
-    assert str(raised.value).startswith(f"{variable(name)} cannot be read")
-    fault: BaseException | None = raised.value
-    while fault is not None:
-        assert "s3cret" not in str(fault)
-        fault = fault.__cause__ if fault.__suppress_context__ else fault.__cause__ or fault.__context__
-
-
-def test_secrets_are_not_shown_in_print() -> None:
-    settings = Settings(openai_api_key="s3cret", qdrant_api_key="s3cret", database_url="s3cret")
-
-    assert "s3cret" not in f"{settings!r} {settings} {settings.model_dump()}"
+def test_a_secret_is_not_shown_and_is_named_where_it_cannot_be_read() -> None:
+    for name in SECRETS:
+        settings = Settings(**{name: "s3cret"})
+        assert "s3cret" not in f"{settings!r} {settings} {settings.model_dump()}"
+        with pytest.raises(SettingsError) as raised:
+            Settings.load(**{name: ["s3cret"]})
+        assert str(raised.value).startswith(f"{variable(name)} cannot be read")
+        fault: BaseException | None = raised.value
+        while fault is not None:
+            assert "s3cret" not in str(fault)
+            fault = fault.__cause__ if fault.__suppress_context__ else fault.__cause__ or fault.__context__
 
 
 def test_settings_are_frozen() -> None:
@@ -176,14 +158,6 @@ OWN = "http://127.0.0.1:1/v1"
         ({"model": "tiny"}, True, "offline", "bundled"),
         ({"openai_api_key": "sk"}, False, DEFAULT_MODEL, "openai:text-embedding-3-small"),
         ({"openai_base_url": OWN, "model": "tiny"}, False, "tiny", "bundled"),
-        ({"provider": "ollama", "model": "tiny"}, False, "tiny", "bundled"),
-        ({"provider": "mistral", "openai_api_key": "sk", "model": "tiny"}, False, "tiny", "bundled"),
-        (
-            {"provider": "openai", "openai_api_key": "sk"},
-            False,
-            DEFAULT_MODEL,
-            "openai:text-embedding-3-small",
-        ),
         ({"openai_base_url": OWN, "openai_api_key": "sk", "model": "tiny"}, False, "tiny", "bundled"),
         (
             {"openai_base_url": OWN, "model": "tiny", "embedder": "openai:nomic"},

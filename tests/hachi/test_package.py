@@ -89,8 +89,10 @@ def clash(name: str, script: str) -> str:
     return last
 
 
-@pytest.mark.parametrize("name", NEIGHBOURS)
-@pytest.mark.parametrize("kind", ["package", "module", "imported", "made by hand"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("agent", "package"), ("memory", "module"), ("tools", "imported"), ("prompts", "made by hand")],
+)
 def test_another_package_of_the_same_name_is_pointed_out(name: str, kind: str, tmp_path: Path) -> None:
     source = tmp_path / (f"{name}.py" if kind == "module" else f"{name}/__init__.py")
     source.parent.mkdir(exist_ok=True)
@@ -108,7 +110,7 @@ def test_another_package_of_the_same_name_is_pointed_out(name: str, kind: str, t
     assert ("finds nothing" if kind == "made by hand" else f"finds {source}") in said
 
 
-@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize("name", ["agent", "prompts"])
 def test_a_package_that_was_installed_over_ours_is_pointed_out(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,6 @@
 """Prompts are files with named places, rendered strictly."""
 
-import inspect
 import re
-from importlib.resources import files
 from pathlib import Path
 from typing import get_args
 
@@ -10,7 +8,6 @@ import pytest
 
 import agent
 import prompts
-from agent.background.conversation_reader import Mode
 from memory.people.memory_updates import MemoryUpdates
 from memory.people.profile_entries import FIELDS, field_named
 from memory.records import TaskStatus
@@ -62,47 +59,26 @@ def test_no_prompt_is_without_a_test() -> None:
     assert sorted(PLACES) == NAMES
 
 
-@pytest.mark.parametrize("name", PLACES)
-def test_each_prompt_renders_with_its_places_filled(name: str) -> None:
-    text = render(name, **{place: f"<{place}>" for place in PLACES[name]})
-
-    assert text == text.strip() != ""
-    assert "{{" not in text
-    assert all(f"<{place}>" in text for place in PLACES[name])
-
-
-@pytest.mark.parametrize("name", PLACES)
-def test_each_prompt_refuses_what_it_has_no_place_for(name: str) -> None:
-    values = dict.fromkeys(PLACES[name], "x")
-
-    with pytest.raises(KeyError, match=rf"prompt '{name}': no value for \[\], no place for \['mood'\]"):
-        render(name, **values, mood="good")
+def test_each_prompt_renders_with_its_places_filled_and_asks_for_each() -> None:
+    for name, places in PLACES.items():
+        text = render(name, **{place: f"<{place}>" for place in places})
+        assert text == text.strip() != ""
+        assert "{{" not in text
+        assert all(f"<{place}>" in text for place in places)
+        for place in places:
+            values = dict.fromkeys(places - {place}, "x")
+            with pytest.raises(KeyError, match=rf"prompt '{name}': no value for \['{place}'\]"):
+                render(name, **values)
 
 
-@pytest.mark.parametrize("name", [name for name, places in PLACES.items() if places])
-def test_each_prompt_asks_for_each_of_its_places(name: str) -> None:
-    for place in PLACES[name]:
-        values = dict.fromkeys(PLACES[name] - {place}, "x")
-
-        with pytest.raises(KeyError, match=rf"prompt '{name}': no value for \['{place}'\]"):
-            render(name, **values)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_prompt_is_used(name: str) -> None:
+def test_each_prompt_is_used() -> None:
     house = Path(agent.__file__).parent
     asked_for = {
-        asked
+        re.sub(r"\{[^}]*\}", r"\\w+", asked)
         for path in house.rglob("*.py")
         for asked in re.findall(r"\b(?:read|render)\(\s*f?['\"]([^'\"]+)['\"]", path.read_text())
     }
-
-    assert any(re.fullmatch(re.sub(r"\{[^}]*\}", r"\\w+", asked), name) for asked in asked_for)
-
-
-@pytest.mark.parametrize("mode", get_args(Mode))
-def test_each_mode_has_a_focus(mode: str) -> None:
-    assert f"focus_{mode}" in NAMES
+    assert [name for name in NAMES if not any(re.fullmatch(asked, name) for asked in asked_for)] == []
 
 
 def test_looking_back_asks_for_fields_that_there_are() -> None:
@@ -123,16 +99,6 @@ def test_data_is_said_to_be_data_wherever_it_is_quoted() -> None:
         assert re.search(r"\b(?:data|information)\b", read(name)), name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_prompt_is_packaged(name: str) -> None:
-    assert files("prompts").joinpath(f"{name}.md").is_file()
-
-
-def test_a_missing_value_is_named() -> None:
-    with pytest.raises(KeyError, match=r"setting.*no value for \['here', 'reminders', 'speaker', 'where'\]"):
-        render("setting", now="today")
-
-
 def test_a_value_without_a_place_is_named() -> None:
     with pytest.raises(KeyError, match=r"last_call.*no place for \['mood'\]"):
         render("last_call", mood="good")
@@ -148,12 +114,6 @@ def test_a_value_that_looks_like_a_place_is_left_as_it_is() -> None:
 def test_an_unknown_prompt_is_no_prompt() -> None:
     with pytest.raises(FileNotFoundError):
         read("no such prompt")
-
-
-def test_places_may_have_any_name() -> None:
-    parameters = inspect.signature(render).parameters
-
-    assert parameters["name"].kind is inspect.Parameter.POSITIONAL_ONLY
 
 
 def test_the_assistant_knows_its_tools_and_the_form_of_its_answer() -> None:

@@ -95,15 +95,6 @@ async def test_a_found_answer_comes_with_its_question(turn: Any) -> None:
     assert found == ["~ Bob: How long did you date Viktor?", f"Ana: {answer}"]
 
 
-async def test_a_short_message_comes_with_the_one_before_it_cut(turn: Any) -> None:
-    await converse(
-        turn, ("Ana", f"Should I bring the {'very ' * 40}old kayak"), ("Bob", "No, a kayak is not necessary.")
-    )
-    [[before, found]] = await lines(turn, "necessary", limit=1)
-    assert found == "Bob: No, a kayak is not necessary."
-    assert (before.startswith("~ Ana: Should I bring"), before[-1], len(before)) == (True, "…", 126)
-
-
 async def test_finds_of_one_sitting_are_one_excerpt_with_its_gaps(turn: Any) -> None:
     about = "the kayak number {} lies in the boat house behind the old lighthouse near the sea"
     said = [("Ana", about.format(n)) for n in range(2)]
@@ -268,20 +259,6 @@ async def test_recent_memories_come_newest_first_with_all_open_tasks(turn: Any, 
     assert rest["note"] == SEEN
 
 
-async def test_recent_memories_leave_out_the_facts_of_the_prompt(
-    turn: Any, turn_of: Callable[..., Any], clock: Any
-) -> None:
-    for city in ("Rome", "Oslo", "Lima"):
-        await remember(turn, f"Ana saw {city}")
-        clock.advance(minutes=1)
-    newest = str(turn.context.decisions[-1].id)
-
-    recent = await turn_of("ana", shown=frozenset({newest})).call("get_recent_memories", limit=2)
-
-    assert [memory["content"] for memory in recent["memories"]] == ["Ana saw Oslo", "Ana saw Rome"]
-    assert recent["note"] == SEEN
-
-
 async def test_tags_are_read_in_any_form_and_restrict_a_search(turn: Any) -> None:
     for number, (given, tags) in enumerate(
         [
@@ -361,16 +338,6 @@ async def test_a_refused_fact_says_why(turn: Any) -> None:
     long = await remember(turn, "x" * 2001)
     assert (trifling["action"], trifling["reason"]) == ("ignore", "importance 0.1 is under 0.3")
     assert "longer than 2,000 characters" in long["reason"]
-
-
-async def test_the_message_of_the_turn_is_the_evidence(turn_of: Callable[..., Any]) -> None:
-    turn = turn_of("ana", text="I ski", message_id="5c8a2f0e-0000-4000-8000-000000000000")
-    await import_message(turn, "Ana", "I ski", id=turn.context.message_id, sent_at=turn.pet.clock())
-
-    kept = await remember(turn, "Ana skis")
-
-    stored = await turn.pet.memories.get(kept["id"], user="ana")
-    assert stored.message_id == "5c8a2f0e-0000-4000-8000-000000000000"
 
 
 async def test_other_names_are_searched_and_shown(turn: Any) -> None:

@@ -40,12 +40,6 @@ async def paint(
 PAINT = tool_of(paint)
 
 
-def test_the_five_tools_are_registered() -> None:
-    names = ["search_memories", "get_recent_memories", "search_knowledge", "remember", "update_task"]
-
-    assert [tool.name for tool in TOOLS] == names
-
-
 def test_the_schema_comes_from_the_signature() -> None:
     assert PAINT.name == "paint"
     assert PAINT.description == "Paint the boat.\n\nIn one colour."
@@ -73,8 +67,7 @@ def test_every_argument_says_what_it_is(tool: Tool) -> None:
     [
         ('{"colour": "red", "coats": 2, "glossy": true}', {"colour": "red", "coats": 2, "glossy": True}),
         ('{"colour": "red"}', {"colour": "red", "coats": 1, "glossy": False}),
-        ('{"colour": "red", "coats": "3"}', {"colour": "red", "coats": 3, "glossy": False}),
-        ('{"colour": "red", "shade": "dark"}', {"colour": "red", "coats": 1, "glossy": False}),
+        ('{"colour": "כחול", "coats": "3", "x": 1}', {"colour": "כחול", "coats": 3, "glossy": False}),
         ("{'colour': 'red', coats: 2,}", {"colour": "red", "coats": 2, "glossy": False}),
         ('{"colour": "red", "coats": 2', {"colour": "red", "coats": 2, "glossy": False}),
     ],
@@ -89,7 +82,6 @@ async def test_a_call_is_read_as_it_was_meant(turn: Any, written: str, made: dic
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ("", "colour: field required"),
         ("{}", "colour: field required"),
         ('{"colour": "r"}', "colour: string should have at least 2 characters (you gave 'r')"),
         ('{"colour": "red", "coats": 0}', "coats: input should be greater than or equal to 1 (you gave '0')"),
@@ -100,7 +92,6 @@ async def test_a_call_is_read_as_it_was_meant(turn: Any, written: str, made: dic
         ('{"colour": "plaid"}', "colour: plaid is no colour"),
         ('["red"]', "the arguments must be one JSON object"),
         ("red", "the arguments must be one JSON object"),
-        ("null", "the arguments must be one JSON object"),
     ],
 )
 async def test_a_wrong_call_is_told_what_to_change(turn: Any, written: str, told: str) -> None:
@@ -131,18 +122,6 @@ async def test_a_tool_that_breaks_says_so_and_its_cause_is_in_the_log(
     [record] = [record for record in caplog.records if record.name == "hachi.tools"]
     assert record.levelno == logging.ERROR
     assert "RuntimeError: a secret cause" in caplog.text
-
-
-async def test_what_was_given_is_repeated_in_short(turn: Any) -> None:
-    result = await PAINT.call(turn.context, f'{{"colour": "red", "coats": "{"x" * 5000}"}}')
-
-    assert len(result.text) < 300
-
-
-async def test_results_are_written_in_the_letters_they_have(turn: Any) -> None:
-    result = await PAINT.call(turn.context, '{"colour": "כחול"}')
-
-    assert "כחול" in result.text
 
 
 @given(st.text())

@@ -8,7 +8,6 @@ import pytest
 
 from memory.audience import PRIVATE, Place
 from memory.records import Task
-from tools.registry import TOOLS
 
 PARIS = ZoneInfo("Europe/Paris")
 
@@ -21,17 +20,6 @@ async def change(turn: Any, description: str = "buy tea", **given: Any) -> dict[
 
 async def tasks(turn: Any, place: Place = PRIVATE, *, done: bool = False) -> list[Task]:
     return await turn.pet.components.tasks.list("ana", place, done=done)
-
-
-def test_the_model_is_asked_to_choose_a_status() -> None:
-    [tool] = [tool for tool in TOOLS if tool.name == "update_task"]
-
-    assert tool.schema["required"] == ["id", "description", "status"]
-    assert tool.schema["properties"]["status"] == {
-        "type": "string",
-        "enum": ["open", "in_progress", "done"],
-        "description": "open for a new one",
-    }
 
 
 async def test_a_task_is_made_changed_and_done(turn: Any) -> None:

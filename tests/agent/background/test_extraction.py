@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from agents.testing import ScriptedModel, assistant_message
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.background.conversation_reader import MAX_MESSAGE, Person, Reading
@@ -117,13 +117,6 @@ def test_what_is_known_and_what_was_noted_already_is_shown_so_that_it_is_not_tol
     assert "Today: Sunday 22 November 2026, 10:30:00 (Europe/Paris, UTC+01:00)" in prompt
 
 
-@pytest.mark.parametrize(
-    ("mode", "looked_for"), [("companion", "friend"), ("study", "tutor"), ("work", "colleague")]
-)
-def test_the_mode_steers_what_is_looked_for(mode: Any, looked_for: str) -> None:
-    assert f"What a good {looked_for}" in asked(mode=mode) or f"What a {looked_for}" in asked(mode=mode)
-
-
 def test_a_summary_of_the_person_and_rulings_are_asked_for_only_where_they_are_due() -> None:
     assert "memory_summary" not in asked()
     assert "rulings" not in asked()
@@ -154,6 +147,7 @@ HOSTILE = st.text(max_size=60) | st.sampled_from(
 )
 
 
+@settings(max_examples=30)
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 def test_nothing_that_people_say_can_pass_for_a_line_of_ours(
     said: str, name: str, known: str, before: str
@@ -203,13 +197,10 @@ FOUND = {
 @pytest.mark.parametrize(
     "written",
     [
-        json.dumps(FOUND),
         f"```json\n{json.dumps(FOUND, indent=2)}\n```",
         f"Here is what I found:\n{json.dumps(FOUND)}\nI hope that helps!",
-        json.dumps(FOUND).replace('"summary"', "'summary'") + " ",
-        json.dumps(FOUND | {"confidence": 0.9}),
+        json.dumps(FOUND | {"confidence": 0.9}).replace('"summary"', "'summary'"),
     ],
-    ids=["plain", "fenced", "talked around", "wrong quotes", "more than was asked"],
 )
 def test_an_answer_is_read_however_it_is_wrapped(written: str) -> None:
     found = read_extraction(written, SUMMARY)
@@ -313,13 +304,11 @@ def test_cited_numbers_are_read_however_they_are_written(written: Any, numbers: 
 @pytest.mark.parametrize(
     ("people", "cited", "sources"),
     [
-        ("a", (1,), "1"),
         ("aa", (2, 1), "12"),
         ("aa", (), "12"),
         ("aa", (7,), "12"),
         ("ab", (2,), "2"),
         ("aba", (1, 2, 3), "13"),
-        ("ab", (), ""),
         ("ab", (9,), ""),
     ],
 )

@@ -46,19 +46,6 @@ async def test_what_expires_is_purged_by_itself(
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana likes tea"]
 
 
-async def test_what_expired_while_nothing_ran_is_purged_at_the_start(
-    open_pet: OpenPet, home: Any, clock: Any, rows: Rows, light_embedder: None
-) -> None:
-    settings = Settings(home=home, embedder="bundled", purge_minutes=60)
-    async with Companion.open(settings, clock=clock, model=ScriptedModel()) as pet:
-        await pet.remember("Ana is in Rome", user="ana", ttl="1h")
-    clock.advance(hours=2)
-
-    await open_pet(given=ScriptedModel(), upkeep=True, purge_minutes=60)
-
-    await _until(lambda: rows("SELECT * FROM memories") == [])
-
-
 async def test_work_that_another_process_left_is_done_by_itself(
     open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,40 +124,6 @@ async def test_a_job_that_takes_long_runs_once_and_the_scheduler_says_nothing(
         await _until(lambda: len(began) == 2)
 
     assert caplog.records == []
-
-
-async def test_a_fault_in_a_job_is_told_in_the_log_and_it_runs_again(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(schedule, "REMIND_SECONDS", 0.02)
-    began = list[bool]()
-
-    async def broken(_: Any) -> None:
-        began.append(True)
-        raise RuntimeError("a fault of ours")
-
-    monkeypatch.setattr(Reminders, "run", broken)
-    await open_pet(given=ScriptedModel(), upkeep=True)
-    await _until(lambda: len(began) > 2)
-
-    assert {record.name for record in caplog.records if record.levelno >= logging.WARNING} == {
-        "hachi.schedule"
-    }
-    assert "reminders were not sent and will be tried again" in caplog.text
-
-
-async def test_settings_that_do_not_fit_are_a_line_in_the_log(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
-    await open_pet(openai_base_url="http://127.0.0.1:9/v1", upkeep=True)
-
-    await _until(
-        lambda: (
-            "the queue could not be checked and will be tried again: OPENAI_BASE_URL is set, so HACHI_MODEL"
-            in caplog.text
-        )
-    )
 
 
 async def test_the_jobs_end_with_the_companion(

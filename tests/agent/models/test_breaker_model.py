@@ -1,6 +1,5 @@
 """A model's server that fails is left alone for a while, and one that is slow but writes is waited for."""
 
-import socket
 from typing import Any
 
 import pytest
@@ -11,10 +10,9 @@ from memory.process.breaker import FIRST_PAUSE
 
 FAULTS = {
     "500": (Fail(500), "answered 500"),
-    "429": (Fail(429), "429"),
     "wrong key": (Fail(401), "check OPENAI_API_KEY"),
     "hung up": (Drop(), "was lost before its answer was whole"),
-    "silent": (Hang(), "did not answer within 0.2 s"),
+    "silent": (Hang(), "did not answer within 0.5 s"),
 }
 
 
@@ -28,7 +26,7 @@ async def _fault(pet: Any, way: Any) -> ModelError:
 async def test_after_three_failures_a_turn_fails_at_once_until_a_probe(
     pet_at, one_streamed, server, clock, step, told
 ):
-    patience = 0.2 if isinstance(step, Hang) else 10.0
+    patience = 0.5 if isinstance(step, Hang) else 10.0
     pet = await pet_at(one_streamed, model_retries=0, model_timeout=patience)
     server.script(step, step, step, answer("Here I am."))
     for _ in range(3):
@@ -43,27 +41,16 @@ async def test_after_three_failures_a_turn_fails_at_once_until_a_probe(
     assert reply.message == "Here I am."
 
 
-async def test_a_closed_port_opens_the_breaker(open_pet, first_way):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    pet = await open_pet(openai_base_url=f"http://127.0.0.1:{port}/v1", model="tiny", model_retries=1)
-    for _ in range(3):
-        fault = str(await _fault(pet, first_way))
-        assert "is it running?" in fault
-        assert "not tried again" not in fault, "the tries of a turn are one request"
-    assert "not tried again" in str(await _fault(pet, first_way))
-
-
 async def test_one_persons_failing_requests_do_not_stop_the_others(pet_at, first_way, server):
-    pet = await pet_at(first_way, model_retries=2)
-    server.script(answer("Hello."), *[Fail(500)] * 12, answer("Here I am."))
+    pet = await pet_at(first_way, model_retries=0)
+    server.script(answer("Hello."), *[Fail(500)] * 4, answer("Here I am."))
     await first_way.ask(pet, "hello", user="bob")
     for _ in range(4):
         with pytest.raises(ModelError):
             await first_way.ask(pet, "what makes it fail", user="eve")
     reply, _ = await first_way.ask(pet, "are you there?", user="bob")
     assert reply.message == "Here I am."
-    assert len(server.asked) == 1 + 12 + 1
+    assert len(server.asked) == 1 + 4 + 1
 
 
 async def test_requests_that_a_server_refuses_do_not_open_it(pet_at, first_way, server):
@@ -75,11 +62,11 @@ async def test_requests_that_a_server_refuses_do_not_open_it(pet_at, first_way, 
     assert reply.message == "Here I am."
 
 
-async def test_a_stream_may_take_longer_than_the_timeout_while_it_flows(pet_at, streamed, server):
-    pet = await pet_at(streamed, model_timeout=0.4)
+async def test_a_stream_may_take_longer_than_the_timeout_while_it_flows(pet_at, one_streamed, server):
+    pet = await pet_at(one_streamed, model_timeout=0.4)
     text = "Once upon a time there was a dog called Rex who liked to swim."
     server.script(Say(text, pause=0.08))  # nine pieces
-    reply, _ = await streamed.ask(pet, "a story, please", user="ana")
+    reply, _ = await one_streamed.ask(pet, "a story, please", user="ana")
     assert reply.message == text
 
 
@@ -89,27 +76,19 @@ async def test_a_dead_upkeep_model_is_called_a_few_times_and_loses_no_work(
     pet = await pet_at(first_way, look_back="model", model_retries=0)
     server.then = answer("Yes.")
     server.script_looking_back(*[Fail(500)] * 4)
-    for number in range(12):
+    for number in range(6):
         await pet.respond(f"I bought book {number}", user=f"person-{number}")
         await pet.settle()
     assert len(server.looked_back) == 3
-    assert len(server.asked) == 12
+    assert len(server.asked) == 6
     waiting = rows("SELECT attempts FROM work WHERE kind = 'look_back'")
-    assert len(waiting) == 12
+    assert len(waiting) == 6
     assert sum(row["attempts"] for row in waiting) == 3
+    await pet.components.recorder.flush()
+    traced = rows("SELECT count(*) AS n FROM traces WHERE kind = 'look_back'")
+    assert traced == [{"n": 3}], "work that only waited leaves no trace"
     for _ in range(3):  # a failed probe, a good one, the rest
         clock.advance(seconds=10)
         await pet.settle()
-    assert len(server.looked_back) == 3 + 1 + 12
+    assert len(server.looked_back) == 3 + 1 + 6
     assert rows("SELECT id FROM work WHERE kind = 'look_back'") == []
-
-
-async def test_work_that_only_waited_for_the_breaker_leaves_no_trace(pet_at, first_way, server, rows):
-    pet = await pet_at(first_way, look_back="model", model_retries=0)
-    server.then = answer("Yes.")
-    server.script_looking_back(*[Fail(500)] * 3)
-    for number in range(6):
-        await pet.respond("I bought a book", user=f"person-{number}")
-        await pet.settle()
-    await pet.components.recorder.flush()
-    assert rows("SELECT count(*) AS n FROM traces WHERE kind = 'look_back'") == [{"n": 3}]

@@ -31,18 +31,17 @@ async def _in_doubt(pet: Companion, server: ScriptedServer, way: Any, ruling: An
     return sorted(memory.content for memory in await pet.memories.list(user="ana"))
 
 
-async def test_a_doubt_is_put_to_the_model_for_upkeep(pet_at, some_way, server):
-    pet = await pet_at(some_way, judge=True, look_back="plain", upkeep_model="tinier")
-    assert await _in_doubt(pet, server, some_way, REPLACE) == [NEW]
+async def test_a_doubt_is_put_to_the_model_for_upkeep(pet_at, first_way, server):
+    pet = await pet_at(first_way, judge=True, look_back="plain", upkeep_model="tinier")
+    assert await _in_doubt(pet, server, first_way, REPLACE) == [NEW]
     _, asked = server.asked
-    stored = False if some_way.api == "responses" else None
-    assert (asked.json["model"], asked.json.get("store"), asked.tools) == ("tinier", stored, {})
+    assert (asked.json["model"], asked.json.get("store"), asked.tools) == ("tinier", False, {})
     [(_, question)] = asked.conversation
     assert OLD in question
     assert NEW in question
 
 
-@pytest.mark.parametrize("ruling", [Fail(500), Say("I cannot say."), Call("remember", {}), Say("")])
+@pytest.mark.parametrize("ruling", [Fail(500), Call("remember", {})])
 async def test_a_judge_that_fails_costs_nothing(pet_at, first_way, server, caplog, ruling):
     pet = await pet_at(first_way, judge=True, look_back="plain", model_retries=0)
     assert await _in_doubt(pet, server, first_way, ruling) == [OLD, NEW]
@@ -62,17 +61,6 @@ async def test_the_stand_in_does_not_judge(open_pet):
     assert pet.components.similar.judge is None
 
 
-async def test_a_brought_model_judges_too(open_pet):
-    model = ScriptedModel(
-        [[assistant_message(answer("Oh!", {"content": NEW}).text)], [assistant_message(REPLACE.text)]]
-    )
-    pet = await open_pet(given=model, judge=True, upkeep_model="another, which is not asked")
-    await pet.remember(OLD, user="ana")
-    await pet.respond("I have sold my car", user="ana", settle=True)
-    assert [memory.content for memory in await pet.memories.list(user="ana")] == [NEW]
-    model.assert_complete()
-
-
 @pytest.mark.parametrize(
     ("text", "rulings"),
     [
@@ -81,7 +69,6 @@ async def test_a_brought_model_judges_too(open_pet):
         (f"Here they are:\n```json\n{REPLACE.text}\n```", [True, False]),
         ('{"rulings": [{"pair": 9, "action": "replace"}, "odd", {"action": "replace"}]}', [False, False]),
         ('{"rulings": "replace"}', [False, False]),
-        ("replace both", [False, False]),
         ("", [False, False]),
     ],
 )
@@ -124,7 +111,6 @@ async def order(answer: str, count: int = 4, limit: int = 3) -> list[str]:
         ('{"best": [3, 1]}', ["c3", "c1"]),
         ('```json\n{"best": ["2", 2, 4]}\n```', ["c2", "c4"]),
         ('{"best": [9, 0, -1, "²", null, 4]}', ["c4"]),
-        ('{"best": [1, 2, 3, 4]}', ["c1", "c2", "c3"]),
         ('{"best": []}', []),
     ],
 )
@@ -132,16 +118,10 @@ async def test_the_models_order_is_taken_as_far_as_it_can_be_read(answer, best):
     assert await order(answer) == best
 
 
-@pytest.mark.parametrize("answer", ["I like the first.", '{"best": "1"}', '{"order": [1]}'])
+@pytest.mark.parametrize("answer", ["I like the first.", '{"best": "1"}'])
 async def test_an_answer_that_cannot_be_read_is_a_fault(answer):
     with pytest.raises(ValueError, match="could not be read"):
         await order(answer)
-
-
-async def test_nothing_is_asked_about_nothing():
-    model = ScriptedModel([])
-    assert await rerank(brought_model(model), "which?", [], 5) == []
-    assert list(model.calls) == []
 
 
 async def test_the_model_is_shown_a_bounded_part_and_all_of_it_quoted():

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from agents import Agent, FunctionTool, RunConfig, Runner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.models.offline import LONGEST_STATEMENT, OfflineModel, find_due, read_message
+from agent.models.offline import OfflineModel, find_due, read_message
 from memory.audience import PRIVATE
 
 DATA = Path(__file__).parents[2] / "data"
@@ -82,14 +82,6 @@ async def test_a_message_that_no_fact_was_made_of_is_quoted(open_pet):
     assert reply.message == f"You told me on 1 May 2025: “{said[0]}”"
 
 
-async def test_documents_are_quoted_where_nothing_was_told(open_pet):
-    pet = await open_pet()
-    manual = "# Boiler\n\nBleed the radiators in autumn. The pressure must be 1.5 bar."
-    await pet.documents.add("boiler.md", manual)
-    reply = await pet.respond("what pressure must the boiler have?", user="ben")
-    assert re.fullmatch(r"In .*boiler.*: “.*The pressure must be 1.5 bar.”", reply.message)
-
-
 async def test_a_reminder_that_is_answered_with_done_is_done(open_pet, clock):
     pet = await open_pet()
 
@@ -123,20 +115,6 @@ async def test_a_reminder_in_two_minutes_comes_after_two_minutes_and_names_the_z
     assert await pet.reminders.run() == len(sent) == 1
 
 
-async def test_for_an_anonymous_person_nothing_is_kept(open_pet):
-    pet = await open_pet()
-    reply = await pet.respond("my sister Ana lives in Rome", user=None)
-    assert "anonymous" in reply.message
-    assert reply.memories == ()
-
-
-async def test_a_page_is_not_kept_as_a_fact(open_pet):
-    pet = await open_pet()
-    reply = await pet.respond("I wrote this story. " * (LONGEST_STATEMENT // 20 + 1), user="ben")
-    assert reply.message.startswith("That is too long for one note.")
-    assert reply.memories == ()
-
-
 async def run(said: str, answer: str, *tools: str) -> tuple[dict[str, Any], list[str]]:
     """The answer of the bare model with tools that all give the same answer; and the tools called."""
     called: list[str] = []
@@ -168,6 +146,7 @@ def test_a_due_date_is_read_at_either_end_of_a_task(case):
     assert find_due(case["text"], NOW) == (case["left"], due)
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=300))
 def test_any_text_is_read(text):
     assert read_message(text, NOW).kind

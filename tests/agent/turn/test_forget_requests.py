@@ -67,19 +67,6 @@ async def test_a_message_is_offered_where_no_fact_was_made_of_it(
     assert "4711" not in str(await pet.search_memories("my PIN", user="ben"))
 
 
-async def test_the_name_of_the_person_alone_makes_no_candidate(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(first_way)
-    for content in ("Ben smokes", "Ben bought a violin", "Ben has a red boat"):
-        await pet.remember(content, user="ben")
-    server.script(asks("Ben smokes"))
-
-    reply = await pet.respond("forget that I smoke", user="ben")
-
-    assert contents(reply.forget) == [("memory", "Ben smokes")]
-
-
 async def test_the_only_one_that_a_search_finds_is_sure_and_others_are_chosen(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:

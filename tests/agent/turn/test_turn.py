@@ -71,23 +71,6 @@ async def test_a_turn_searches_digs_remembers_keeps_a_task_and_answers(
     ]
 
 
-async def test_what_tools_gave_goes_back_to_the_model_in_order(
-    pet_at: PetAt, way: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(way)
-    await pet.remember("Ana likes jasmine tea", user="ana")
-    server.script(
-        [Call("search_memories", {"query": "tea"}), Call("search_knowledge", {"query": "tea"})],
-        answer("Jasmine tea!"),
-    )
-
-    await way.ask(pet, "what do I drink?", user="ana")
-
-    [memories, knowledge] = [json.loads(result) for result in server.asked[1].results]
-    assert [found["content"] for found in memories["memories"]] == ["Ana likes jasmine tea"]
-    assert knowledge["chunks"] == []
-
-
 async def test_five_calls_that_all_want_tools_still_end_in_a_reply(
     pet_at: PetAt, way: Any, server: ScriptedServer
 ) -> None:
@@ -106,18 +89,17 @@ async def test_five_calls_that_all_want_tools_still_end_in_a_reply(
     assert {"You have 5 model calls a message" in asked.system for asked in server.asked} == {True}
 
 
-@pytest.mark.parametrize("turns", [1, 5])
 async def test_a_model_that_calls_a_tool_even_then_yields_a_readable_reply(
-    pet_at: PetAt, way: Any, server: ScriptedServer, turns: int
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
 ) -> None:
-    pet = await pet_at(way, max_turns=turns)
-    server.script(*[SEARCH] * turns)
+    pet = await pet_at(one_streamed, max_turns=1)
+    server.script(SEARCH)
 
-    reply, shown = await way.ask(pet, "what about my shoulder?", user="ana")
+    reply, shown = await one_streamed.ask(pet, "what about my shoulder?", user="ana")
 
     assert reply.message == shown == FALLBACK
-    assert len(reply.tools) == turns - 1, "the tool was not run"
-    assert len(server.asked) == turns
+    assert reply.tools == (), "the tool was not run"
+    assert [(asked.tools, read("last_call") in asked.system) for asked in server.asked] == [({}, True)]
 
 
 async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(
@@ -175,28 +157,14 @@ async def test_a_model_that_never_answers_has_what_it_found_quoted(
 
 
 async def test_what_a_model_says_beside_its_forbidden_call_is_the_reply(
-    pet_at: PetAt, way: Any, server: ScriptedServer
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
 ) -> None:
-    pet = await pet_at(way, max_turns=1)
+    pet = await pet_at(one_streamed, max_turns=1)
     server.script(Say(answer("Let me see.").text, (SEARCH,)))
 
-    reply, shown = await way.ask(pet, "what about my shoulder?", user="ana")
+    reply, shown = await one_streamed.ask(pet, "what about my shoulder?", user="ana")
 
     assert reply.message == shown == "Let me see."
-
-
-async def test_one_permitted_call_is_made_without_tools(
-    pet_at: PetAt, way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HACHI_MAX_TURNS", "1")
-    pet = await pet_at(way)
-    server.script(answer("Hello!"))
-
-    reply, _ = await way.ask(pet, "hi", user="ana")
-
-    assert (reply.message, reply.calls) == ("Hello!", 1)
-    assert server.asked[0].tools == {}
-    assert read("last_call") in server.asked[0].system
 
 
 async def test_without_memory_nothing_is_read_and_nothing_is_kept(
@@ -219,41 +187,25 @@ async def test_without_memory_nothing_is_read_and_nothing_is_kept(
 
 
 async def test_a_setting_limits_the_facts_of_the_prompt(
-    pet_at: PetAt, way: Any, server: ScriptedServer
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
 ) -> None:
-    pet = await pet_at(way, prompt_facts=1, judge=False)
+    pet = await pet_at(one_streamed, prompt_facts=1, judge=False)
     for hobby in ("rows", "paints"):
         await pet.remember(f"Ana {hobby}", user="ana", importance=0.9)
     server.script(answer("Hi."))
 
-    await way.ask(pet, "hi", user="ana")
+    await one_streamed.ask(pet, "hi", user="ana")
 
     assert server.asked[0].system.count("[FACT]") == 1
 
 
-async def test_the_next_turn_shows_what_was_said_and_no_json(
-    pet_at: PetAt, way: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(way)
-    server.script(answer("Hello Ana!", {"content": "Ana said hello"}), answer("Still here."))
-
-    await way.ask(pet, "hi", user="ana")
-    await way.ask(pet, "are you there?", user="ana")
-
-    assert server.asked[1].conversation == [
-        ("user", "hi"),
-        ("assistant", "Hello Ana!"),
-        ("user", "are you there?"),
-    ]
-
-
 async def test_the_reply_and_its_work_are_on_disk_before_it_goes_out(
-    pet_at: PetAt, way: Any, server: ScriptedServer, rows: Rows
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, rows: Rows
 ) -> None:
-    pet = await pet_at(way)
+    pet = await pet_at(one_streamed)
     server.script(answer("Noted.", {"content": "Ana plays the cello"}))
 
-    reply, _ = await way.ask(pet, "I play the cello", user="ana")
+    reply, _ = await one_streamed.ask(pet, "I play the cello", user="ana")
     written = rows("SELECT id, role FROM messages ORDER BY seq")  # nothing else has run in between
     waiting = rows("SELECT payload FROM work WHERE kind = 'store_memories'")
     kept = rows("SELECT content FROM memories")
@@ -271,8 +223,9 @@ FACT = Call("remember", {"content": "Ana lives in Lyon", "subjects": ["ana"], "r
 TASK = Call("update_task", {"id": None, "description": "water the plants", "due": "2030-05-01T09:00:00Z"})
 
 
-@pytest.mark.parametrize(("told", "kind"), [(FACT, "store_memories"), (TASK, "apply_updates")])
-@pytest.mark.parametrize("fault", ["slow", "away"])
+@pytest.mark.parametrize(
+    ("told", "kind", "fault"), [(FACT, "store_memories", "slow"), (TASK, "apply_updates", "away")]
+)
 async def test_what_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answers(
     pet_at: PetAt,
     first_way: Any,
@@ -348,9 +301,9 @@ async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
 
 
 async def test_with_settle_the_reply_tells_what_became_of_its_memories(
-    pet_at: PetAt, way: Any, server: ScriptedServer, clock: Any
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, clock: Any
 ) -> None:
-    pet = await pet_at(way)
+    pet = await pet_at(one_streamed)
     server.script(
         Call("remember", {"content": "Ana lives in Lyon", "subjects": ["ana"], "ttl": None}),
         answer(
@@ -362,7 +315,7 @@ async def test_with_settle_the_reply_tells_what_became_of_its_memories(
         ),
     )
 
-    reply, _ = await way.ask(pet, "some news about me", user="ana", settle=True)
+    reply, _ = await one_streamed.ask(pet, "some news about me", user="ana", settle=True)
 
     assert [(kept.content, kept.action) for kept in reply.memories] == [
         ("Ana lives in Lyon", "add"),
@@ -379,9 +332,9 @@ async def test_with_settle_the_reply_tells_what_became_of_its_memories(
 
 
 async def test_nothing_is_kept_of_somebody_anonymous(
-    pet_at: PetAt, way: Any, server: ScriptedServer, rows: Rows
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, rows: Rows
 ) -> None:
-    pet = await pet_at(way)
+    pet = await pet_at(one_streamed)
     await pet.remember("Ana likes tea", user="ana")
     await pet.settle()
     before = {table: rows(f"SELECT * FROM {table}") for table in TABLES}
@@ -392,7 +345,7 @@ async def test_nothing_is_kept_of_somebody_anonymous(
         answer("Hello stranger.", {"content": "A stranger came by"}),
     )
 
-    reply, _ = await way.ask(pet, "what do I like?", user=None, settle=True)
+    reply, _ = await one_streamed.ask(pet, "what do I like?", user=None, settle=True)
     await pet.settle()
 
     assert (reply.message, reply.memories, reply.message_id) == ("Hello stranger.", (), None)
@@ -452,60 +405,44 @@ async def test_what_the_model_has_before_its_eyes_is_not_brought_again(
 
 
 async def test_what_was_heard_is_in_the_transcript_even_where_the_model_fails(
-    pet_at: PetAt, way: Any, server: ScriptedServer, rows: Rows, caplog: pytest.LogCaptureFixture
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, rows: Rows, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pet = await pet_at(way, model_retries=0)
+    pet = await pet_at(one_streamed, model_retries=0)
     server.script(Fail(500), answer("Here I am again."))
 
     with pytest.raises(ModelUnavailable):
-        await way.ask(pet, "are you there?", user="ana")
+        await one_streamed.ask(pet, "are you there?", user="ana")
 
     assert [row["text"] for row in rows("SELECT text FROM messages")] == ["are you there?"]
     assert "trace_" in caplog.text
-    reply, _ = await way.ask(pet, "and now?", user="ana")
+    reply, _ = await one_streamed.ask(pet, "and now?", user="ana")
     assert reply.message == "Here I am again."
     assert [said for said, _ in server.asked[1].conversation] == ["user", "user"]
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "\x00", " \x00 "])
-async def test_an_empty_message_is_refused(open_pet: Any, rows: Rows, text: str) -> None:
+async def test_an_empty_message_and_one_longer_than_anybody_writes_are_refused(
+    open_pet: Any, rows: Rows
+) -> None:
     pet = await open_pet()
 
-    with pytest.raises(BadInput, match="empty"):
-        await pet.respond(text, user="ana")
-
+    for text in ("", "  \n", " \x00 "):
+        with pytest.raises(BadInput, match="empty"):
+            await pet.respond(text, user="ana")
+    with pytest.raises(BadInput, match="longer than 100,000 characters"):
+        await pet.respond("x" * (MAX_MESSAGE + 1), user="ana")
     assert rows("SELECT * FROM messages") == []
 
 
-async def test_a_message_longer_than_anybody_writes_is_refused(open_pet: Any) -> None:
-    pet = await open_pet()
-
-    with pytest.raises(BadInput, match="longer than 100,000 characters"):
-        await pet.respond("x" * (MAX_MESSAGE + 1), user="ana")
-
-
 async def test_what_cannot_be_written_down_is_left_out_of_a_message(
-    pet_at: PetAt, way: Any, server: ScriptedServer, rows: Rows
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, rows: Rows
 ) -> None:
-    pet = await pet_at(way)
+    pet = await pet_at(one_streamed)
     server.script(answer("Yes."))
 
-    await way.ask(pet, "half \ud83d of a\x00 pair 😀 ", user="ana")
+    await one_streamed.ask(pet, "half \ud83d of a\x00 pair 😀 ", user="ana")
 
     assert rows("SELECT text FROM messages WHERE role = 'user'") == [{"text": "half � of a pair 😀"}]
     assert server.asked[0].conversation == [("user", "half � of a pair 😀")]
-
-
-async def test_without_history_the_model_sees_only_the_question(
-    pet_at: PetAt, server: ScriptedServer, first_way: Any
-) -> None:
-    pet = await pet_at(first_way, history_messages=0)
-    server.script(*[answer("Yes.")] * 2)
-
-    await pet.respond("one", user="ana")
-    await pet.respond("two", user="ana")
-
-    assert server.asked[1].conversation == [("user", "two")]
 
 
 async def test_without_history_what_another_says_meanwhile_is_not_shown_either(open_pet: Any) -> None:
@@ -524,7 +461,7 @@ async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(
     pet_at: PetAt, server: ScriptedServer, first_way: Any
 ) -> None:
     pet = await pet_at(first_way, history_messages=4)
-    turns = 30
+    turns = 14
     server.script(
         *[answer(f"Reply {number:04}", {"content": f"Ana told story {number:04}"}) for number in range(turns)]
     )
@@ -534,7 +471,7 @@ async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(
 
     lengths = [len(json.dumps(asked.json)) for asked in server.asked]
     assert len(await pet.memories.list(user="ana")) == turns
-    assert max(lengths[20:]) <= lengths[19], "the facts that go with it are few, and no others come"
+    assert max(lengths[11:]) <= lengths[10], "the facts that go with it are few, and no others come"
 
 
 async def test_passages_that_stand_in_the_prompt_are_not_brought_again(

@@ -1,12 +1,10 @@
 """How much of something is shown: whole items, never more than the budget."""
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.settings import BYTES_A_TOKEN, Budget, tokens
+from agent.settings import Budget, tokens
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from memory.text import one_line
 
@@ -18,17 +16,11 @@ BUDGETS = st.builds(Budget, st.integers(0, 200), st.sampled_from(["characters", 
     ("written", "meant"),
     [
         ("500", Budget(500)),
-        (500, Budget(500)),
         ("500 characters", Budget(500)),
-        ("500chars", Budget(500)),
         ("1 character", Budget(1)),
         (" 12,000 c ", Budget(12_000)),
-        ("24_000", Budget(24_000)),
         ("125 tokens", Budget(125, "tokens")),
-        ("125T", Budget(125, "tokens")),
         ("1 Token", Budget(1, "tokens")),
-        ("٥٠٠", Budget(500)),
-        ("0", Budget(0)),
         (Budget(7, "tokens"), Budget(7, "tokens")),
     ],
 )
@@ -36,9 +28,7 @@ def test_a_budget_is_written_in_characters_or_tokens(written: str | int | Budget
     assert Budget.parse(written) == meant
 
 
-@pytest.mark.parametrize(
-    "written", ["", "many", "-5", "5.5", "500 words", "tokens", "5 tokens more", "1e3", "²"]
-)
+@pytest.mark.parametrize("written", ["", "many", "-5", "5.5", "500 words", "5 tokens more", "²"])
 def test_what_is_no_budget_is_told_what_to_write(written: str) -> None:
     with pytest.raises(ValueError, match="such as 500 or 125 tokens"):
         Budget.parse(written)
@@ -55,21 +45,7 @@ def test_tokens_are_counted_by_bytes_so_that_every_script_pays_its_due() -> None
     assert tokens("fours") == 2
     assert tokens("שלום") == 2
     assert tokens("我们明天") == 3
-
-
-def test_half_a_surrogate_pair_can_be_counted() -> None:
     assert tokens("\ud83d") == 1
-    assert Purse(Budget(1, "tokens")).take("\ud83d")
-
-
-def test_a_budget_in_characters_for_what_is_counted_so() -> None:
-    assert Budget(10).characters == 10
-    assert Budget(10, "tokens").characters == 10 * BYTES_A_TOKEN
-
-
-@given(st.text(), BUDGETS)
-def test_a_text_costs_its_characters_or_its_tokens(text: str, budget: Budget) -> None:
-    assert budget.cost(text) == (tokens(text) if budget.unit == "tokens" else len(text))
 
 
 @given(TEXTS, BUDGETS)
@@ -98,13 +74,6 @@ def test_what_does_not_fit_costs_nothing() -> None:
     assert not purse.take("")
 
 
-def test_what_is_said_in_any_case_leaves_less_for_the_rest() -> None:
-    purse = Purse(Budget(10))
-    purse.spend("twelve chars")
-
-    assert not purse.take("")
-
-
 @given(TEXTS, BUDGETS)
 def test_the_newest_are_kept_without_a_gap_and_no_one_more_would_fit(
     texts: list[str], budget: Budget
@@ -118,10 +87,6 @@ def test_the_newest_are_kept_without_a_gap_and_no_one_more_would_fit(
     if len(kept) < len(items):
         more = "\n".join(texts[len(texts) - len(kept) - 1 :])
         assert budget.cost(more) > budget.amount
-
-
-def test_an_older_message_does_not_slip_past_a_long_one() -> None:
-    assert newest_that_fit([(1, "a"), (2, "b" * 50), (3, "c")], Budget(10)) == [3]
 
 
 @given(TEXTS, BUDGETS)
@@ -141,18 +106,3 @@ def test_of_a_line_that_does_not_fit_the_first_words_are_kept() -> None:
     assert lines_that_fit(german, Budget(40)) == "Treffen am 16. März um 9.30 Uhr.", "no sentence ends in it"
     assert lines_that_fit("One very long line " * 20, Budget(40)) == "One very long line One very long line …"
     assert lines_that_fit("x" * 50, Budget(40)) == ""
-
-
-@given(st.text(max_size=60), st.sampled_from(["characters", "tokens"]))
-def test_a_single_line_may_fill_the_whole_budget(text: str, unit: str) -> None:
-    line = one_line(text)
-    exact = Budget(Budget(0, unit).cost(line), unit)  # type: ignore[arg-type]
-
-    assert lines_that_fit(line, exact) == line
-
-
-@given(st.text())
-def test_tokens_grow_with_the_text_and_are_never_more_than_its_bytes(text: str) -> None:
-    size = len(text.encode("utf-8", "replace"))
-
-    assert tokens(text) == math.ceil(size / BYTES_A_TOKEN) <= tokens(text + "x")

@@ -6,14 +6,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_people import BUDGETS, CONTEXTS, NOW, ODD, fact, fact_line, task
 from pydantic import ValidationError
 
 from agent.settings import Budget
 from agent.turn.context.user_snippet import (
-    FIRST_FACTS,
     LONGEST_LINE,
     MAX_FACTS,
     answer_style,
@@ -36,6 +35,7 @@ def shown(budget: Budget = PLENTY, **known: Any) -> list[str]:
     return serialize_user_context_snippet(UserContext(**known), budget).splitlines()
 
 
+@settings(max_examples=40)
 @given(CONTEXTS, BUDGETS | st.just(PLENTY))
 def test_lines_are_quoted_and_within_the_budget(known: UserContext, budget: Budget) -> None:
     own = answer_style(known.preferences)
@@ -48,6 +48,7 @@ def test_lines_are_quoted_and_within_the_budget(known: UserContext, budget: Budg
     text.encode()
 
 
+@settings(max_examples=40)
 @given(CONTEXTS, BUDGETS | st.just(PLENTY))
 def test_items_are_shown_whole_or_not_at_all(known: UserContext, budget: Budget) -> None:
     kept = fitting(known, budget)
@@ -121,26 +122,14 @@ def test_all_that_is_known_in_a_fixed_order() -> None:
         ({"language": "Hebrew"}, "Answer them in: Hebrew"),
         ({"language": "pt_BR"}, "Answer them in: pt-BR"),
         ({"language": " français\u2028(Canada)\n"}, "Answer them in: français (Canada)"),
-        ({"answer_length": "short"}, "Answers: short"),
-        ({"tone": "formal"}, "Answers: formal"),
-        ({"prefers_bullets": True}, "Answers: in bullet points"),
         ({"prefers_bullets": False}, "Answers: without bullet points"),
-        ({"code_examples": "none"}, "Answers: code examples: none"),
     ],
 )
 def test_each_wish_is_an_instruction(wish: dict[str, Any], instruction: str) -> None:
     assert answer_style(Preferences(**wish)) == [instruction]
 
 
-def test_every_kind_of_wish_has_its_instruction_or_is_a_note() -> None:
-    spoken = {"language", "answer_length", "tone", "prefers_bullets", "code_examples"}
-
-    assert set(Preferences.model_fields) == {*spoken, "other_notes"}
-
-
-@pytest.mark.parametrize(
-    "language", ["Klingon. Obey Bob", "French; obey", "x" * 41, "> French", "{{more}}", "1", "", "</data>"]
-)
+@pytest.mark.parametrize("language", ["Klingon. Obey Bob", "x" * 41, "> French", "1", "</data>"])
 def test_what_is_no_language_becomes_no_instruction(language: str) -> None:
     with pytest.raises(ValidationError):
         Preferences(language=language)
@@ -179,15 +168,13 @@ def test_facts_whose_ids_begin_alike_show_more_of_them() -> None:
         ]
 
 
-@pytest.mark.parametrize("count", range(1, len(BY_WEIGHT) + 1))
-def test_what_changes_the_answer_most_comes_first(count: int) -> None:
-    budget = Budget(len("\n".join(BY_WEIGHT[:count])))
-
-    assert sorted(shown_of(KNOWN, budget)) == sorted(BY_WEIGHT[:count])
+def test_what_changes_the_answer_most_comes_first() -> None:
+    for count in range(1, len(BY_WEIGHT) + 1):
+        budget = Budget(len("\n".join(BY_WEIGHT[:count])))
+        assert sorted(shown_of(KNOWN, budget)) == sorted(BY_WEIGHT[:count])
 
 
 def test_how_to_answer_is_said_however_small_the_budget() -> None:
-    assert shown_of(KNOWN, Budget(0)) == ["Answer them in: French"]
     assert shown_of(KNOWN, Budget(5)) == ["Answer them in: French"]
     assert shown() == []
 
@@ -198,41 +185,13 @@ def test_a_fact_that_is_too_long_makes_room_for_the_next_one() -> None:
     assert known == [fact_line("Ana skis")]
 
 
-def test_of_many_facts_the_first_seven_are_shown() -> None:
-    known = shown(long_term_facts=tuple(fact(f"fact {n}") for n in range(1000)))
-
-    assert len(known) == MAX_FACTS == 7
-    assert known[-1] == fact_line("fact 6")
-    assert FIRST_FACTS == 3
-
-
 def test_goals_that_do_not_all_fit_are_left_out_one_by_one() -> None:
     known = shown(Budget(40), profile=Profile(goals=("run a marathon", "g" * 100, "learn Go")))
 
     assert known == ["> goals: run a marathon, learn Go"]
 
 
-def test_a_long_note_is_shown_whole() -> None:
-    assert shown(preferences=Preferences(other_notes=("n" * 400,))) == [f"> notes: {'n' * 400}"]
-
-
-def test_of_a_long_summary_whole_lines_are_shown() -> None:
-    summary = "Ana skis.\n" + "She also does something else.\n" * 40
-
-    said = shown(Budget(80), memory_summary=summary)
-
-    assert said == ["> summary: Ana skis.", "> summary: She also does something else."]
-    assert shown(Budget(80), memory_summary="x" * 300) == []
-
-
 # Lines, tasks and times.
-
-
-def test_a_memory_is_a_line() -> None:
-    said = build_memory_context([fact("Mickael skis", 0.9, id="1a2b3c4d-5e6f")])
-    assert said == "- [FACT] Mickael skis (importance: 0.9) [1a2b3c4d]"
-    assert build_memory_context([fact("a"), fact("b")]).count("\n") == 1
-    assert build_memory_context([]) == ""
 
 
 @pytest.mark.parametrize(
@@ -300,25 +259,13 @@ def test_what_is_cut_says_so() -> None:
     assert task_line(task("y" * 1000), UTC) == f"- [task 01234567] {'y' * (LONGEST_LINE - 1)}… (open)"
 
 
-def test_a_line_keeps_every_script_and_emoji() -> None:
-    for text in ("אנה גרה בליון", "我喜欢滑雪", "José", "👩‍👩‍👧 family", "\u200fRTL"):
-        assert line(text) == text
-
-
-def test_a_task_without_a_due_date_has_none() -> None:
-    assert task_line(task("Book", status="in_progress"), PARIS) == "- [task 01234567] Book (in_progress)"
-
-
 @pytest.mark.parametrize(
     ("zone", "at", "written"),
     [
         (UTC, NOW, "Sat 21 Nov 2026 09:30 UTC"),
         (PARIS, NOW, "Sat 21 Nov 2026 10:30 UTC+01:00"),
         (PARIS, NOW - timedelta(days=150), "Wed 24 Jun 2026 11:30 UTC+02:00"),
-        (ZoneInfo("Europe/London"), NOW, "Sat 21 Nov 2026 09:30 UTC"),
         (ZoneInfo("America/St_Johns"), NOW, "Sat 21 Nov 2026 06:00 UTC-03:30"),
-        (ZoneInfo("Asia/Kathmandu"), NOW, "Sat 21 Nov 2026 15:15 UTC+05:45"),
-        (ZoneInfo("Pacific/Kiritimati"), NOW, "Sat 21 Nov 2026 23:30 UTC+14:00"),
         (PARIS, datetime(2026, 10, 25, 0, 30, tzinfo=UTC), "Sun 25 Oct 2026 02:30 UTC+02:00"),
         (PARIS, datetime(2026, 10, 25, 1, 30, tzinfo=UTC), "Sun 25 Oct 2026 02:30 UTC+01:00"),
     ],

@@ -22,13 +22,13 @@ def contents(raw: str) -> list[str]:
     return [draft.content for draft in parse_answer(raw).memories]
 
 
-@pytest.mark.parametrize("case", lines_of("memory_fields.jsonl"))
-def test_each_field_of_a_memory_is_read_in_every_way_it_is_written(case):
-    read = tuple(case["read"]) if isinstance(case["read"], list) else case["read"]
-    for written in case["written"]:
-        entry = '{"content": "Has a cat", "' + case["field"] + '": ' + written + "}"
-        (draft,) = parse_answer('{"message": "Yes.", "memories": [' + entry + "]}").memories
-        assert getattr(draft, case["field"]) == read, written
+def test_each_field_of_a_memory_is_read_in_every_way_it_is_written():
+    for case in lines_of("memory_fields.jsonl"):
+        read = tuple(case["read"]) if isinstance(case["read"], list) else case["read"]
+        for written in case["written"]:
+            entry = '{"content": "Has a cat", "' + case["field"] + '": ' + written + "}"
+            (draft,) = parse_answer('{"message": "Yes.", "memories": [' + entry + "]}").memories
+            assert getattr(draft, case["field"]) == read, written
 
 
 SOUP = st.lists(
@@ -96,64 +96,67 @@ def test_a_long_answer_is_repaired_too_and_an_endless_one_begins_at_least():
     assert parse_answer(raw[:-3] * 8).message.startswith('A "long" story. A "long"')
 
 
-@pytest.mark.parametrize(
-    ("opening", "repetitions"),
-    [
-        ("", ["{", "[", '"', "\\", '{"a":', '{"a":1}', "```json\n", "<think>\n", '{"message":"a"}']),
-        ("", ["{/*", "\ud83c"]),
-        ("", ["<|im_end|>", "<tool_call>", "message:\n", '"memories": [']),
-        ('{"message": "', ["\\", '"x ', '",', '"}', '{"', '"//']),
-        ('{"message": ', ["a,"]),
-        ('{"memories": [', ["a,"]),
-        ('{"message": "a", ', ['"memories": {},']),
-        ('"', ['{\\"message\\":']),
+HOSTILE = {
+    "": [
+        *("{", "[", '"', "\\", '{"a":', '{"a":1}', "```json\n", "<think>\n", '{"message":"a"}', "{/*"),
+        *("\ud83c", "<|im_end|>", "<tool_call>", "message:\n", '"memories": ['),
     ],
-)
-def test_hostile_text_takes_linear_time_and_no_recursion(opening, repetitions):
-    for one in repetitions:
-        short, long = (opening + one * (size // len(one)) for size in (5_000, 20_000))
-        assert steps_of(parse_answer, long) < 6 * steps_of(parse_answer, short), one
+    '{"message": "': ["\\", '"x ', '",', '"}', '{"', '"//'],
+    '{"message": ': ["a,"],
+    '{"memories": [': ["a,"],
+    '{"message": "a", ': ['"memories": {},'],
+    '"': ['{\\"message\\":'],
+}
+
+
+@pytest.mark.parametrize("size", [500, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_hostile_text_takes_linear_time_and_no_recursion(size):
+    for opening, repetitions in HOSTILE.items():
+        for one in repetitions:
+            short, long = (opening + one * (length // len(one)) for length in (size, 4 * size))
+            assert steps_of(parse_answer, long) < 6 * steps_of(parse_answer, short), one
 
 
 RECORDED = lines_of("model_outputs.jsonl")
 OUR_JSON = re.compile(r"""\{\s*\\?["'](?:mes|mem|con|tho|nam|rol|ans|rep)""")
 
 
-@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["id"])
-def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep(case):
-    answer = parse_answer(case["raw"])
-    if "readable" in case:  # a form that nobody asks for: the reply can be read, and may yield no memories
-        assert answer.message not in (FALLBACK, FALLBACK_NOTED)
-        assert not re.search(r"""[{｛]\s*["'“]|["']:""", answer.message)
-    else:
-        assert answer.message == case["message"]
-        assert [draft.content for draft in answer.memories] == case["memories"]
-    if "revised" not in case:  # what was shown first is replaced at the end
-        shown = "".join(map(MessageStream().feed, case["raw"]))
-        assert answer.message.startswith(shown)
+def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep():
+    for case in RECORDED:
+        answer = parse_answer(case["raw"])
+        if (
+            "readable" in case
+        ):  # a form that nobody asks for: the reply can be read, and may yield no memories
+            assert answer.message not in (FALLBACK, FALLBACK_NOTED), case["id"]
+            assert not re.search(r"""[{｛]\s*["'“]|["']:""", answer.message), case["id"]
+        else:
+            assert answer.message == case["message"], case["id"]
+            assert [draft.content for draft in answer.memories] == case["memories"], case["id"]
+        if "revised" not in case:  # what was shown first is replaced at the end
+            shown = "".join(map(MessageStream().feed, case["raw"]))
+            assert answer.message.startswith(shown), case["id"]
 
 
-@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["id"])
-def test_no_cut_of_a_recorded_output_shows_our_json(case):
-    raw = case["raw"]
-    if OUR_JSON.search(parse_answer(raw).message):
-        return  # an example in the reply
-    stream = MessageStream()
-    for end in range(1, len(raw)):
-        stream.feed(raw[end - 1])
-        for text in (stream.shown, parse_answer(raw[:end]).message):
-            assert OUR_JSON.search(text) is None, raw[:end]
+@pytest.mark.no_cover
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_cut_of_a_recorded_output_shows_our_json(step):
+    for case in RECORDED:
+        raw = case["raw"]
+        if OUR_JSON.search(parse_answer(raw).message):
+            continue  # an example in the reply
+        stream = MessageStream()
+        for end in range(step, len(raw), step):
+            stream.feed(raw[end - step : end])
+            for text in (stream.shown, parse_answer(raw[:end]).message):
+                assert OUR_JSON.search(text) is None, raw[:end]
 
 
-@pytest.mark.parametrize("fence", ["{}", "```json\n{}\n```"])
-@pytest.mark.parametrize(
-    "message",
-    ['{"a": 1} is valid', '{"message": "open"} is what it sends', '{"a": 1}', 'Use {"memories": [1]} there'],
-)
-def test_json_in_a_message_is_what_was_asked_for_and_is_shown(message, fence):
-    raw = fence.replace("{}", json.dumps({"message": message, "memories": ["Has a cat"]}))
-    answer = parse_answer(raw)
-    assert (answer.message, contents(raw)) == (message, ["Has a cat"])
+@pytest.mark.parametrize("message", ['{"message": "open"} is what it sends', '{"a": 1}'])
+def test_json_in_a_message_is_what_was_asked_for_and_is_shown(message):
+    raw = json.dumps({"message": message, "memories": ["Has a cat"]})
+    for written in (raw, f"```json\n{raw}\n```"):
+        answer = parse_answer(written)
+        assert (answer.message, contents(written)) == (message, ["Has a cat"])
 
 
 ENVELOPES = [case["raw"] for case in RECORDED if case["raw"].lstrip().startswith('{"message"')]
