@@ -3,10 +3,9 @@
 What goes is hidden in one transaction, and deleted for good when the undo ends (`purge`).
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from sqlalchemy import func, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -21,7 +20,7 @@ from memory.process.spans import new_id
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
-from memory.sql.engine.errors import Overtaken
+from memory.sql.engine.errors import retried
 from memory.sql.hidden import Kind, link_id, still_hidden
 from memory.sql.memories.memory_rows import fetch, is_active
 from memory.sql.memories.owner_links import link
@@ -29,11 +28,6 @@ from memory.sql.memories.store import MADE_PRIVATE, tellers
 from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import context_entries, memories, memory_owners, memory_updates, messages, rests_on
-
-TRIES = 3
-"""How often a forgetting is tried while other writers change the same rows."""
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,7 @@ class Forgetting:
         too, but not what else it tells. Returns the receipt, which offers what may be read in `place`, and
         the ids of what is hidden, by which traces are found. Raises NotFound if there is nothing of it that
         `user` told."""
-        return await _retried(lambda: self._hide(kind, id, user, place, asked_in))
+        return await retried(lambda: self._hide(kind, id, user, place, asked_in))
 
     async def named(self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE) -> ForgetCandidate:
         """What the person names by this id, or its first eight characters. Raises NotFound."""
@@ -93,7 +87,7 @@ class Forgetting:
     async def undo(self, id: str, user: str) -> Forgotten:
         """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.
         Raises NotFound if it can no longer be undone."""
-        return await _retried(lambda: self._undo(id, user))
+        return await retried(lambda: self._undo(id, user))
 
     async def _undo(self, id: str, user: str) -> Forgotten:
         async with self.database.write(lock={user_key(user)}) as connection:
@@ -122,7 +116,7 @@ class Forgetting:
         """Hide a person's memory from all places, with what it had replaced, the messages that told it and
         the replies there that answered those or contain it. The person keeps all that is theirs. Raises
         NotFound if the memory is in no place, or if somebody else stated it too."""
-        await _retried(lambda: self._make_private(memory, user))
+        await retried(lambda: self._make_private(memory, user))
 
     async def _make_private(self, memory: Memory, user: str) -> None:
         async with self.database.read() as connection:
@@ -213,13 +207,3 @@ async def _note(connection: AsyncConnection, id: str, user: str, now: datetime) 
     """Write into the history of the fact that it was made private."""
     step = {"id": new_id(), "user_id": user, "old_id": id, "new_id": id, "owners": [user_key(user)]}
     await connection.execute(insert(memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))
-
-
-async def _retried(act: Callable[[], Awaitable[Result]]) -> Result:
-    """The result of `act`, which is tried `TRIES` times while others write the same rows."""
-    for _ in range(TRIES - 1):
-        try:
-            return await act()
-        except Overtaken:
-            continue
-    return await act()

@@ -6,12 +6,12 @@ on no read finds them, and a process or a job that works on one of them stores n
 the hidden rows in batches. Every step may run again, so a later call completes an interrupted erasure.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -30,7 +30,7 @@ from memory.index.sync import IndexSync
 from memory.records import Erased, Remainder
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
-from memory.sql.engine.errors import Overtaken
+from memory.sql.engine.errors import retried
 from memory.sql.jobs.deliveries import forget_what_came
 from memory.sql.tables import (
     forgettings,
@@ -43,8 +43,6 @@ from memory.sql.tables import (
 PASSES = 5
 """How often the deletion repeats while the person keeps talking in another process."""
 AGAIN = "something came in while it ran; run it again"
-
-Result = TypeVar("Result")
 
 
 class Outside(Protocol):
@@ -93,13 +91,13 @@ class Erasure:
         places = await self.outside.places(user)
         async with self.database.read() as connection:
             found = await rows.progress(connection, user, places)
-        await _retried(lambda: self._hide(found))
+        await retried(lambda: self._hide(found))
         await self.outside.clean(found)
         for _ in range(PASSES):
             before = found.counts.total()
             await self._purge(user)
             await self._delete_rows(found)
-            await _retried(lambda: self._hide(found))
+            await retried(lambda: self._hide(found))
             if found.counts.total() == before:
                 break
         await self._delete_documents(found)
@@ -161,7 +159,7 @@ class Erasure:
     async def _purge(self, user: str) -> None:
         """Delete what is hidden of theirs, and leave what is everybody's to nobody."""
         for row in await self.database.rows(_hidden_of(user)):
-            await _retried(partial(self.purge.delete, row.id))
+            await retried(partial(self.purge.delete, row.id))
         async with self.database.write() as connection:
             everybodys = select(memories.c.id).join(memory_owners, memory_owners.c.memory_id == memories.c.id)
             everybodys = everybodys.where(memories.c.user_id == user, memory_owners.c.owner == GLOBAL)
@@ -217,13 +215,3 @@ class Erasure:
 
 def _hidden_of(user: str) -> Select[str]:
     return select(forgettings.c.id).where(forgettings.c.person == user, forgettings.c.why == "erased")
-
-
-async def _retried(step: Callable[[], Awaitable[Result]]) -> Result:
-    """Run the step, and run it again while others write to the same memories."""
-    for _ in range(PASSES - 1):
-        try:
-            return await step()
-        except Overtaken:
-            continue
-    return await step()

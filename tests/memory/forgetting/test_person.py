@@ -16,7 +16,7 @@ from memory.documents.library import DocumentLibrary
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import remaining
-from memory.forgetting.person import Erasure, _retried
+from memory.forgetting.person import Erasure
 from memory.forgetting.person_rows import SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import NOBODY
 from memory.index import Question
@@ -24,7 +24,6 @@ from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import Draft, Erased
 from memory.sql import tables
-from memory.sql.engine.errors import Overtaken
 from memory.sql.keys import Keys, digest
 from memory.sql.messages.summaries import LOOK_BACK, owner_of
 
@@ -534,17 +533,6 @@ async def test_what_others_said_of_them_stays(stack: Stack) -> None:
     assert [row.text for row in await rows(stack, tables.messages.c.text)] == [said]
     whole = json.loads(json.dumps(receipt.to_json()))
     assert (whole["user"], whole["verified"], whole["removed"]) == ("anna", True, dict(receipt.removed))
-
-
-async def test_a_batch_that_others_are_changing_is_tried_again() -> None:
-    left = iter([Overtaken("in the way")] * 4)
-
-    async def step() -> bool:
-        if fault := next(left, None):
-            raise fault
-        return True
-
-    assert await _retried(step)
 
 
 @on_both
