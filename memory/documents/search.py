@@ -87,7 +87,8 @@ class DocumentSearch:
         lanes = _scores_by_chunk(rankings)
         rows = await self._store.chunks(lanes.keys(), audience)
         # If several owners added a file, keep one chunk of each text: that with the lowest id.
-        unique = {(row.heading, row.text): row for _, row in sorted(rows.items(), reverse=True)}
+        rows.sort(key=lambda row: row.id, reverse=True)
+        unique = {(row.heading, row.text): row for row in rows}
         found = [
             Candidate(r.id, r.document_id, r.chunk_index, r.title, r.heading, r.text, r.path, lanes[r.id])
             for r in unique.values()

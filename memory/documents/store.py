@@ -1,8 +1,9 @@
 """Documents and their chunks in SQL. A chunk never changes."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, and_, delete, func, insert, select, true, update
@@ -22,23 +23,8 @@ ROWS = 500
 
 _CHUNK_ROWS = select(
     *(chunks.c[name] for name in ("id", "document_id", "chunk_index", "heading", "text")),
-    *(documents.c[name] for name in ("title", "path", "owner", "added_at")),
+    *(documents.c[name] for name in ("title", "path", "owner")),
 ).join(documents, documents.c.id == chunks.c.document_id)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk with the details of its document."""
-
-    id: str
-    document_id: str
-    chunk_index: int
-    heading: str
-    text: str
-    title: str
-    path: str
-    owner: str
-    added_at: datetime
 
 
 class DocumentStore:
@@ -95,13 +81,14 @@ class DocumentStore:
                 await self._delete_chunks(connection, part)
                 await connection.execute(delete(documents).where(documents.c.id.in_(part)))
 
-    async def chunks(self, ids: Collection[str], audience: Audience) -> dict[str, StoredChunk]:
-        """The chunks with these ids that this audience may read, by id."""
+    async def chunks(self, ids: Collection[str], audience: Audience) -> list[Any]:
+        """The rows of the chunks with these ids that this audience may read, with their documents' titles and
+        paths."""
         if not ids or not audience.keys:
-            return {}
+            return []
         # The owner is checked here: an SQL condition would make SQLite scan all rows of the owner.
         rows = await self._database.rows(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
-        return {row.id: StoredChunk(**row._mapping) for row in rows if audience.may_read([row.owner])}
+        return [row for row in rows if audience.may_read([row.owner])]
 
     async def _delete_chunks(self, connection: AsyncConnection, ids: Sequence[str]) -> None:
         gone = delete(chunks).where(chunks.c.document_id.in_(ids)).returning(chunks.c.id)

@@ -120,6 +120,26 @@ async def of_messages(
     scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
     """What goes with these messages of the person, and replies to them."""
+    reach, shared = await _of_said(connection, ids, user)
+    own = reach.messages
+    asked = await _own(connection, [asked_in], user)
+    reach = replace(reach, messages=own | asked, revives=bool(own), scanned=scanned)
+    losing = {owner for _, owner in reach.links} | await _owners_of(connection, own, user)
+    return await _with_replies(connection, reach, read_by(losing, user, shared=shared), asked_in)
+
+
+async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) -> Reach:
+    """What goes with messages and replies that a client has replaced in its history, or a person has edited
+    on a platform."""
+    reach, _ = await _of_said(connection, ids, user)
+    owners = await _owners_of(connection, ids, user)
+    links = frozenset(link for link in reach.links if link[1] in owners)
+    return replace(reach, links=links, facts=await facts_of(connection, links), revives=True)
+
+
+async def _of_said(connection: AsyncConnection, ids: Collection[str], user: str) -> tuple[Reach, bool]:
+    """Those of these messages that are the person's or replies to them, with what they alone state; and
+    whether somebody else stated one of the facts too."""
     own = await _own(connection, ids, user)
     answers = (messages.c.user_id == user, messages.c.role == "assistant")
     replies = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers))
@@ -128,34 +148,12 @@ async def of_messages(
         user,
         links,
         await facts_of(connection, links),
-        frozenset(own | await _own(connection, [asked_in], user)),
+        frozenset(own),
         frozenset(replies),
         tasks=frozenset(await _alone(connection, own, user, _TASKS)),
         entries=frozenset(await _alone(connection, own, user, _ENTRIES)),
-        revives=bool(own),
-        scanned=scanned,
     )
-    losing = {owner for _, owner in links} | await _owners_of(connection, own, user)
-    return await _with_replies(connection, reach, read_by(losing, user, shared=shared), asked_in)
-
-
-async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) -> Reach:
-    """What goes with messages and replies that a client has replaced in its history, or a person has edited
-    on a platform."""
-    links, _ = await lost_links(connection, await _alone(connection, ids, user, _FACTS), user)
-    owners = await _owners_of(connection, ids, user)
-    links = frozenset(link for link in links if link[1] in owners)
-    own = await _own(connection, ids, user)
-    return Reach(
-        user,
-        links,
-        await facts_of(connection, links),
-        frozenset(own),
-        frozenset(ids) - own,
-        tasks=frozenset(await _alone(connection, ids, user, _TASKS)),
-        entries=frozenset(await _alone(connection, ids, user, _ENTRIES)),
-        revives=True,
-    )
+    return reach, shared
 
 
 async def of_person(

@@ -206,24 +206,6 @@ class Stack:
         [decision] = await self.writer.remember([Draft(content, **about)], origin)
         return decision
 
-    async def replaced_before(
-        self, old: Decision, new: Decision, place: str = "acme", reason: str = "a model ruled so"
-    ) -> None:
-        """Replace what somebody else told there, as earlier versions did."""
-        where = Audience.of("anybody", Place.parse(place))
-        memories = await self.store.by_ids([str(old.id), str(new.id)], where, self.clock.now)
-        told, by = memories[str(old.id)], memories[str(new.id)].user_id
-        async with self.database.write() as connection:
-            await self.store.supersede(
-                connection,
-                told,
-                {Place.parse(place).key},
-                new_id=new.id,
-                user=by,
-                reason=reason,
-                now=self.clock.now,
-            )
-
     async def receive(
         self,
         text: str,

@@ -44,16 +44,6 @@ async def test_a_document_is_parsed_into_its_title_and_chunks() -> None:
     ]
 
 
-async def test_many_documents_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    began, made = parsing._Process, []
-    monkeypatch.setattr(parsing, "_Process", lambda: made.append(began()) or made[-1])
-    end_processes()
-    parser = DocumentParser()
-    for at in range(20):
-        await parser.parse(f"{at}.md", TEA, "global")
-    assert len(made) <= parsing.PROCESSES
-
-
 async def test_a_document_that_takes_too_long_is_refused_and_holds_nobody_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -168,12 +158,3 @@ async def test_the_folder_that_hachi_runs_in_names_no_modules(
     end_processes()
     title, _ = await DocumentParser().parse("tea.md", TEA, "global")
     assert title == "Tea"
-
-
-def test_a_system_that_refuses_the_limit_of_memory_parses_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise ValueError("current limit exceeds maximum limit")
-
-    monkeypatch.setattr("resource.setrlimit", refuse)
-    monkeypatch.setattr("os.nice", lambda _: 0)
-    child._limit(parsing.MEMORY)

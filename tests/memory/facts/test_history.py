@@ -135,16 +135,6 @@ async def test_taken_back_in_a_place_it_is_taken_back_there_and_for_who_told_it(
         await stack.history.undo(ids[2], there("mickael"), "mickael", stack.clock.now)
 
 
-async def test_who_was_corrected_by_another_does_not_take_that_back(stack: Stack) -> None:
-    first = await stack.remember(CITIES[0], "mickael", "acme")
-    stack.clock.move(days=1)
-    newer = await stack.remember(CITIES[1], "ben", "acme")
-    await stack.replaced_before(first, newer)
-    with pytest.raises(NotFound, match="not mickael's to take back"):
-        await stack.history.undo(str(first.id), there("mickael"), "mickael", stack.clock.now)
-    assert await stack.known("mickael", "acme") == {CITIES[1]}
-
-
 async def test_what_two_have_told_neither_takes_back_for_the_place(stack: Stack) -> None:
     await stack.remember(CITIES[0], "mickael", "acme")
     stack.clock.move(days=1)
@@ -157,17 +147,6 @@ async def test_what_two_have_told_neither_takes_back_for_the_place(stack: Stack)
     await stack.history.undo(str(new.id), MICKAEL, "mickael", stack.clock.now)  # for himself he may
     assert await stack.known("mickael") == {CITIES[0]}
     assert await stack.known("anna", "acme") == {CITIES[1]}
-
-
-async def test_what_replaced_something_in_the_place_alone_is_taken_back_there_alone(stack: Stack) -> None:
-    """In private nothing was there to be replaced, or something else."""
-    old = await stack.remember(CITIES[0], "ben", "acme")
-    stack.clock.move(days=1)
-    new = await stack.remember(CITIES[1], "mickael", "acme")
-    await stack.replaced_before(old, new)
-    await stack.history.undo(str(new.id), there("mickael"), "mickael", stack.clock.now)
-    assert await stack.known("anna", "acme") == {CITIES[0]}
-    assert await stack.known("ben") == {CITIES[0]}
 
 
 @on_both

@@ -286,15 +286,6 @@ async def test_what_two_people_say_in_a_place_is_both_of_theirs(stack: Stack) ->
     assert await rows(stack) == 1
 
 
-async def test_what_somebody_says_in_other_words_of_another_is_theirs(stack: Stack) -> None:
-    await stack.remember("Anna walks her dog every morning", "anna", "acme")
-    second = await stack.remember("Every morning, Anna walks her dog", "ben", "acme")
-    assert second.action == "add"
-    both = {"Anna walks her dog every morning", "Every morning, Anna walks her dog"}
-    assert await stack.known("ben", "acme") == both
-    assert await stack.known("ben") == {"Every morning, Anna walks her dog"}
-
-
 @pytest.mark.parametrize("said", ["Anna is ill", "Anna recovered"])
 async def test_nobody_replaces_or_changes_what_somebody_else_told(stack: Stack, said: str) -> None:
     stack.rule(True)
@@ -307,46 +298,12 @@ async def test_nobody_replaces_or_changes_what_somebody_else_told(stack: Stack, 
     assert (await stack.the_memory("ben")).content in {said, "Anna is ill"}
 
 
-async def test_what_two_people_told_alike_is_replaced_for_each_alone(stack: Stack) -> None:
-    old = await stack.remember("Anna lives in Paris", "anna", "acme")
-    await stack.remember("Anna lives in Paris", "ben", "acme")
-    await stack.remember("Anna moved to Lyon", "anna", "acme", replaces=old.id)
-    assert await stack.known("anna") == {"Anna moved to Lyon"}
-    assert await stack.known("ben") == {"Anna lives in Paris"}
-    assert await stack.known("cleo", "acme") == {"Anna lives in Paris", "Anna moved to Lyon"}
-
-
-async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack: Stack) -> None:
-    old = await stack.remember("Anna lives in Paris", message_id=await stack.receive("Paris"), live=True)
-    stack.clock.move(days=-1)
-    for city in ("Lyon", "Oslo"):
-        heard = {"message_id": await stack.receive(city), "live": True}
-        new = await stack.remember(f"Anna lives in {city}", replaces=str(old.id), **heard)
-        assert (new.action, new.target_id) == ("replace", old.id)
-        stack.clock.move(hours=1)
-        old = new
-    assert (await stack.the_memory()).content == "Anna lives in Oslo"
-
-    imported = await stack.remember("Anna lives in Bonn", replaces=str(old.id))
-    assert (imported.action, imported.id) == ("ignore", old.id), "it was said before"
-
-
 @pytest.mark.parametrize(("earlier", "kept"), [(0, {PARIS, LYON}), (1, {PARIS})], ids=["then", "before"])
 async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier: int, kept: set[str]) -> None:
     old = await stack.remember(PARIS)
     said_at = stack.clock.now - timedelta(seconds=earlier)
     await stack.remember(LYON, replaces=old.id, said_at=said_at)
     assert await stack.known() == kept
-
-
-async def test_what_was_said_before_what_it_corrects_is_kept_in_the_history_of_that(stack: Stack) -> None:
-    current = await stack.remember(PARIS)
-    given = {"replaces": current.id, "said_at": stack.clock.now - timedelta(days=1)}
-    late = await stack.remember(LYON, **given)
-    assert (late.action, late.id, late.reason) == ("ignore", current.id, "said before what it is to correct")
-    [step] = await stack.history.of(str(current.id), Audience.of("anna"))
-    assert (step.old_content, step.new_content) == (LYON, PARIS)
-    assert await stack.known() == {PARIS}
 
 
 async def test_an_earlier_statement_of_what_was_replaced_since_does_not_bring_it_back(stack: Stack) -> None:
@@ -410,20 +367,6 @@ async def test_a_model_that_repeats_a_temporary_fact_without_its_end_keeps_the_e
     later = await stack.receive("still ill")
     await stack.remember(again, ttl="2w", message_id=later, live=True)
     assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=14)
-
-
-async def test_a_caller_may_say_that_a_fact_never_ends(stack: Stack) -> None:
-    await stack.remember("Anna is in Rome", ttl="7d")
-    stack.clock.move(days=1)
-    await stack.remember("Anna is in Rome!", ttl="never")
-    assert (await stack.the_memory()).expires_at is None
-
-
-async def test_nested_places_know_what_is_said_further_out(stack: Stack) -> None:
-    outer = await stack.remember("The office has moved to Lyon", "anna", "acme")
-    decision = await stack.remember("The office has moved to Lyon", "anna", "acme/general")
-    assert (decision.action, decision.id) == ("ignore", outer.id)
-    assert await stack.known("ben", "acme/general") == {"The office has moved to Lyon"}
 
 
 @on_both

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from tests.memory.conftest import Stack
 
 on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
-SHOULDER = "Mickael broke his shoulder"
 PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
 OFFICE = "The office has moved to Lyon"
-MICKAEL = Audience.of("mickael")
 
 
 async def indexed(stack: Stack, *ids: str | None) -> set[str]:
@@ -65,32 +63,6 @@ async def test_the_purge_deletes_for_everybody_in_batches(
     assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
     await stack.indexing.catch_up()
     assert await stack.index.count() == 0
-
-
-async def test_an_index_that_was_unavailable_is_cleaned_later(stack: Stack) -> None:
-    decision = await stack.remember(SHOULDER, "mickael", ttl="7d")
-    await stack.indexing.catch_up()
-    stack.index.away = True
-    stack.clock.move(days=7)
-    assert len(await stack.purge.expire()) == 1
-    # The index still has it and the database does not: the database decides.
-    assert await stack.known("mickael") == await stack.found("shoulder", "mickael") == set()
-    stack.index.away = False
-    assert await stack.index.present([str(decision.id)]) == {decision.id}
-    assert await indexed(stack, decision.id) == set()
-    assert await stack.queue.counts() == (0, 0)
-
-
-@on_both
-async def test_what_was_replaced_twice_in_the_same_words_holds_again_once(stack: Stack) -> None:
-    stack.rule(True)
-    await stack.remember(PARIS, "mickael", ttl="30d")
-    stack.clock.move(days=1)
-    await stack.remember(LYON, "mickael", ttl="7d")
-    await stack.remember(PARIS, "mickael", said_at=stack.clock.now - timedelta(days=40))
-    stack.clock.move(days=7)
-    await stack.purge.expire()
-    assert [memory.content for memory in await stack.memories("mickael")] == [PARIS]
 
 
 async def test_what_was_corrected_on_purpose_does_not_come_back(stack: Stack) -> None:

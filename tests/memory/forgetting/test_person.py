@@ -251,38 +251,11 @@ async def test_what_somebody_else_stated_too_is_theirs_alone(stack: Stack, first
     assert receipt.verified
 
 
-async def test_it_stays_only_where_the_other_stated_it(stack: Stack) -> None:
-    await stack.remember(PARIS, "anna", "acme")
-    await stack.remember(PARIS, "anna", ACME)
-    await stack.receive("so he does", "ben", ACME)
-    await stack.remember(PARIS, "ben", ACME)
-    assert (await stack.the_memory("ben")).owners >= {Place.parse(p).key for p in ("acme", ACME)}
-
-    await erase(stack)
-
-    memory = await stack.the_memory("ben", ACME)
-    assert (memory.content, memory.place) == (PARIS, ACME)
-    assert await stack.known("ben", "acme") == set()
-
-
 async def test_global_memories_stay_and_name_nobody(stack: Stack) -> None:
     closed = await stack.remember("The office is closed on Sundays", "anna", everybody=True)
     assert (await erase(stack)).verified
     assert (await stack.the_memory("ben")).user_id == NOBODY
     assert await stack.index.present([str(closed.id)]) == {closed.id}
-
-
-async def test_what_they_had_replaced_of_others_is_active_again(stack: Stack) -> None:
-    old = await stack.remember(PARIS, "ben", ACME)
-    stack.clock.move(days=1)
-    new = await stack.remember("Mickael moved to Lyon", "anna", ACME)
-    await stack.replaced_before(old, new, ACME)
-    assert await stack.known("cleo", ACME) == {"Mickael moved to Lyon"}
-
-    await erase(stack)
-
-    assert await stack.known("cleo", ACME) == await stack.found(PARIS, "cleo", ACME) == {PARIS}
-    assert await tables_with(stack, "Lyon") == set()
 
 
 @on_both
@@ -383,17 +356,6 @@ async def found_by(stack: Stack, word: str) -> int:
 
 
 LIGHTHOUSE = (("ben", "Where was it?"), ("anna", "By the old lighthouse"), ("ben", "I see"))
-
-
-async def test_neighbouring_messages_are_found_by_their_own_words_alone(stack: Stack) -> None:
-    for user, text in LIGHTHOUSE:
-        await stack.receive(text, user, ACME)
-    await stack.indexing.catch_up()
-    assert await found_by(stack, "lighthouse") == 3
-
-    await erase(stack)
-
-    assert (await found_by(stack, "lighthouse"), await found_by(stack, "see")) == (0, 2)
 
 
 async def test_indexing_that_is_under_way_brings_no_words_back(

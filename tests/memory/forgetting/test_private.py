@@ -28,11 +28,6 @@ def in_acme(user: str) -> Audience:
     return Audience.of(user, Place.parse("acme"))
 
 
-async def indexed(stack: Stack, *ids: str | None) -> set[str]:
-    await stack.indexing.catch_up()
-    return await stack.index.present([id for id in ids if id])
-
-
 async def make_private(stack: Stack, user: str = "mickael", place: str | None = "acme") -> None:
     stack.clock.move(minutes=1)
     await stack.forgetting.make_private(await stack.the_memory(user, place), user)
@@ -94,35 +89,6 @@ async def test_only_the_sole_teller_makes_a_memory_private(stack: Stack) -> None
     await stack.remember("The office is in Lyon", "admin", everybody=True)
     with pytest.raises(NotFound):
         await make_private(stack, "admin", None)
-
-
-async def test_what_another_said_first_and_corrected_in_private_stays_in_the_place(stack: Stack) -> None:
-    stack.rule(True)
-    for user in ("ben", "mickael"):
-        await stack.remember("Ben lives in Paris", user, "acme")
-        stack.clock.move(days=1)
-    await stack.remember("Ben lives in Lyon", "ben")
-    assert await stack.known("ben") == {"Ben lives in Lyon"}
-    with pytest.raises(NotFound):
-        await make_private(stack)
-    await stack.delete(await stack.the_memory("mickael"), "mickael")
-    assert await stack.known("anna", "acme") == {"Ben lives in Paris"}
-    assert await stack.known("mickael") == set()
-
-
-async def test_a_place_where_it_was_corrected_does_not_show_it_in_its_history(stack: Stack) -> None:
-    stack.rule(True)
-    for place in ("acme", "acme/7"):  # in a thread too: there it is the same memory
-        told = await stack.remember(PARIS, "mickael", place)
-    stack.clock.move(days=1)
-    newer = await stack.remember(LYON, "ben", "acme")
-    await stack.replaced_before(told, newer)
-    assert len(await stack.history.of(str(newer.id), in_acme("ben"))) == 1
-    [in_thread] = [m for m in await stack.memories("mickael", "acme/7") if m.id != newer.id]
-    await stack.forgetting.make_private(in_thread, "mickael")
-    assert await stack.history.of(str(newer.id), in_acme("ben")) == []
-    assert await stack.known("ben", "acme") == await stack.known("mickael", "acme/7") == {LYON}
-    assert await stack.known("mickael") == {PARIS}
 
 
 # What was made private is not learned again from what was said before.

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_server import QdrantServer
 
-from memory.index import CHUNKS, Index, Point, Question, Rankings, fingerprint_of
+from memory.index import CHUNKS, Index, Point, Question, fingerprint_of
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.server import ServerIndex
 from memory.sql.changes import Position
@@ -111,13 +111,6 @@ async def test_finds_by_meaning_and_by_words_with_raw_scores(index: Index) -> No
     assert found.window_dense == found.window_words == ()
 
 
-async def test_asks_only_the_lanes_that_the_question_has(index: Index) -> None:
-    await index.put([a_point()])
-    assert (await index.search(a_question(None))).words == ()
-    assert (await index.search(a_question("dogs", dense=None))).dense == ()
-    assert (await index.search(a_question("the", dense=None))) == Rankings()
-
-
 async def test_windows_are_documents_of_their_own(index: Index) -> None:
     alone = a_point("yes", dense=unit(0, 1))
     framed = a_point(
@@ -186,13 +179,6 @@ async def test_filters_by_when_it_was_created(index: Index) -> None:
     assert await found(days[1].created_at, days[0].created_at) == [days[1].id]
 
 
-async def test_each_ranking_is_as_long_as_asked(index: Index) -> None:
-    await index.put([a_point() for _ in range(5)])
-    found = await index.search(a_question("dogs", limit=3))
-    assert len(found.dense) == len(found.words) == 3
-    assert await index.search(a_question("dogs", limit=0)) == Rankings()
-
-
 async def test_more_points_than_go_in_one_request(index: Index) -> None:
     points = [a_point() for _ in range(230)]
     await index.put(points)
@@ -243,13 +229,6 @@ async def test_no_text_is_too_odd(index: Index, text: str) -> None:
     found = await index.search(a_question(text))
     assert ids(found.dense) == [odd.id]
     await index.remove([odd.id])
-
-
-async def test_a_vector_of_nothing_is_kept(index: Index) -> None:
-    blank = a_point("", dense=np.zeros(4, dtype=np.float32))
-    await index.put([blank])
-    assert await index.present([blank.id]) == {blank.id}
-    assert (await index.search(a_question())).dense == ()
 
 
 async def test_it_is_to_be_filled_until_it_has_followed_and_again_when_it_is_wiped(backend: Opener) -> None:

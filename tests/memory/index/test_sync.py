@@ -84,34 +84,11 @@ async def test_what_is_written_is_found_at_once_and_followed_later(stack: Stack)
     assert await stack.index.count() == await stack.indexing.rows() == 4
 
 
-async def test_without_being_followed_the_same_scores_are_found(stack: Stack) -> None:
-    """The rarity of words is that among all of a reader's rows."""
-    for number in range(9):
-        await stack.remember(f"Anna has boat number {number}", subjects=(str(number),))
-    await stack.indexing.catch_up()
-    await stack.remember("Anna has a cat and a boat")
-    before = [(hit.content, hit.score) for hit in await stack.search("cat boat")]
-    await stack.indexing.catch_up()
-    assert [(hit.content, hit.score) for hit in await stack.search("cat boat")] == before
-
-
 async def test_what_follows_on_its_own_after_a_moment(stack: Stack) -> None:
     decision = await stack.remember("Anna has a cat")
     await asyncio.wait_for(stack.indexing.wake(hurry=True), 60)
     assert await in_index(stack, decision.id) == {decision.id}
     assert await stack.indexing.due() == 0
-
-
-async def test_more_than_a_batch_is_followed_batch_by_batch(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "BATCH", 3)
-    for number in range(7):
-        await stack.receive(f"message {number}")
-    told: list[int] = []
-    assert await stack.indexing.catch_up(told.append) == 7
-    assert told == [3, 3, 1]
-    assert await stack.index.count() == 7
 
 
 async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) -> None:
@@ -156,20 +133,6 @@ async def test_what_changes_while_it_is_put_is_followed_once_more(
     await stack.indexing.catch_up()
     await stack.indexing.catch_up()
     assert await stack.found("where is the office?", "ben") == {"The office has moved to Lyon"}
-
-
-async def test_what_is_deleted_while_it_is_put_leaves_no_point(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    decision = await stack.remember("Anna has a cat")
-
-    async def delete_it() -> None:
-        await stack.delete(await stack.the_memory(), "anna")
-
-    around_the_next_put(stack, monkeypatch, before=delete_it)
-    await stack.indexing.catch_up()
-    await stack.indexing.catch_up()
-    assert await in_index(stack, decision.id) == set()
 
 
 # A part that is away.

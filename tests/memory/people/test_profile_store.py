@@ -53,18 +53,6 @@ async def test_what_was_told_is_known_as_it_was_told(contexts: ProfileStore) -> 
     assert view.last_updated == NOW + timedelta(minutes=2)
 
 
-async def test_what_is_set_after_the_clock_went_back_a_day_counts(contexts: ProfileStore) -> None:
-    day = 24 * 60
-    await contexts.merge("anna", GENERAL, [said("role", "judge", day)])
-    await contexts.merge("anna", PRIVATE, [said("role", "nurse", day + 1)])
-    for role in ("baker", "cook"):
-        assert await contexts.merge("anna", PRIVATE, [said("role", role)], NOW)
-        assert (await contexts.view("anna", PRIVATE, NOW)).profile.role == role
-    async with contexts._database.write() as connection:
-        assert await contexts.merge_in(connection, "anna", PRIVATE, [said("role", "pilot")], NOW)
-    assert await contexts.merge("anna", PRIVATE, [said("role", "potter")]) == [], "it was said before"
-
-
 async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(contexts: ProfileStore) -> None:
     await contexts.merge("anna", PRIVATE, [said("location", "Lyon", 9)])
     await contexts.merge("anna", ACME, [said("name", "Anna"), said("role", "engineer")])

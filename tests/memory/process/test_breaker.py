@@ -1,12 +1,10 @@
 """A breaker leaves a server that keeps failing alone, and asks it once in a while."""
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory.process.breaker import (
     FAILURES,
@@ -151,19 +149,3 @@ def test_while_two_people_are_active_both_must_fail(
     for person in failing:
         ask(breaker, person)
     assert (breaker.state == "open") == opens
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["eve", "bob", "ana"]), st.integers(1, 4), st.integers(0, 3)), max_size=30
-    )
-)
-def test_nobody_alone_opens_it_for_those_who_are_answered(said: list[tuple[str, int, int]]) -> None:
-    now = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
-    breaker = Breaker("model", lambda: now)
-    for person in ("bob", "ana"):
-        ask(breaker, person, fails=False)
-    for person, attempts, seconds in said:
-        now += timedelta(seconds=seconds)
-        ask(breaker, person, fails=person == "eve", attempts=attempts)
-        assert breaker.state == "closed"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -61,12 +60,6 @@ async def test_nothing_is_found_without_a_limit_or_a_reader(stack: Stack) -> Non
     for question in ("", "cat"):
         assert await stack.search(question, limit=0) == []
     assert await stack.recall.search("cat", nobody) == await stack.recall.recent(nobody, 10) == []
-
-
-async def test_as_many_as_asked_for_and_none_that_was_excluded(stack: Stack) -> None:
-    ids = [(await stack.remember(f"Anna has a cat called {name}")).id for name in ("Minka", "Tom", "Luna")]
-    assert len(await stack.search("cat", limit=2)) == 2
-    assert {hit.id for hit in await stack.search("cat", exclude=ids[:2])} == {ids[2]}
 
 
 async def test_subjects_keep_to_the_facts_that_bear_one_of_them(stack: Stack) -> None:
@@ -139,15 +132,6 @@ async def test_a_name_finds_what_somebody_said_of_themselves(stack: Stack) -> No
     assert hits[0].id == told
 
 
-async def test_a_common_word_in_a_name_is_still_searched_for(stack: Stack) -> None:
-    await stack.receive("what a good day", "Captain Coffee", "acme")
-    for text in ("the rain never stops", "my dog is brown", "we leave at nine", "the boat has a leak"):
-        await stack.receive(text, "tom", "acme")
-    told = await stack.receive("the coffee is behind the tea", "tom", "acme")
-    hits = await stack.search("where is the good coffee?", "tom", "acme")
-    assert hits[0].id == told
-
-
 async def test_without_a_question_what_was_said_last_is_listed(stack: Stack) -> None:
     old = await stack.receive("my cat is ill", sent_at=stack.clock.now - timedelta(days=30))
     message = await stack.receive("I broke my shoulder")
@@ -190,27 +174,6 @@ async def test_a_summary_is_found_by_meaning_and_by_words(stack: Stack) -> None:
         assert (hit.id, hit.content) == (id, "Anna will paint the boat before May; she decided on blue.")
         assert (hit.created_at, hit.message_id, hit.author, hit.memory) == (stack.clock.now, None, None, None)
         assert 0.0 < hit.score <= 1.0
-
-
-async def test_a_summary_comes_after_the_message_it_was_made_from(stack: Stack) -> None:
-    message = await stack.receive("We paint the boat blue")
-    for other in ("It rained all day", "The bakery opens at six", "My sister lives in Rome"):
-        await stack.receive(other)
-    summary = await stack.summarise("They paint the boat blue.")
-    ids = [hit.id for hit in await stack.search("what colour do we paint the boat?")]
-    assert ids.index(message) < ids.index(summary)
-
-
-async def test_a_summary_is_found_among_more_messages_than_a_search_holds(stack: Stack) -> None:
-    id = await stack.summarise("They talked about the weather, the boat and the cat.")
-    await stack.remember("cat cat cat")
-    await stack.remember(
-        "Anna's neighbours have horses, hens, a dog that barks all night, and also one old cat"
-    )
-    for number in range(60):
-        await stack.receive(f"cat cat cat number {number}")
-    await stack.indexing.catch_up()
-    assert id in {hit.id for hit in await stack.search("cat cat cat", limit=70)}
 
 
 async def test_the_newest_summaries_are_listed_first(stack: Stack) -> None:
@@ -281,28 +244,6 @@ async def test_a_search_goes_on_without_the_index_and_by_words_without_the_embed
     assert await stack.found("cat") == {"Anna has a cat"}
     stack.embedder.away = False
     assert await stack.found("parrot") >= {"Anna has a parrot"}
-
-
-async def test_each_of_two_turns_at_once_knows_whether_its_own_search_read_the_index(stack: Stack) -> None:
-    await stack.remember("Anna has a cat")
-    await stack.indexing.catch_up()
-    searched, other_searched = asyncio.Event(), asyncio.Event()
-
-    async def without_the_index() -> str | None:
-        stack.index.away = True
-        await stack.found("cat")
-        searched.set()
-        await other_searched.wait()
-        return stack.recall.without_index
-
-    turn = asyncio.create_task(without_the_index())
-    await searched.wait()
-    stack.index.away = False
-    await stack.indexing.try_to_catch_up()
-    await stack.found("cat")
-    assert stack.recall.without_index is None
-    other_searched.set()
-    assert await turn == "the index is away"
 
 
 async def test_a_question_about_nothing_known_brings_nothing(stack: Stack) -> None:

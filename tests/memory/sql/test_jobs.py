@@ -61,17 +61,6 @@ async def test_work_is_taken_as_it_was_given_oldest_first_until_it_is_done(stack
     assert await stack.queue.counts() == (0, 0)
 
 
-async def test_work_whose_transaction_failed_was_never_there(stack: Stack) -> None:
-    async def fail_halfway() -> None:
-        async with stack.database.write() as connection:
-            await stack.queue.add(connection, "store", "anna", {}, stack.clock.now)
-            raise asyncio.CancelledError
-
-    await asyncio.gather(fail_halfway(), return_exceptions=True)
-    assert await oldest(stack) is None
-    assert await stack.queue.counts() == (0, 0)
-
-
 async def test_a_claim_ends_by_itself_and_is_no_failure(stack: Stack) -> None:
     """Somebody on another host claims it, and is not heard of again."""
     id = await add(stack)
@@ -132,15 +121,6 @@ async def test_what_a_dead_process_had_claimed_is_due_at_once(stack: Stack) -> N
     assert await oldest(stack) is None  # the one that failed waits its second
     stack.clock.move(seconds=1)
     assert (await claim(stack)).id == failed
-
-
-async def test_a_claim_of_this_process_that_nobody_works_on_ends_and_is_no_crash(stack: Stack) -> None:
-    id = await add(stack)
-    await claim(stack)
-    stack.clock.now += CLAIM
-    await stack.queue.take_up(stack.clock.now)
-    assert (await claim(stack)).id == id
-    assert [job.crashes for job in await stack.queue.listed(stack.clock.now)] == [0]
 
 
 async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack) -> None:

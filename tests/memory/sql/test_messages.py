@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
-import sqlalchemy as sa
 from sqlalchemy import select
 
 from memory.audience import Audience, Place
 from memory.records import Message
 from memory.sql import hidden as entries
-from memory.sql.messages import message_rows
 from memory.sql.messages.lines import index_windows_again, lines_around
-from memory.sql.tables import conversations, messages, users
+from memory.sql.tables import messages
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from tests.memory.conftest import Stack
 
 ANNA, BEN, NOBODY = Audience.of("anna"), Audience.of("ben"), Audience.of(None)
@@ -34,11 +27,6 @@ def there(place: str, user: str = "anna") -> Audience:
 
 async def texts(stack: Stack, conversation: str, audience: Audience, limit: int = 100) -> list[str]:
     return [message.text for message in await stack.transcript.last(conversation, audience, limit)]
-
-
-async def rows(stack: Stack, table: sa.Table) -> list[tuple[object, ...]]:
-    async with stack.database.read() as connection:
-        return sorted(tuple(row)[:2] for row in await connection.execute(sa.select(table)))
 
 
 async def test_a_message_comes_back_as_it_was_said(stack: Stack) -> None:
@@ -97,24 +85,6 @@ async def test_what_is_said_in_a_place_is_read_there_and_further_in_and_by_its_s
         assert await stack.transcript.page(other, 9) == []
 
 
-async def test_what_was_not_committed_is_written_with_the_next_message(stack: Stack) -> None:
-    async def fail_halfway() -> None:
-        async with stack.database.write() as connection:
-            message = Message(str(uuid4()), "dm:anna", "user", "anna", "lost", stack.clock.now)
-            await stack.transcript.append(
-                connection, message, user="anna", place=Place(), now=stack.clock.now
-            )
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        await fail_halfway()
-    await stack.receive("kept")
-    assert [row[0] for row in await rows(stack, users)] == ["anna"]
-    assert await rows(stack, conversations) == [("dm:anna", "anna")]
-    assert await stack.transcript.speakers.authors(ANNA) == {"anna"}
-    assert await texts(stack, "dm:anna", ANNA) == ["kept"]
-
-
 async def test_the_names_of_authors_are_known_where_their_messages_are_read(stack: Stack) -> None:
     assert await stack.transcript.speakers.authors(ANNA) == frozenset()
     await stack.receive("hello", author="Anna B.")
@@ -145,23 +115,6 @@ async def test_who_first_bore_a_name_keeps_it_and_others_have_their_ids_whoever_
     page = await stack.transcript.page(there("acme"), 50)
     assert [one.author for one in page if one.author == "Zoe"] == ["Zoe", "Zoe"], "what was said before too"
     assert await stack.transcript.speakers.names(["nobody"], None) == {}
-
-
-async def test_authors_are_read_while_another_turn_empties_their_cache(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await stack.receive("hello")
-    read = stack.database.read
-
-    @asynccontextmanager
-    async def meanwhile_somebody_speaks() -> AsyncIterator[AsyncConnection]:
-        monkeypatch.undo()
-        async with read() as connection:
-            yield connection
-        await stack.receive("hi", user="ben")
-
-    monkeypatch.setattr(stack.database, "read", meanwhile_somebody_speaks)
-    assert await stack.transcript.speakers.authors(ANNA) == {"anna"}
 
 
 async def following(stack: Stack, owner: str, seq: int, limit: int, most: int) -> tuple[list[str], list[int]]:
@@ -220,23 +173,6 @@ async def test_around_a_line_nobody_elses_private_messages_are_found(stack: Stac
         ["a secret of ben's"],
         ["hello all"],
     ]
-
-
-@pytest.mark.parametrize("statement", ["BY_IDS", "AROUND"])
-async def test_a_few_messages_are_not_looked_for_among_all_that_their_reader_may_read(
-    stack: Stack, statement: str
-) -> None:
-    if not stack.database.sqlite:
-        pytest.skip("PostgreSQL plans by how many rows there are")
-    ids = [str(uuid4()) for _ in range(200)]
-    query = getattr(message_rows, statement).limit(9)
-    query = query.params(ids=ids, hits=ids, people=["anna"], places=[])
-    dialect = stack.database.engine.dialect
-    whole = query.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
-    plan = " ".join(row.detail for row in await stack.database.rows(sa.text(f"EXPLAIN QUERY PLAN {whole}")))
-    assert "messages" in plan
-    assert "ix_messages_user" not in plan
-    assert "ix_messages_place" not in plan
 
 
 async def test_an_answer_to_a_message_that_is_gone_is_not_stored(stack):

@@ -84,23 +84,6 @@ async def test_what_a_conversation_is_for_can_be_said_before_its_first_message(s
     assert (found.mode, found.summary) == ("study", "They paint the boat.")
 
 
-async def test_what_a_conversation_is_for_can_change_without_touching_its_summary(stack: Stack) -> None:
-    await update(stack, "They paint the boat.", 0, 4)
-    await stack.logged()
-    before = await kept(stack)
-    stack.clock.move(minutes=1)
-    for mode in ("work", None):
-        await stack.conversations.set_mode("talk", "user:anna", mode, stack.clock.now)
-        found = await kept(stack)
-        assert found.mode == mode
-        assert (found.summary, found.covered, found.updated_at) == (
-            before.summary,
-            before.covered,
-            before.updated_at,
-        )
-    assert await stack.logged() == []
-
-
 # What the summary does not cover yet.
 
 

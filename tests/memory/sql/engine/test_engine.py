@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import re
 import sqlite3
-import subprocess
 import sys
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -394,36 +393,6 @@ async def test_a_write_waits_for_another_process_and_then_goes_through(tmp_path:
     await database.close()
 
 
-READ_AND_CLOSE = """
-import sqlite3, sys
-database = sqlite3.connect(sys.argv[1])
-database.execute("SELECT * FROM users").fetchall()
-database.close()
-"""
-
-
-async def test_another_process_that_closes_the_file_leaves_the_log_to_those_who_write_it(
-    tmp_path: Path, several_connections: None
-) -> None:
-    database = await Database.open(None, tmp_path)
-    async with database.read() as connection:
-        await connection.execute(sa.select(users))
-        assert await names(database) == []  # by a second connection
-    await add_user(database, "anna")
-
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", READ_AND_CLOSE, str(tmp_path / "hachi.db")
-    )
-    await process.wait()
-
-    assert (tmp_path / "hachi.db-wal").exists()
-    await add_user(database, "ben")
-    other = await Database.open(None, tmp_path)
-    assert await names(other) == ["anna", "ben"]
-    await other.close()
-    await database.close()
-
-
 async def test_a_database_that_stays_busy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
     database = await Database.open(None, tmp_path)
@@ -434,36 +403,6 @@ async def test_a_database_that_stays_busy_is_told(tmp_path: Path, monkeypatch: p
     other.close()
     await add_user(database, "anna")
     await database.close()
-
-
-OPEN_AND_CLOSE = """
-import asyncio, sys
-from pathlib import Path
-from memory.sql.engine import Database
-from memory.sql.tables import users
-from sqlalchemy import insert
-from datetime import UTC, datetime
-
-async def main():
-    for number in range(8):
-        database = await Database.open(None, Path(sys.argv[1]))
-        row = {"id": f"{sys.argv[2]} {number}", "created_at": datetime.now(UTC)}
-        async with database.write() as connection:
-            await connection.execute(insert(users).values(**row))
-        await database.close()
-
-asyncio.run(main())
-"""
-
-
-def test_processes_that_come_and_go_do_not_disturb_each_other(tmp_path: Path) -> None:
-    commands = [[sys.executable, "-c", OPEN_AND_CLOSE, str(tmp_path), name] for name in ("one", "two")]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
-    told = [process.communicate(timeout=60)[1] for process in processes]
-    assert told == ["", ""]
-    with sqlite3.connect(tmp_path / "hachi.db") as file:
-        assert file.execute("SELECT count(*) FROM users").fetchone() == (16,)
-    file.close()
 
 
 # The size of the file.
