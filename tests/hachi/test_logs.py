@@ -23,11 +23,11 @@ class Kept(logging.Handler):
 
 @pytest.mark.parametrize("decisions", ["on", "redacted", "off"])
 async def test_no_fact_is_in_the_log_of_the_program_unless_it_asks(
-    hachi_companion: Opened, monkeypatch: pytest.MonkeyPatch, decisions: str
+    hachi_companion: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, decisions: str
 ) -> None:
     hosts, asked, logger = Kept(), Kept(), logging.getLogger("hachi.decisions")
     monkeypatch.setattr(logging.root, "handlers", [hosts])
-    monkeypatch.setattr(logging.root, "level", logging.DEBUG)
+    caplog.set_level(logging.DEBUG)
     async with hachi_companion(settings={"decisions": decisions}) as pet:
         await pet.remember("Ana rows", user="ana")
         logger.addHandler(asked)

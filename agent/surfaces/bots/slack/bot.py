@@ -60,11 +60,11 @@ class SlackBot:
         self.pet = pet
         self.settings = settings
         self.client = build_client(settings)
-        secret = settings.slack_signing_secret
+        secret, logger = settings.slack_signing_secret, sdk_logger()
         self.app = AsyncApp(
-            name="hachi",
+            name=logger.name,  # Bolt sets the level of the logger of this name, with each event
             token=self.client.token,  # given a client instead, Bolt warns of SLACK_BOT_TOKEN
-            logger=sdk_logger(),
+            logger=logger,
             signing_secret=secret.get_secret_value() if secret else "",
         )
         self.app.client.base_url = self.client.base_url

@@ -1,6 +1,7 @@
 """How events come in, by Socket Mode and by HTTP, signed; and what the bot does by itself."""
 
 import asyncio
+import logging
 import re
 import signal
 from typing import Any
@@ -32,6 +33,7 @@ async def test_a_signed_event_is_answered_once(address, slack, server) -> None:
     assert await slack.post(address, message, **again) == 200
     await slack.until(lambda: slack.in_channel(DM))
     assert [message.text for message in slack.in_channel(DM)] == ["Hello!"]
+    assert logging.getLogger("hachi").level == logging.NOTSET, "Bolt leaves the bot's own log as it is"
     reaction = slack.event({"type": "reaction_added", "user": "UANA", "item": {}})
     assert await slack.post(address, reaction) == 200
     challenge = {"type": "url_verification", "challenge": "3eZbrw", "token": "old"}
