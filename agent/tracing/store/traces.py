@@ -106,6 +106,8 @@ class Traces:
                 bodies.append({"trace_id": _MADE_BY + made_by[0], "body": body})
             if bodies:
                 await connection.execute(_upsert(trace_bodies, "trace_id"), bodies)
+            if emptied := [id for one in kept if one.body is None and (id := one.summary.id) in stored]:
+                await delete_bodies(connection, emptied)  # an earlier write had left one
             await self._note_rows(connection, kept)
         if made_by is not None:
             self._made_by[made_by[0]] = made_by[1]

@@ -57,30 +57,30 @@ async def test_other_words_are_the_same_behaviour_and_nothing_is_stored(pet, mov
     assert {table: rows(f"SELECT * FROM {table}") for table in tables} == before
 
 
-@pytest.mark.parametrize(
-    ("script", "differs"),
-    [
-        ([answer("Good for you.", GOOD)], "the tools called remember, search_memories → none"),
-        (
-            [Call("remember", MOVED), Call("search_memories", {"query": "dentist", "kind": "memory"})],
-            'search_memories, arguments {} → {"kind": "memory"}',
-        ),
-        (
-            [Call("search_memories", {"query": "dentist"}), Call("remember", MOVED | {"ttl": "7d"})],
-            "what was kept ",
-        ),
-        ([Fail(400, "no")], "the turn failed: "),
-    ],
-    ids="tools arguments kept failed".split(),
+OTHERWISE: tuple[tuple[list[Any], str], ...] = (
+    ([answer("Good for you.", GOOD)], "the tools called remember, search_memories → none"),
+    (
+        [Call("remember", MOVED), Call("search_memories", {"query": "dentist", "kind": "memory"})],
+        'search_memories, arguments {} → {"kind": "memory"}',
+    ),
+    (
+        [Call("search_memories", {"query": "dentist"}), Call("remember", MOVED | {"ttl": "7d"})],
+        "what was kept ",
+    ),
+    ([Fail(400, "no")], "the turn failed: "),
 )
-async def test_other_behaviour_is_told(moved, again, script, differs):
-    found = await again(moved, *script, answer("Leo, your dentist.", GOOD))
-    assert not found.same
-    assert [one for one in told(found) if one.startswith(differs)], told(found)
-    assert causes([found])[0][1:] == (1, 1)
 
 
-async def test_the_reply_must_hold_what_is_asked_and_the_facts_that_it_repeated(moved, again):
+async def test_other_behaviour_is_told(moved, again):
+    for script, differs in OTHERWISE:
+        found = await again(moved, *script, answer("Leo, your dentist.", GOOD))
+        assert not found.same
+        assert [one for one in told(found) if one.startswith(differs)], told(found)
+        assert causes([found])[0][1:] == (1, 1)
+
+
+async def test_the_reply_must_hold_what_is_asked_and_figures_stand_beside_each_other(pet, moved, again):
+    pet.traces.prices = Prices(read_prices("tiny=1/1"))
     found = await again(
         moved,
         Call("search_memories", {"query": "dentist"}),
@@ -92,6 +92,10 @@ async def test_the_reply_must_hold_what_is_asked_and_the_facts_that_it_repeated(
         "the reply does not hold “dentist”",
         "the reply does not tell “Ana's dentist is Leo”",
     ]
+    was, now = found.figures
+    assert was.usage.input >= now.usage.input > 0
+    assert was.cost >= now.cost > 0
+    assert now.took > 0
 
 
 async def test_tasks_and_a_programs_own_tools_do_nothing(pet, recorded, again, clock):
@@ -104,12 +108,3 @@ async def test_tasks_and_a_programs_own_tools_do_nothing(pet, recorded, again, c
     assert (told(same), len(await pet.tasks.list(user="ana"))) == ([], 1)
     assert told(other)[0] == "the tools called update_task → paint, update_task"
     assert told(other)[1].startswith("update_task, arguments {")
-
-
-async def test_tokens_time_and_cost_stand_beside_each_other(pet, moved, again):
-    pet.traces.prices = Prices(read_prices("tiny=1/1"))
-    found = await again(moved, answer("Yes."))
-    was, now = found.figures
-    assert was.usage.input > now.usage.input > 0
-    assert was.cost > now.cost > 0
-    assert now.took > 0

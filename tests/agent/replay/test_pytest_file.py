@@ -1,9 +1,12 @@
 """A test made of a trace: it passes now, and fails when the turn would go otherwise."""
 
 import asyncio
-import dataclasses
 import runpy
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scripted_server import Call, answer
@@ -77,71 +80,58 @@ async def no_rows(*_: object) -> tuple[FoundRows, frozenset[str]]:
     return FoundRows({}, {}, {}), frozenset()
 
 
-@pytest.mark.parametrize(
-    ("place", "name", "value"),
-    [
-        (vars(TOOLS[0]), "description", "Look it up."),
-        (prompt, "read", lambda name: "Arr, you are a pirate." if name == "persona" else prompts.read(name)),
-        (
-            prompt,
-            "render",
-            lambda name, **parts: "Nobody." if name == "person" else prompts.render(name, **parts),
-        ),
-        (loop, "parse_answer", lambda raw: loop.Answer(raw)),
-        (loop, "parse_answer", lambda raw: dataclasses.replace(parse_answer(raw), memories=())),
-        (loop, "parse_answer", lambda raw: dataclasses.replace(parse_answer(raw), forget=("all",))),
-        (ToolResult, "text", "{}"),
-        (decision_log, "refusal", lambda fact, _: fact.decision("ignore", None, "no")),
-        (decision_log, "decision_of", lambda *_: dataclasses.replace(decision_of(*_), action="merge")),
-        (decision_log, "repeats_found", lambda fact, _: fact.decision("ignore", None, "an echo")),
-        (prompt, "_setting", lambda _: ""),
-        (prompt, "_person", lambda *_: ""),
-        (vars(TOOLS[3]), "description", "Keep it."),
-        (vars(TOOLS[1]), "description", "The newest."),
-        (loop, "until_stop", lambda text, _: text.upper()),
-        (vars(TOOLS[0]), "run", finds_nothing),
-        (found, "relevant", lambda hits: []),
-        (recall, "rank", lambda *_, **__: []),
-        (recall.Recall, "_rows", no_rows),
-        (found, "_hit", lambda hit, *_: {"kind": "memory", "content": "", "id": hit.id}),
-    ],
-    ids=(
-        "description persona facts reading kept forgotten result refused decided echo setting person "
-        "remember newest reply tool relevance ranking rows content"
-    ).split(),
-)
-async def test_it_fails_when_behaviour_changes(recorded, made, monkeypatch, place, name, value):
+def _persona(name: str) -> str:
+    return "Arr, you are a pirate." if name == "persona" else prompts.read(name)
+
+
+def _nobody(name: str, **parts: Any) -> str:
+    return "Nobody." if name == "person" else prompts.render(name, **parts)
+
+
+def _ignored(reason: str) -> Callable[..., Any]:
+    return lambda fact, _: fact.decision("ignore", None, reason)
+
+
+MATTERS: dict[str, tuple[Any, str, Any]] = {
+    "a tool's description": (vars(TOOLS[0]), "description", "Look it up."),
+    "the persona": (prompt, "read", _persona),
+    "facts in the prompt": (prompt, "render", _nobody),
+    "how answers are read": (loop, "parse_answer", lambda raw: loop.Answer(raw)),
+    "what is kept of them": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), memories=())),
+    "what is forgotten": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), forget=("all",))),
+    "a tool's result": (ToolResult, "text", "{}"),
+    "what is refused": (decision_log, "refusal", _ignored("no")),
+    "what is decided": (decision_log, "decision_of", lambda *_: replace(decision_of(*_), action="merge")),
+    "what is an echo": (decision_log, "repeats_found", _ignored("an echo")),
+    "the place and time": (prompt, "_setting", lambda _: ""),
+    "what is known of the person": (prompt, "_person", lambda *_: ""),
+    "the reply": (loop, "until_stop", lambda text, _: text.upper()),
+    "a search": (vars(TOOLS[0]), "run", finds_nothing),
+    "what is relevant": (found, "relevant", lambda hits: []),
+    "the ranking": (recall, "rank", lambda *_, **__: []),
+    "the rows of a search": (recall.Recall, "_rows", no_rows),
+    "what a hit shows": (found, "_hit", lambda hit, *_: {"kind": "memory", "content": "", "id": hit.id}),
+}
+CHANGES_NOTHING: dict[str, tuple[Any, str, Any]] = {
+    "another list of the same": (decision_log, "weighed", lambda *given: list(weighed(*given))),
+    "the longest name": (prompt, "LONGEST_NAME", 500),
+    "which settings are noted": (setup, "REACH_A_TURN", ("max_turns",)),
+}
+
+
+async def test_it_fails_when_behaviour_changes_and_at_nothing_else(recorded, made, monkeypatch):
     test = await made(await recorded(*KEEPS))
-    change = monkeypatch.setitem if isinstance(place, dict) else monkeypatch.setattr
-    change(place, name, value)
+    passed = []
+    for what, (place, name, value) in (MATTERS | CHANGES_NOTHING).items():
+        with monkeypatch.context() as patch:
+            change = patch.setitem if isinstance(place, dict) else patch.setattr
+            change(place, name, value)
+            setup._code.cache_clear()
+            with suppress(AssertionError):
+                await passes(test)
+                passed.append(what)
     setup._code.cache_clear()
-    with pytest.raises(AssertionError):
-        await passes(test)
-    monkeypatch.undo()
-    setup._code.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "value"),
-    [
-        (loop, "TOOL_SECONDS", 60.0),
-        (loop, "MOST_QUOTED", 9),
-        (decision_log, "weighed", lambda *given: list(weighed(*given))),
-        (prompt, "LONGEST_NAME", 500),
-        (setup, "REACH_A_TURN", ("max_turns",)),
-    ],
-    ids=["patience", "quotes", "order", "names", "settings"],
-)
-async def test_what_changes_nothing_of_the_turn_passes(recorded, made, monkeypatch, place, name, value):
-    test = await made(await recorded(*KEEPS))
-    monkeypatch.setattr(place, name, value, raising=False)
-    await passes(test)
-
-
-async def test_it_holds_no_secret(recorded):
-    key = "sk-abcdefghijklmnopqrstuvwxyz"
-    files = await make_test(await recorded(answer("Keep it safe."), said=f"my key is {key}"))
-    assert not any(key in text for text in files.values())
+    assert passed == [*CHANGES_NOTHING]
 
 
 async def test_a_turn_that_failed_is_held_to_its_failure(pet, failing, made):
@@ -150,18 +140,14 @@ async def test_a_turn_that_failed_is_held_to_its_failure(pet, failing, made):
     await passes(test)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        '"""; import os; os.abort()  # \\ {braces} {{and}} more {0}',
-        "שלום, מה שלומך? \u202e?\u2028 \ud83d\ude00" + "x" * 5000,
-    ],
-    ids=["python", "odd"],
-)
-async def test_whatever_was_said_it_is_python_that_passes(said, recorded, made):
+async def test_whatever_was_said_it_is_python_that_passes_and_holds_no_secret(recorded, made):
+    key = "sk-abcdefghijklmnopqrstuvwxyz"
+    said = f'"""; import os; os.abort()  # \\ {{braces}} {{{{and}}}} more {{0}} {key} '
+    said += "שלום, מה שלומך? \u202e?\u2028 \ud83d\ude00" + "x" * 5000
     search = Call("search_memories", {"query": said[:500]})
-    trace = await recorded(search, answer(f"You said {said}"), said=said)
-    await passes(await made(trace))
+    test = await made(await recorded(search, answer(f"You said {said}"), said=said))
+    await passes(test)
+    assert not any(key in path.read_text() for path in test.parent.iterdir() if path.is_file())
 
 
 async def test_a_persona_of_ones_own_comes_along(pet_at, first_way, server, tmp_path, made):
@@ -179,7 +165,7 @@ async def test_a_persona_of_ones_own_comes_along(pet_at, first_way, server, tmp_
     assert turn.reply == "Polly!"
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"summary": 3}', "null"])
-def test_what_is_no_trace_is_refused(text):
-    with pytest.raises(ValueError, match=r"no file of a trace|Expecting value"):
-        read_trace_file(text)
+def test_what_is_no_trace_is_refused():
+    for text in ("", "{}", "[]", '{"summary": 3}', "null"):
+        with pytest.raises(ValueError, match=r"no file of a trace|Expecting value"):
+            read_trace_file(text)

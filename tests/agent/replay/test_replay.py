@@ -8,7 +8,7 @@ import pytest
 from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Hang, Say, answer
 
-from agent.errors import BadInput, ModelUnavailable
+from agent.errors import BadInput
 from agent.replay.pytest_file import make_test
 from agent.replay.replay import ReplayOptions, replay
 from agent.tracing.store.filters import TraceFilter
@@ -80,15 +80,6 @@ async def test_a_turn_that_was_cancelled_is_cancelled_again(pet, server):
     [summary] = await pet.traces.list(TraceFilter(), pet.clock())
     replayed = await replay(pet, await whole(pet, summary))
     assert (replayed.differences, replayed.after.summary.tools) == ((), ("search_memories",))
-
-
-async def test_a_model_that_was_down_is_down_again(pet_at, first_way):
-    pet = await pet_at(first_way, openai_base_url="http://127.0.0.1:9/v1", model_retries=0)
-    with pytest.raises(ModelUnavailable) as failed:
-        await pet.respond("hello", user="ana")
-    await pet.settle()
-    trace = await pet.traces.get(str(failed.value.trace_id), pet.clock())
-    assert (await replay(pet, await whole(pet, trace))).differences == ()
 
 
 async def test_a_turn_in_a_place_a_document_and_a_task_are_as_they_were(pet, recorded, tmp_path):

@@ -33,7 +33,7 @@ async def test_messages_keep_their_order_authors_and_times(open_pet: OpenPet, ro
     messages = [
         line(0),
         line(1, author="Bob", sent_at="2025-05-01T12:01:00+02:00"),
-        line(2, author="hachi", role="assistant", text="Hello\x00 both"),
+        line(2, author="ha\x00chi", role="assistant", text="Hello\x00 both \ud83d"),
     ]
 
     assert await pet.conversations.import_messages(messages, user="ana") == 3
@@ -42,7 +42,7 @@ async def test_messages_keep_their_order_authors_and_times(open_pet: OpenPet, ro
     assert [(row["author"], row["role"], row["text"]) for row in kept] == [
         ("Ana", "user", "line 0"),
         ("Bob", "user", "line 1"),
-        ("hachi", "assistant", "Hello both"),
+        ("hachi", "assistant", "Hello both �"),
     ]
     assert kept[1]["sent_at"] == "2025-05-01 10:01:00.000000"
     assert {row["user_id"] for row in kept} == {"ana"}
@@ -61,16 +61,10 @@ async def test_importing_again_changes_nothing(open_pet: OpenPet, rows: Rows) ->
     assert ids[1] == own, "a uuid stays"
     assert all(str(UUID(id)) == id for id in ids)
 
-
-async def test_the_same_ids_elsewhere_are_other_messages(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet()
-
-    await pet.conversations.import_messages([line(0)], user="ana")
     await pet.conversations.import_messages([line(0)], user="bob")
     await pet.conversations.import_messages([line(0)], user="ana", place="acme/general")
     await pet.conversations.import_messages([line(0)], user="ana", conversation="letters")
-
-    assert len(rows("SELECT DISTINCT id FROM messages")) == 4
+    assert len(rows("SELECT DISTINCT id FROM messages")) == 6, "the same id elsewhere is another message"
 
 
 async def test_messages_without_ids_are_imported_once(open_pet: OpenPet, rows: Rows) -> None:
@@ -122,54 +116,26 @@ async def test_what_was_taken_over_is_the_history_of_the_next_turn(open_pet: Ope
     assert said == [("user", "[Thu 01 May 2025 10:00 UTC] line 0"), ("assistant", "line 1"), ("user", "hi")]
 
 
-async def test_messages_of_a_place_belong_to_the_place(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    await pet.conversations.import_messages(
-        [line(0, text="the boat is green")], user="ana", place="acme/general"
-    )
-
-    assert len(await pet.search_memories("boat", user="bob", place="acme/general")) == 1
-    assert len(await pet.search_memories("boat", user="ana")) == 1
-    assert await pet.search_memories("boat", user="bob") == []
-
-
-BAD = {
-    "no author": ({"author": None}, "message 3 has no 'author'"),
-    "no text": ({"text": None}, "message 3 has no 'text'"),
-    "no time": ({"sent_at": None}, "message 3 has no 'sent_at'"),
-    "a time without a zone": ({"sent_at": datetime(2025, 5, 1)}, "message 3: sent_at: .* needs a time zone"),  # noqa: DTZ001
-    "a written time without one": (
-        {"sent_at": "2025-05-01T10:00:00"},
-        "message 3: sent_at: '2025-05-01T10:00:00' needs a time zone",
-    ),
-    "a time that is none": ({"sent_at": "yesterday"}, "message 3: sent_at: 'yesterday' is no ISO 8601 time"),
-    "the year 1": (
-        {"sent_at": "0001-01-01T00:00:00+02:00"},
-        "message 3: sent_at: .* is not between the years",
-    ),
-    "a number for a time": ({"sent_at": 1746093600}, "message 3: sent_at: 1746093600 is no ISO 8601 time"),
-}
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"author": None}, "message 3 has no 'author'"),
+    ({"text": None}, "message 3 has no 'text'"),
+    ({"sent_at": None}, "message 3 has no 'sent_at'"),
+    ({"sent_at": datetime(2025, 5, 1)}, "message 3: sent_at: .* needs a time zone"),  # noqa: DTZ001
+    ({"sent_at": "yesterday"}, "message 3: sent_at: 'yesterday' is no ISO 8601 time"),
+    ({"sent_at": "0001-01-01T00:00:00+02:00"}, "message 3: sent_at: .* is not between the years"),
+    ({"sent_at": 1746093600}, "message 3: sent_at: 1746093600 is no ISO 8601 time"),
+]
 
 
-@pytest.mark.parametrize(("change", "told"), BAD.values(), ids=BAD.keys())
 async def test_a_bad_entry_names_its_number_and_nothing_is_half_taken_over(
-    open_pet: OpenPet, rows: Rows, change: dict[str, Any], told: str
+    open_pet: OpenPet, rows: Rows
 ) -> None:
     pet = await open_pet()
-    bad = {key: value for key, value in line(2, **change).items() if value is not None}
-
-    with pytest.raises(BadInput, match=told):
-        await pet.conversations.import_messages([line(0), line(1), bad, line(3)], user="ana")
-
+    for change, told in BAD:
+        bad = {key: value for key, value in line(2, **change).items() if value is not None}
+        with pytest.raises(BadInput, match=told):
+            await pet.conversations.import_messages([line(0), line(1), bad, line(3)], user="ana")
     assert rows("SELECT * FROM messages") == []
-
-
-async def test_text_that_cannot_be_written_down_is_mended(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet()
-
-    await pet.conversations.import_messages([line(0, text="half \ud83d", author="A\x00na")], user="ana")
-
-    assert rows("SELECT author, text FROM messages") == [{"author": "Ana", "text": "half �"}]
 
 
 async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, rows: Rows) -> None:

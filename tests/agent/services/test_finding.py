@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -43,26 +44,18 @@ NARROWED: list[tuple[dict[str, Any], list[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("narrowed", "boats"), NARROWED)
-async def test_a_list_and_a_search_are_narrowed_alike(
-    pet: Companion, narrowed: Any, boats: list[int]
-) -> None:
-    listed = await pet.memories.list(user="ana", place=PLACE, **narrowed)
-    assert [memory.content[-1] for memory in listed] == [*map(str, boats)]
-    found = await pet.search_memories(
-        "rowed boat", user="ana", place=PLACE, kind="memory", limit=20, **narrowed
-    )
-    assert {hit.content[-1] for hit in found} == {*map(str, boats)}
-
-
-async def test_the_kinds_of_both(pet: Companion) -> None:
+async def test_a_list_and_a_search_are_narrowed_alike(pet: Companion) -> None:
+    for narrowed, boats in NARROWED:
+        listed = await pet.memories.list(user="ana", place=PLACE, **narrowed)
+        assert [memory.content[-1] for memory in listed] == [*map(str, boats)]
+        found = await pet.search_memories(
+            "rowed boat", user="ana", place=PLACE, kind="memory", limit=20, **narrowed
+        )
+        assert {hit.content[-1] for hit in found} == {*map(str, boats)}
     preferences = await pet.memories.list(user="ana", place=PLACE, kind="preference")
     assert [memory.content[-1] for memory in preferences] == ["5", "3", "1"]
     messages = await pet.search_memories("boat", user="ana", place=PLACE, kind="message")
     assert [hit.content for hit in messages] == ["My boat leaks."]
-
-
-async def test_a_day_is_one_of_the_persons_clock(pet: Companion) -> None:
     await pet.people.set_context("timezone", "Europe/Paris", user="ana", place=PLACE)
     listed = await pet.memories.list(user="ana", place=PLACE, since="2026-03-07")
     assert [memory.content[-1] for memory in listed] == ["5"]  # half past midnight there
@@ -90,12 +83,9 @@ async def test_pages_follow_each_other_whatever_comes_between(pet: Companion) ->
     assert rest.next is None
 
 
-@pytest.mark.parametrize("cursor", ["x", "", "2026-03-01~x", "x~00000000-0000-0000-0000-000000000000", "-1"])
-async def test_a_cursor_that_is_none_is_refused(open_pet: OpenPet, cursor: str) -> None:
+async def test_a_cursor_that_is_none_is_refused(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    for call in (
-        pet.memories.list(user="ana", cursor=cursor),
-        pet.search_memories("x", user="ana", cursor=cursor),
-    ):
-        with pytest.raises(BadInput, match="is no `next` of a page"):
-            await call
+    for cursor in ("x", "", "2026-03-01~x", "x~00000000-0000-0000-0000-000000000000", "-1"):
+        for call in (pet.memories.list, partial(pet.search_memories, "x")):
+            with pytest.raises(BadInput, match="is no `next` of a page"):
+                await call(user="ana", cursor=cursor)

@@ -12,7 +12,7 @@ from unittest.mock import AsyncMock
 from uuid import UUID
 
 import pytest
-from scripted_server import Call, Fail, Hang, Raw, Say, answer
+from scripted_server import Call, Fail, Hang, Say, answer
 
 from agent.errors import ModelError
 from agent.tracing import recorder
@@ -35,11 +35,11 @@ async def until(holds: Callable[[], Any], seconds: float) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_turn_with_tools_is_recorded_whole(pet_at, way, server, last):
-    pet = await pet_at(way)
+async def test_a_turn_with_tools_is_recorded_whole(pet_at, some_way, server, last):
+    pet = await pet_at(some_way)
     server.script(SEARCH, Call("remember", {"content": "Ana skis"}), answer("Noted."))
 
-    reply, _ = await way.ask(pet, "I ski", user="ana", author="Ana")
+    reply, _ = await some_way.ask(pet, "I ski", user="ana", author="Ana")
 
     trace = await last(pet)
     assert trace.id == reply.trace_id
@@ -53,7 +53,7 @@ async def test_a_turn_with_tools_is_recorded_whole(pet_at, way, server, last):
     assert trace.root.data["reply"] == told
     order = "scene; call tiny; tool search_memories; call tiny; tool remember; call tiny; answer"
     assert [f"{span.kind} {span.name}".strip() for span in trace.root.spans] == order.split("; ")
-    assert ("first" in list(trace.spans("call"))[-1].data) is way.streamed
+    assert ("first" in list(trace.spans("call"))[-1].data) is some_way.streamed
     search, remember = trace.spans("tool")
     assert search.data["arguments"] == '{"query": "shoulder"}'
     assert [span.kind for span in search.spans] == ["search", "search"], "the newest, as nothing was found"
@@ -123,11 +123,9 @@ async def test_of_anonymous_users_no_text_is_kept(pet_at, first_way, server, las
     ("steps", "named"),
     [
         ([Fail(400, "no such parameter")], "ModelRejected: .*no such parameter"),
-        ([Fail(503)] * 2, "ModelUnavailable"),
         ([Hang()], "ModelUnavailable"),
-        ([Raw(b"<html>hello</html>")], "Model"),
     ],
-    ids=["refused", "down", "hanging", "HTML"],
+    ids=["refused", "hanging"],
 )
 async def test_a_turn_whose_model_fails_leaves_a_trace(pet_at, first_way, server, last, steps, named):
     pet = await pet_at(first_way, model_timeout=0.5, model_retries=1)
@@ -148,10 +146,10 @@ async def test_a_turn_whose_model_fails_leaves_a_trace(pet_at, first_way, server
         assert call.data["request"]["input"] == [{"content": "hello", "role": "user"}]
 
 
-async def test_a_turn_that_its_client_gives_up_is_recorded(pet_at, some_way, server, last):
-    pet = await pet_at(some_way)
+async def test_a_turn_that_its_client_gives_up_is_recorded(pet_at, one_streamed, server, last):
+    pet = await pet_at(one_streamed)
     server.script(Hang("Let me think about", 1))
-    turn = asyncio.create_task(some_way.ask(pet, "hello", user="ana"))
+    turn = asyncio.create_task(one_streamed.ask(pet, "hello", user="ana"))
     await until(lambda: server.asked, 10)
     turn.cancel()
     await asyncio.wait([turn])
@@ -244,27 +242,14 @@ async def test_a_trace_that_cannot_be_written_fails_no_turn_and_is_written_later
     assert caplog.text.count("the server has gone") == 1, "logged once"
 
 
-async def test_nobody_waits_long_for_a_store_that_does_not_answer(open_pet, monkeypatch):
-    pet = await open_pet()
-    monkeypatch.setattr(recorder, "FLUSH_TIMEOUT", 0.1)
-    monkeypatch.setattr(recorder, "WRITE_TIMEOUT", 0.3)
-
-    async def stuck(*_: Any, **__: Any) -> int:
-        return await asyncio.Event().wait() and 0
-
-    monkeypatch.setattr(pet.traces, "write", stuck)
-    assert (await pet.respond("hello", user="ana")).message
-    await pet.settle()  # else it would wait for ever
-
-
-@pytest.mark.parametrize("away", ["a closed port", "a server that never answers", "a file that cannot be"])
+@pytest.mark.parametrize("away", ["a server that never answers", "a file that cannot be"])
 async def test_a_dead_database_of_traces_stops_no_start_no_turn_and_no_exit(
-    home, clock, light_embedder, tmp_path, away, caplog
+    home, clock, light_embedder, tmp_path, away, caplog, monkeypatch
 ):
+    monkeypatch.setattr(recorder, "FLUSH_TIMEOUT", 0.5)
     (tmp_path / "folder.db").mkdir()
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1] if away == "a server that never answers" else 9
-        url = f"postgresql://hachi@127.0.0.1:{port}/traces"
+        url = f"postgresql://hachi@127.0.0.1:{silent.getsockname()[1]}/traces"
         url = f"sqlite:///{tmp_path / 'folder.db'}" if away == "a file that cannot be" else url
         settings = Settings(home=home, embedder="bundled", traces_url=url)
         async with asyncio.timeout(9):  # one attempt of the driver alone takes ten seconds
@@ -399,12 +384,15 @@ async def test_a_forgetting_finds_a_trace_by_each_row_that_the_turn_was_shown(
     assert {fact.id, open_task.id} <= {str(UUID(bytes=row["row_id"])) for row in of_it}
 
 
-async def test_a_row_that_is_forgotten_while_a_turn_runs_takes_its_content(pet_at, first_way, server, last):
+async def test_a_row_that_is_forgotten_while_a_turn_runs_takes_its_content(pet_at, first_way, server):
+    """Also what of the turn was written before, as of a long one."""
     pet = await pet_at(first_way)
     fact = await pet.remember("Ana loves her boat", user="ana", subjects=["ana"])
     server.script(Call("search_memories", {"query": "boat"}), Hang())
     turn = asyncio.create_task(pet.respond("which boat?", user="ana"))
-    await until(lambda: len(server.asked) == 2, 5)
+    await until(lambda: len(server.asked) == 2, 10)
+    while not await pet.traces.count(TraceFilter()):  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
     await pet.components.recorder.forget_rows([fact.id])
     turn.cancel()
     await asyncio.wait([turn])

@@ -13,6 +13,7 @@ from memory.index.searching import Waiting
 from memory.sql.changes import Position
 
 NOWHERE = Position(0, 0)
+NAPPING = ((0.4, "Mitzi"), (0.7, "Grandfather"), (0.8, "The neighbour"))
 CAT = "Ana's cat Mitzi sleeps in the old piano"
 SEARCH = {"query": "where does the cat sleep?"}
 
@@ -72,65 +73,43 @@ def stopped(found: Why) -> tuple[str, str]:
     return found.stopped_at.name, found.stopped_at.value
 
 
-async def test_what_was_given_passed_every_gate(told, turn, explain):
-    id = await told()
-    found = await explain(id[:8], await turn())
-    assert (found.id, found.content, found.given, found.stopped_at) == (id, CAT, True, None)
-    assert found.gates[-1].value.startswith("number 1 (")
+async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, turn, explain, clock):
+    given, bens = await told(), await told("Ben's cat sleeps in the piano", user="ben")
+    ended = await told("Ana's cat is ill and sleeps in the piano", ttl="1h")
+    old = await told("Ana's cat Tom sleeps in the bath")
+    far = await told("Ana owns forty blue bicycles", subjects=["bicycles"])
+    weak = await told("Ana once saw a lion sleep in a zoo", subjects=["lion"])
+    await told("Where does the cat sleep? Ana's cat sleeps where the cat sleeps")
+    before = await turn()
+    clock.advance(hours=2)
+    await pet.memories.update(old, "Tom sleeps on the stove", user="ana")
+    trace = await turn()
+    clock.advance(hours=1)
+    late = await told("Ana's cat has a kitten in the piano")
 
-
-async def test_another_ones_private_fact_may_not_be_read(told, turn, explain):
-    id = await told(user="ben")
-    assert stopped(await explain(id, await turn())) == (
+    found = await explain(given[:8], trace)
+    assert (found.id, found.content, found.given, found.stopped_at) == (given, CAT, True, None)
+    assert found.gates[-1].value.startswith("number ")
+    assert stopped(await explain(bens, trace)) == (
         "may be read here",
         "it is of user:ben; read is global, user:ana",
     )
-
-
-async def test_a_private_fact_may_not_be_read_in_a_channel(told, turn, explain):
-    id = await told()
-    name, value = stopped(await explain(id, await turn(place="acme/general")))
+    name, value = stopped(await explain(given, await turn(place="acme/general")))
     assert (name, value.partition(";")[0]) == ("may be read here", "it is of user:ana")
-
-
-async def test_a_forgotten_one_is_told_without_its_text(pet, told, turn, explain):
-    id = await told()
-    trace = await turn({"query": "piano lessons on Mars"})
-    await pet.memories.forget(id, user="ana")
-    found = await explain(id, trace)
-    assert found.content == ""
+    assert [stopped(await explain(id, trace))[0] for id in (ended, old, late)] == [
+        "not expired",
+        "not replaced",
+        "told before",
+    ]
+    assert "by “Tom sleeps on the stove” (corrected on purpose)" in stopped(await explain(old, trace))[1]
+    assert (await explain(old, before)).given is True, "it held in that turn"
+    found = await explain(far, trace)
+    assert (found.given, "shares no word, and under" in found.gates[-1].value) == (False, True)
+    assert "found, but under 0.35 of the best score" in (await explain(weak, trace)).gates[-1].value
+    await pet.memories.forget(given, user="ana")
+    found = await explain(given, trace)
+    assert found.content == "", "a forgotten one is told without its text"
     assert [gate.passed for gate in found.gates if gate.name == "not forgotten"] == [False]
-
-
-async def test_a_replaced_one_names_what_replaced_it(pet, told, turn, explain, clock):
-    id = await told()
-    clock.advance(minutes=1)
-    await pet.memories.update(id, "Mitzi sleeps on the stove", user="ana")
-    name, value = stopped(await explain(id, await turn()))
-    assert name == "not replaced"
-    assert "by “Mitzi sleeps on the stove” (corrected on purpose)" in value
-
-
-async def test_what_was_replaced_later_held_in_the_turn(pet, told, turn, explain, clock):
-    id = await told()
-    trace = await turn()
-    clock.advance(minutes=1)
-    await pet.memories.update(id, "Mitzi sleeps on the stove", user="ana")
-    assert (await explain(id, trace)).given is True
-    assert stopped(await explain(id))[0] == "not replaced"
-
-
-async def test_an_expired_one_says_since_when(told, turn, explain, clock):
-    id = await told(ttl="1h")
-    clock.advance(hours=2)
-    name, value = stopped(await explain(id, await turn()))
-    assert (name, value[:3]) == ("not expired", "on ")
-
-
-async def test_what_was_told_later_was_not_there(told, turn, explain, clock):
-    trace = await turn()
-    clock.advance(hours=1)
-    assert stopped(await explain(await told(), trace))[0] == "told before"
 
 
 async def test_the_index_may_not_have_it_yet(pet, told, explain, monkeypatch):
@@ -145,14 +124,6 @@ async def test_the_index_may_not_have_it_yet(pet, told, explain, monkeypatch):
 
         monkeypatch.setattr(pet.components.sync, "waiting", answers)
         assert stopped(await explain(id)) == ("indexed", value)
-
-
-async def test_what_lies_under_the_floor_says_which(told, turn, explain):
-    await told()
-    id = await told("Ana owns forty blue bicycles", subjects=["bicycles"])
-    found = await explain(id, await turn())
-    assert found.given is False
-    assert "shares no word, and under" in found.gates[-1].value
 
 
 async def test_what_comes_after_the_limit_says_its_rank(told, turn, explain):
@@ -172,14 +143,6 @@ async def test_what_the_result_had_no_room_for_is_not_given(told, turn, explain)
     assert all(one.gates[-1].value.endswith("found, but the result had no room for it") for one in cut)
 
 
-async def test_what_is_far_weaker_than_the_best_says_the_share(told, turn, explain):
-    await told("Where does the cat sleep? Ana's cat sleeps where the cat sleeps")
-    id = await told("Ana once saw a lion sleep in a zoo", subjects=["lion"])
-    found = await explain(id, await turn())
-    assert found.stopped_at == found.gates[-1]
-    assert "found, but under 0.35 of the best score" in found.gates[-1].value
-
-
 async def test_what_an_earlier_search_gave_is_not_missed_by_the_next(told, explain, server, pet):
     id = await told()
     server.script(Call("search_memories", SEARCH), Call("search_memories", SEARCH), answer("In the piano."))
@@ -192,48 +155,43 @@ async def test_what_an_earlier_search_gave_is_not_missed_by_the_next(told, expla
     ]
 
 
-@pytest.mark.parametrize(
-    ("importance", "why"),
-    [
-        (0.4, "its importance 0.4 is under 0.5"),
-        (0.7, "it shares no word with the message, and its importance 0.7 is under 0.75"),
-        (0.8, "other facts took the room that there is"),
-    ],
-)
-async def test_what_is_not_in_the_prompt_says_why(told, turn, explain, importance, why):
+async def test_what_is_not_in_the_prompt_says_why(told, turn, explain):
     for number in ("one", "two", "three"):
         await told(f"Ana has allergy {number}", importance=1.0)
-    id = await told(importance=importance)
-    found = await explain(id, await turn({"query": "piano lessons on Mars"}))
-    assert [gate.value for gate in found.gates if gate.name == "in the prompt"] == [why]
+    ids = {importance: await told(f"{name} naps", importance=importance) for importance, name in NAPPING}
+    bens = await told(user="ben", everybody=True)
+    trace = await turn({"query": "piano lessons on Mars"})
+    found = [await explain(id, trace) for id in (*ids.values(), bens)]
+    assert [gate.value for one in found for gate in one.gates if gate.name == "in the prompt"] == [
+        "its importance 0.4 is under 0.5",
+        "it shares no word with the message, and its importance 0.7 is under 0.75",
+        "other facts took the room that there is",
+        "somebody else told it",
+    ]
 
 
-async def test_what_somebody_else_told_stands_in_no_private_prompt(told, turn, explain):
-    id = await told(user="ben", everybody=True)
-    found = await explain(id, await turn())
-    assert [gate.value for gate in found.gates if gate.name == "in the prompt"] == ["somebody else told it"]
-
-
-@pytest.mark.parametrize(
-    ("kept", "why"),
-    [
-        ([], "the answer kept nothing of it"),
-        ([{"content": CAT, "importance": 0.1}], f"“{CAT}” was not kept: importance 0.1 is under 0.3"),
-        ([{"content": CAT, "importance": 0.7, "ttl": "1h"}], f"“{CAT}” was kept until "),
-    ],
-)
-async def test_of_what_was_never_remembered_the_message_says_why(pet, server, turn, said, clock, kept, why):
-    server.script(answer("Nice.", *kept))
-    await pet.respond("Mitzi sleeps in the piano", user="ana", conversation="before")
-    await pet.settle()
+async def test_of_what_was_never_remembered_the_message_says_why(pet, server, turn, said, clock):
+    reasons = {
+        "naps": ([], "the answer kept nothing of it"),
+        "dozes": (
+            [{"content": CAT, "importance": 0.1}],
+            f"“{CAT}” was not kept: importance 0.1 is under 0.3",
+        ),
+        "snores": ([{"content": CAT, "importance": 0.7, "ttl": "1h"}], f"“{CAT}” was kept until "),
+    }
+    for verb, (kept, _) in reasons.items():
+        server.script(answer("Nice.", *kept))
+        await pet.respond(f"Mitzi {verb} in the piano", user="ana", conversation="before")
+        await pet.settle()
     clock.advance(hours=2)
     await pet.admin.purge()
     trace = await turn({"query": "nothing like it"})
-    found = await said("Mitzi", trace, user="ana")
-    [value] = [gate.value for gate in found.gates if gate.name == "remembered" and not gate.passed]
-    assert value.startswith(why)
+    for verb, (_, reason) in reasons.items():
+        found = await said(verb, trace, user="ana")
+        [value] = [gate.value for gate in found.gates if gate.name == "remembered" and not gate.passed]
+        assert value.startswith(reason)
     with pytest.raises(NotFound):
-        await said("Mitzi", trace, user="ben")
+        await said("naps", trace, user="ben")
 
 
 @pytest.mark.parametrize(
@@ -289,15 +247,11 @@ async def test_what_stood_in_the_prompt_was_given_there(pet_at, first_way, serve
     assert [gate.name for gate in found.gates if gate.passed][-1] == "in the prompt"
 
 
-async def test_one_explains_only_what_one_may_list(told, explain):
+async def test_one_explains_only_what_one_may_list_and_what_is_there(pet, told, explain, clock):
     id = await told()
     assert (await explain(CAT, user="ana")).id == id
     with pytest.raises(NotFound, match="no memory fits"):
         await explain(id, user="ben")
-
-
-async def test_what_is_gone_for_good_says_when_it_last_changed(pet, told, explain, clock):
-    id = await told()
     newer = await pet.memories.update(id, "Mitzi sleeps on the stove", user="ana")
     await pet.memories.forget(newer.id, user="ana")
     clock.advance(days=1)

@@ -39,6 +39,9 @@ async def test_a_turn_that_is_going_on_brings_nothing_back(open_pet: OpenPet, ro
     pet = await open_pet(given=model)
     turn = asyncio.create_task(pet.respond("I ski", user="ana", settle=True))
     await model.held.wait()
+    cleared = []
+    pet.components.embedder.clear = lambda: cleared.append(True)  # type: ignore[attr-defined]
+    stems("Ana skis")
 
     receipt = await pet.people.erase(user="ana")
     model.release.set()
@@ -49,15 +52,8 @@ async def test_a_turn_that_is_going_on_brings_nothing_back(open_pet: OpenPet, ro
     assert (reply.message, reply.message_id, reply.memories) == ("So you ski!", None, ())
     assert left(rows) == {}
     assert (await pet.people.erase(user="ana")).removed == {}
-
-
-async def test_the_wish_that_nothing_is_kept_outlives_it(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    await pet.remember("Ana likes tea", user="ana")
-    await pet.people.keep(False, user="ana", place="acme/boats")
-    await pet.people.erase(user="ana")
-    assert await pet.people.unkept(user="ana") == [Place(("acme", "boats"))]
-    assert await pet.memories.list(user="ana") == []
+    assert cleared
+    assert stems.cache_info().currsize == 0, "nor is it kept in mind"
 
 
 async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
@@ -102,47 +98,35 @@ async def test_what_is_said_while_they_are_erased_is_heard_afterwards(open_pet: 
     await pet.remember("Ana skis", user="ana")
     await pet.respond("hello", user="ana")
 
-    receipt, reply, stream = await asyncio.gather(
-        pet.people.erase(user="ana"),
-        pet.respond("my boat is green", user="ana"),
-        read(pet, "and mine is fast"),
-    )
+    async with asyncio.timeout(60):
+        receipt, reply, stream, _ = await asyncio.gather(
+            pet.people.erase(user="ana"),
+            pet.respond("my boat is green", user="ana"),
+            read(pet, "and mine is fast"),
+            pet.respond("hi", user="ben"),
+        )
 
     assert receipt.verified
     assert reply.message_id is not None
     assert stream
     said = [row["text"] for row in rows("SELECT text FROM messages WHERE role = 'user'")]
-    assert sorted(said) == ["and mine is fast", "my boat is green"]
-    assert rows("SELECT id FROM users") == [{"id": "ana"}]
+    assert sorted(said) == ["and mine is fast", "hi", "my boat is green"]
+    assert {row["id"] for row in rows("SELECT id FROM users")} == {"ana", "ben"}
 
 
 async def read(pet: Companion, text: str) -> str:
     return "".join([piece async for piece in pet.stream(text, user="ana")])
 
 
-async def test_others_do_not_wait_for_it(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    async with asyncio.timeout(60):
-        await asyncio.gather(
-            pet.people.erase(user="ana"), pet.people.erase(user="ana"), pet.respond("hi", user="ben")
-        )
-
-
-async def test_the_name_goes_where_only_what_was_made_private_bore_it(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet()
-    await pet.respond("I have a parrot", user="u1", author="Ana", place="acme/general", settle=True)
-    [memory] = await pet.memories.list(user="u1")
-    await pet.memories.make_private(memory.id, user="u1")
-
-    await pet.people.erase(user="u1")
-
-    assert rows("SELECT owner FROM speakers WHERE author = 'Ana'") == []
-
-
 async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
-    await pet.respond("hello", user="ana", place="acme/general")
+    await pet.people.keep(False, user="ana", place="acme/boats")
+    await pet.respond("I have a parrot", user="ana", author="Ana", place="acme/general", settle=True)
+    [memory] = await pet.memories.list(user="ana")
+    await pet.memories.make_private(memory.id, user="ana")
     await pet.people.erase(user="ana")
+    assert rows("SELECT owner FROM speakers WHERE author = 'Ana'") == []
+    assert await pet.people.unkept(user="ana") == [Place(("acme", "boats"))], "this wish outlives it"
 
     await pet.respond("hello again", user="ana", place="acme/general")
 
@@ -158,9 +142,11 @@ async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, 
 # Traces.
 
 
-@pytest.fixture(params=["in the record", "elsewhere"])
-def traces_url(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
-    return None if request.param == "in the record" else f"sqlite:///{tmp_path / 'traces' / 'traces.db'}"
+IN_THE_RECORD, ELSEWHERE = False, True
+
+
+def traces_url(elsewhere: bool, folder: Path) -> str | None:
+    return f"sqlite:///{folder / 'traces' / 'traces.db'}" if elsewhere else None
 
 
 def holding(folder: Path, word: bytes) -> list[Path]:
@@ -172,33 +158,35 @@ async def said_by(pet: Companion) -> list[str | None]:
     return [one.user for one in await pet.traces.list(TraceFilter(kinds=frozenset()), pet.clock(), 100)]
 
 
-async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go(
-    open_pet: OpenPet, traces_url: str | None, tmp_path: Path
+@pytest.mark.parametrize("elsewhere", [IN_THE_RECORD, ELSEWHERE])
+async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go_and_every_byte(
+    open_pet: OpenPet, elsewhere: bool, tmp_path: Path
 ) -> None:
-    pet = await open_pet(traces_url=traces_url, look_back="off")
+    pet = await open_pet(traces_url=traces_url(elsewhere, tmp_path))
     await pet.respond("my zebrafish is called Otto", user="anna.q", settle=True)
+    await pet.remember("Anna's zebrafish lives in a bowl", user="anna.q", place="acme/general")
     await pet.respond("hello all", user="anna.q", place="acme/general")
     for place in ("acme/general", "acme/general/thread", "acme/other", None):
         await pet.respond("hello", user="ben", place=place)
-    assert len(await said_by(pet)) == 6
+    assert len(await said_by(pet)) == 7
 
     receipt = await pet.people.erase(user="anna.q")
 
     assert receipt.verified
-    assert receipt.removed["traces"] == 4
+    assert receipt.removed["traces"] == 5
     assert await said_by(pet) == ["ben", "ben"]
     for word in (b"zebrafish", b"anna.q"):
         assert holding(tmp_path, word) == []
     assert "traces" not in (await pet.people.erase(user="anna.q")).removed
 
 
-@pytest.mark.parametrize("written", [True, False])
+@pytest.mark.parametrize(("written", "elsewhere"), [(True, ELSEWHERE), (False, IN_THE_RECORD)])
 async def test_what_is_being_recorded_of_them_goes_too(
-    open_pet: OpenPet, traces_url: str | None, monkeypatch: pytest.MonkeyPatch, written: bool
+    open_pet: OpenPet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool, elsewhere: bool
 ) -> None:
     monkeypatch.setattr(recorder, "PAUSE", 0.1 if written else 3600.0)
     model = AnsweringModel(then=SKIS, hold="I ski")
-    pet = await open_pet(given=model, traces_url=traces_url)
+    pet = await open_pet(given=model, traces_url=traces_url(elsewhere, tmp_path))
     await pet.respond("the general hello", user="ana", place="acme")
     turns = [
         asyncio.create_task(pet.respond("I ski", user="ana", settle=True)),
@@ -308,6 +296,7 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
     text = "\n".join([*lines, "12:00 WARNING for ana: late", "12:01 WARNING banana: late", ""])
     (home / "hachi.log").write_text(text)
     (home / "hachi.log.2").write_text(text)
+    handler = logging.FileHandler(home / "hachi.log")
 
     receipt = await pet.people.erase(user="ana")
 
@@ -319,6 +308,9 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
             lines[2],
             "12:01 WARNING banana: late",
         ]
+    handler.emit(logging.LogRecord("x", 20, "", 0, "about ben", None, None))
+    handler.close()
+    assert (home / "hachi.log").read_text().endswith("late\nabout ben\n"), "what is written meanwhile stays"
 
 
 def decided(home: Path) -> list[tuple[str, list[str]]]:
@@ -349,19 +341,6 @@ async def test_decisions_go_by_the_ids_in_them_and_not_by_names(open_pet: OpenPe
     assert decided(home) == [("ben", [same, tale]), ("ben", [])]
 
 
-async def test_a_log_that_is_written_meanwhile_loses_nothing(open_pet: OpenPet, home: Path) -> None:
-    pet = await open_pet()
-    await pet.remember("Ana skis", user="ana")
-    handler = logging.FileHandler(home / "hachi.log")
-    handler.emit(logging.LogRecord("x", 20, "", 0, "about ana", None, None))
-
-    await pet.people.erase(user="ana")
-    handler.emit(logging.LogRecord("x", 20, "", 0, "about ben", None, None))
-    handler.close()
-
-    assert (home / "hachi.log").read_text().split() == ["about", "ben"]
-
-
 async def test_what_they_typed_goes_and_what_others_typed_stays(open_pet: OpenPet, home: Path) -> None:
     pet = await open_pet()
     await pet.respond("my boat\nis green", user="ana")
@@ -378,36 +357,6 @@ async def test_what_they_typed_goes_and_what_others_typed_stays(open_pet: OpenPe
     from agent.surfaces.cli.chat.terminal import ChatHistory
 
     assert list(ChatHistory(home / "chat_history").load_history_strings()) == ["my boat", "hello there"]
-
-
-async def test_nothing_can_be_read_from_any_file_afterwards(open_pet: OpenPet, home: Path) -> None:
-    pet = await open_pet(given=None)
-    for number in range(5):
-        await pet.respond(f"my zebrafish number {number} is called Otto", user="anna.q", settle=True)
-        await pet.remember(f"Anna's zebrafish {number} lives in a bowl", user="anna.q", place="acme")
-        await pet.respond("hello", user="ben", place="acme")
-    await pet.settle()
-
-    receipt = await pet.people.erase(user="anna.q")
-
-    assert receipt.verified
-    for file in home.rglob("*"):  # noqa: ASYNC240 - of a test
-        if file.is_file():
-            held = file.read_bytes()
-            assert b"zebrafish" not in held, file
-            assert b"anna.q" not in held, file
-
-
-async def test_what_passed_by_is_not_kept_in_mind(open_pet: OpenPet) -> None:
-    cleared = []
-    pet = await open_pet()
-    pet.components.embedder.clear = lambda: cleared.append(True)  # type: ignore[attr-defined]
-    stems("Ana skis")
-
-    await pet.people.erase(user="ana")
-
-    assert stems.cache_info().currsize == 0
-    assert cleared
 
 
 # Interrupted erasures.

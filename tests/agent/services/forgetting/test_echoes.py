@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
 from agents.testing import function_call
 
 from hachi import Companion
@@ -33,15 +32,13 @@ async def known(pet: Companion, user: str) -> set[str]:
 REMEMBERED = [[function_call("remember", NOTED["memories"][0], call_id="one")], "Noted."]
 
 
-@pytest.mark.parametrize("answers", [[NOTED], REMEMBERED])
-async def test_an_answer_to_it_makes_it_nobody_elses(open_pet: OpenPet, answers: Any) -> None:
-    pet = await channel(open_pet, *answers)
-    await say(pet, "ok thanks, I will shop accordingly")
-    assert await known(pet, "ben") == set()
-
-
-async def test_what_they_say_themselves_is_theirs_too_and_outlives_it(open_pet: OpenPet) -> None:
-    pet = await channel(open_pet, NOTED)
+async def test_an_answer_to_it_is_nobody_elses_and_what_they_say_themselves_is_theirs(
+    open_pet: OpenPet,
+) -> None:
+    pet = await channel(open_pet, NOTED, *REMEMBERED, NOTED)
+    for _ in range(2):
+        await say(pet, "ok thanks, I will shop accordingly")
+        assert await known(pet, "ben") == set()
     await say(pet, "careful, Ana has a peanut allergy!")
     assert await known(pet, "ben") == {FACT}
     assert (await pet.people.erase(user="ana")).verified

@@ -76,14 +76,13 @@ async def stored(pet: Companion, column: Any, *where: Any) -> str:
         return str((await connection.execute(select(column).where(*where))).all())
 
 
-async def test_it_is_there_at_first(pet: Companion) -> None:
+async def test_nobody_reads_it_there_any_more_and_its_author_loses_nothing(
+    pet: Companion, model: AnsweringModel
+) -> None:
     assert "Initech" in await stored(pet, active_conversations.c.summary)
     shown = await readable(pet, "cyn", GENERAL)
     assert all(text in shown for text in (JOB, SAID, QUOTED))
     assert QUOTED in await readable(pet, "cyn", THREAD)
-
-
-async def test_nobody_reads_it_there_any_more(pet: Companion, model: AnsweringModel) -> None:
     [memory] = await pet.memories.list(user="bob")
 
     await pet.memories.make_private(memory.id, user="bob")
@@ -100,8 +99,19 @@ async def test_nobody_reads_it_there_any_more(pet: Companion, model: AnsweringMo
     assert "Initech" not in model.shown()
     assert "What time is it?" in model.shown()
 
+    exported = str(await pet.conversations.export(user="bob"))
+    assert all(text in exported for text in (JOB, SAID, LUCK))
+    assert [one.content for one in await pet.memories.list(user="bob")] == [JOB]
+    assert SAID in await readable(pet, "bob", None)
+    assert {hit.content for hit in await pet.search_memories(QUESTION, user="bob")} >= {JOB, SAID}
+    receipt = await pet.memories.forget(memory.id, user="bob")
+    assert (receipt.messages, receipt.replies) == (1, 3)
+    assert "Initech" not in await readable(pet, "bob", None)
 
-async def test_no_trace_of_the_place_shows_it(pet: Companion) -> None:
+
+async def test_no_trace_of_the_place_shows_it(open_pet: OpenPet, model: AnsweringModel) -> None:
+    pet = await open_pet(given=model, look_back="off")
+    await pet.respond(SAID, user="bob", author="Bob", place=GENERAL, settle=True)
     await pet.respond("I applied for a job at Initech, as you know", user="bob", author="Bob", settle=True)
     [memory] = [one for one in await pet.memories.list(user="bob") if one.content == JOB]
 
@@ -113,24 +123,6 @@ async def test_no_trace_of_the_place_shows_it(pet: Companion) -> None:
     for one in shown:
         assert one.place == "" or "Initech" not in str(await pet.traces.get(one.id, now))
     assert len(shown) < len(left)
-
-
-async def test_its_author_loses_nothing(pet: Companion) -> None:
-    before = await pet.conversations.export(user="bob")
-    [memory] = await pet.memories.list(user="bob")
-
-    await pet.memories.make_private(memory.id, user="bob")
-
-    after = await pet.conversations.export(user="bob")
-    for text in (JOB, SAID, LUCK):
-        assert text in str(before)
-        assert text in str(after)
-    assert [one.content for one in await pet.memories.list(user="bob")] == [JOB]
-    assert SAID in await readable(pet, "bob", None)
-    assert {hit.content for hit in await pet.search_memories(QUESTION, user="bob")} >= {JOB, SAID}
-    receipt = await pet.memories.forget(memory.id, user="bob")
-    assert (receipt.messages, receipt.replies) == (1, 3)
-    assert "Initech" not in await readable(pet, "bob", None)
 
 
 async def test_a_reply_that_quotes_the_message_goes_though_the_fact_is_worded_otherwise(

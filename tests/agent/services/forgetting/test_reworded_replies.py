@@ -16,18 +16,14 @@ Rows = Callable[..., list[dict[str, Any]]]
 
 ACME: dict[str, Any] = {"place": "acme", "settle": True}
 SEARCH = [function_call("search_memories", {"query": "Ana"}, call_id="one")]
-ALLERGY = "Ana is allergic to kiwifruit"
 PREGNANT = "Ana is pregnant"
+NOTED = {"message": "Noted.", "memories": [{"content": PREGNANT, "subjects": ["ana"]}]}
 
 
-def noted(fact: str) -> dict[str, Any]:
-    return {"message": "Noted.", "memories": [{"content": fact, "subjects": ["ana"]}]}
-
-
-async def told(open_pet: OpenPet, said: str, fact: str, *answers: Any, **settings: Any) -> Companion:
+async def told(open_pet: OpenPet, *answers: Any, **settings: Any) -> Companion:
     """A companion to whom Ana has told the fact in a channel; it gives these answers from then on."""
-    pet = await open_pet(given=AnsweringModel(noted(fact), *answers), look_back="off", **settings)
-    await pet.respond(said, user="ana", author="Ana", **ACME)
+    pet = await open_pet(given=AnsweringModel(NOTED, *answers), look_back="off", **settings)
+    await pet.respond("I am pregnant", user="ana", author="Ana", **ACME)
     return pet
 
 
@@ -35,7 +31,7 @@ async def ask(pet: Companion, text: str, user: str = "ben") -> Reply:
     return await pet.respond(text, user=user, author=user.capitalize(), **ACME)
 
 
-async def forget(pet: Companion, content: str) -> Any:
+async def forget(pet: Companion, content: str = PREGNANT) -> Any:
     [memory] = [one for one in await pet.memories.list(user="ana") if one.content == content]
     return await pet.memories.forget(memory.id, user="ana")
 
@@ -46,22 +42,15 @@ def texts(rows: Rows) -> list[str]:
     return [row["text"] for row in rows(query)]
 
 
-ASKED = [
-    ("I am allergic to kiwifruit", ALLERGY, "Which fruit for the cake?", ["No kiwifruit for Ana."]),
-    ("I am pregnant", PREGNANT, "Why does Ana drink no wine?", ["Ana is expecting a baby."]),
-    ("I am pregnant", PREGNANT, "Why does Ana drink no wine?", [SEARCH, "Ana is expecting a baby."]),
-]
-
-
-@pytest.mark.parametrize(("said", "fact", "question", "answers"), ASKED)
-@pytest.mark.parametrize("history", [0, 12])
+@pytest.mark.parametrize(
+    ("history", "answers"), [(12, ["Ana is expecting a baby."]), (0, [SEARCH, "Ana is expecting a baby."])]
+)
 async def test_a_reply_that_tells_the_fact_in_other_words_stays_and_is_listed(
-    open_pet: OpenPet, rows: Rows, said: str, fact: str, question: str, answers: list[Any], history: int
+    open_pet: OpenPet, rows: Rows, history: int, answers: list[Any]
 ) -> None:
-    answers = answers if history else [SEARCH, answers[-1]]
-    pet = await told(open_pet, said, fact, *answers, history_messages=history)
-    await ask(pet, question)
-    receipt = await forget(pet, fact)
+    pet = await told(open_pet, *answers, history_messages=history)
+    await ask(pet, "Why does Ana drink no wine?")
+    receipt = await forget(pet)
     assert texts(rows) == [answers[-1]]
     [kept] = rows("SELECT id FROM messages WHERE text = ?", answers[-1])
     assert (receipt.replies, receipt.kept) == (1, (kept["id"],))
@@ -73,23 +62,12 @@ async def test_a_reply_that_contains_the_fact_goes_and_one_that_rests_on_it_is_l
     open_pet: OpenPet, rows: Rows
 ) -> None:
     answers = ["Ana is pregnant, so none.", "A baby carriage."]
-    pet = await told(open_pet, "I am pregnant", PREGNANT, *answers, history_messages=2)
+    pet = await told(open_pet, *answers, history_messages=2)
     await ask(pet, "Why does Ana drink no wine?")
     await ask(pet, "What could I give?")
-    receipt = await forget(pet, PREGNANT)
+    receipt = await forget(pet)
     assert texts(rows) == ["A baby carriage."]
     assert (receipt.replies, len(receipt.kept)) == (2, 1)
-
-
-async def test_replies_that_only_had_it_in_view_stay_and_are_listed(open_pet: OpenPet, rows: Rows) -> None:
-    answers = ["A tea with lemon, gladly, Ana.", "Paris has a tower. Noted, Ana.", "I would like that."]
-    pet = await told(open_pet, "I am pregnant", PREGNANT, *answers)
-    await ask(pet, "A tea with lemon?", "ana")
-    await ask(pet, "What is in Paris?", "ana")
-    await ask(pet, "Shall we talk of the weather?")
-    receipt = await forget(pet, PREGNANT)
-    assert texts(rows) == [*answers]
-    assert len(receipt.kept) == 3
 
 
 async def test_a_reply_that_quotes_what_was_forgotten_goes_though_something_else_explains_its_words(
@@ -121,7 +99,7 @@ async def test_with_its_person_a_reply_goes_that_contains_the_fact_and_the_other
     answers: list[Any] = ["Ana is expecting a baby.", "Ana is pregnant, so none.", "A tower."]
     if not history:
         answers = [SEARCH, answers[0], SEARCH, *answers[1:]]
-    pet = await told(open_pet, "I am pregnant", PREGNANT, *answers, history_messages=history)
+    pet = await told(open_pet, *answers, history_messages=history)
     await ask(pet, "Why does Ana drink no wine?")
     await ask(pet, "Which wine for Ana?")
     await ask(pet, "What is in Paris?")

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hachi import Companion, Settings, TraceFilter
@@ -417,60 +417,57 @@ async def live(story: list[tuple[Any, ...]], home_with_index: Path, clock: Any) 
         world.check_files(forgotten)
 
 
-PROFILE = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-}
-
-
-@settings(max_examples=8, derandomize=True, **PROFILE)
-@given(story=STORY)
 async def test_what_is_forgotten_is_nowhere_and_nothing_else_is_lost(
-    story: list[tuple[Any, ...]], home_with_index: Path, clock: Any, light_embedder: None
-) -> None:
-    await live(story, home_with_index, clock)
-
-
-@pytest.mark.slow
-@settings(max_examples=120, **PROFILE)
-@given(story=STORY)
-async def test_so_it_is_in_many_worlds(
-    story: list[tuple[Any, ...]], home_with_index: Path, clock: Any, light_embedder: None
-) -> None:
-    await live(story, home_with_index, clock)
-
-
-async def test_consolidations_of_two_people_at_once_keep_to_their_own(
     home_with_index: Path, clock: Any, light_embedder: None
 ) -> None:
+    """One world with every kind of step; random ones are slow."""
     story = [
-        ("tell", "ben", None, "1d", True),
-        ("tell", "cleo", None, "1d", True),
-        ("tell", "ben", None, None, True),
-        ("tell", "cleo", None, None, True),
-        ("day",),
-        ("tell", "ben", "acme/general", "1d", True),
-        ("forget", "cleo", None, 1),
+        ("tell", "anna", None, None, True),
+        ("tell", "ben", CHANNEL, "1d", True),
+        ("ask", "cleo", CHANNEL, 0),
+        ("correct", "anna", None, 0),
+        ("rule", "ben", CHANNEL, 0),
+        ("undo", "anna", None, 0),
+        ("forget", "anna", None, 0),
+        ("undo_forget",),
+        ("correct_by_hand", "anna", None, 0),
+        ("delete_message", "ben", CHANNEL, 1),
         ("wait",),
+        ("erase", "anna"),
     ]
     await live(story, home_with_index, clock)
 
 
+SEVERAL_AT_ONCE = [
+    ("tell", "ben", None, "1d", True),
+    ("tell", "cleo", None, "1d", True),
+    ("tell", "ben", None, None, True),
+    ("tell", "cleo", None, None, True),
+    ("day",),
+    ("tell", "ben", CHANNEL, "1d", True),
+    ("forget", "cleo", None, 1),
+    ("wait",),
+]
 ASK = ("ask", "cleo", None, 0)
-
-
-@pytest.mark.parametrize(
-    "story",
-    [
-        pytest.param([("tell", "cleo", None, "1d", True), ASK], id="expired"),
-        pytest.param([("tell", "cleo", None, None, True), ASK, ("correct", "cleo", None, 0)], id="corrected"),
-        pytest.param(
-            [("tell", "cleo", CHANNEL, "1d", True), ASK, ("day",), ("tell", "cleo", None, None, False)],
-            id="told elsewhere",
-        ),
-    ],
+ASKED_BEFORE_IT_ENDS = (
+    [("tell", "cleo", None, "1d", True), ASK],
+    [("tell", "cleo", None, None, True), ASK, ("correct", "cleo", None, 0)],
+    [("tell", "cleo", CHANNEL, "1d", True), ASK, ("day",), ("tell", "cleo", None, None, False)],
 )
-async def test_a_reply_that_told_what_has_ended_since_is_not_summarised(
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(story=STORY)
+@example(story=SEVERAL_AT_ONCE)
+@example(story=ASKED_BEFORE_IT_ENDS[0])
+@example(story=ASKED_BEFORE_IT_ENDS[1])
+@example(story=ASKED_BEFORE_IT_ENDS[2])
+async def test_so_it_is_in_many_worlds(
     story: list[tuple[Any, ...]], home_with_index: Path, clock: Any, light_embedder: None
 ) -> None:
     await live(story, home_with_index, clock)

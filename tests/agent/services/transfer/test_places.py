@@ -75,23 +75,13 @@ async def test_messages_and_memories_come_back_to_whose_they_were(
     found = await other.search_memories("what is Tiger called?", user="ben", place=ACME)
     assert "Rex is also called Tiger" in [hit.content for hit in found]
 
-
-@pytest.mark.parametrize(("erased", "stays"), [("ana", "ben"), ("ben", "ana")])
-async def test_after_an_import_each_person_can_be_erased(
-    both: tuple[Companion, Companion, dict[str, Any]], erased: str, stays: str
-) -> None:
-    _, other, exported = both
-    await bring(other, exported)
-
-    receipt = await other.people.erase(user=erased)
-
-    assert receipt.verified
-    left = await other.conversations.export_place(ACME, user=stays)
-    assert {message["user"] for message in left["messages"]} == {stays}
-    assert {memory["user"] for memory in left["memories"]} == {stays}
+    assert (await other.people.erase(user="ana")).verified
+    left = await other.conversations.export_place(ACME, user="ben")
+    assert {message["user"] for message in left["messages"]} == {"ben"}
+    assert {memory["user"] for memory in left["memories"]} == {"ben"}
     contents = {memory["content"] for memory in left["memories"]}
     assert "The meeting room is green" in contents, "the other one said it too"
-    assert ("The stairs are steep" in contents) is (stays == "ana")
+    assert "The stairs are steep" not in contents
 
 
 async def test_what_a_person_had_replaced_for_themselves_does_not_come_back(
@@ -128,10 +118,10 @@ MEMORY = {"content": "Lea swims", "created_at": "2026-01-10T09:30:00Z"}
 OF_PLACE = {"format": "hachi-export", "version": 1, "place": ACME}
 
 
-@pytest.mark.parametrize("given", [{"messages": [MESSAGE]}, {"memories": [MEMORY]}])
-def test_an_export_that_does_not_say_who_said_what_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(BadInput, match="does not say who said what; export the place again"):
-        parse_import(OF_PLACE | given, user="operator")
+def test_an_export_that_does_not_say_who_said_what_is_refused() -> None:
+    for given in ({"messages": [MESSAGE]}, {"memories": [MEMORY]}):
+        with pytest.raises(BadInput, match="does not say who said what; export the place again"):
+            parse_import(OF_PLACE | given, user="operator")
 
 
 TOLD = {"id": "0273fae5-5e0d-4a43-8a5b-0b52b3a4c1b0", "user": "eve", "sources": []}
@@ -152,10 +142,6 @@ async def test_an_import_speaks_for_nobody_else_unless_that_was_allowed(
     with pytest.raises(BadInput, match="it speaks for bob, and not for eve alone; nothing was imported"):
         await bring(pet, OF_PLACE | forged, user="eve", for_others=False)
     assert rows("SELECT * FROM messages") == rows("SELECT * FROM memories") == []
-
-
-async def test_what_is_their_own_is_imported_without_asking(open_pet: OpenPet) -> None:
-    pet = await open_pet()
     own = OF_PLACE | {
         "memories": [MEMORY | TOLD | {"owners": ["user:eve", f"place:{ACME}"]}],
         "messages": [MESSAGE | {"user": "eve"}],
