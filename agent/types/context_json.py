@@ -5,20 +5,9 @@ from datetime import datetime
 
 from typing_extensions import TypedDict
 
+from agent.types.records_json import FactJson
 from memory.people.profile import Preferences, Profile
-from memory.records import MemoryType, Source, TaskStatus
-
-
-class FactJson(TypedDict):
-    id: str
-    content: str
-    subjects: list[str]
-    created_at: datetime
-    expires_at: datetime | None
-    source: Source
-    type: MemoryType
-    importance: float
-    last_accessed_at: datetime | None
+from memory.records import TaskStatus
 
 
 class OpenTaskJson(TypedDict):

@@ -10,23 +10,18 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from qdrant_server import QdrantServer
-from scripted_server import Call, Fail, Hang, ScriptedServer, answer
+from scripted_server import Call, Fail, Hang, answer
 
 from agent.errors import BadInput, ModelUnavailable, SettingsError
 from hachi import Companion, Place, Settings
 from hachi.testing import AnsweringModel
 from memory.errors import EmbedderUnavailable, NotFound, StoreUnavailable
 from memory.index.embedders.openai import OpenAIEmbedder
-
-OpenPet = Callable[..., Awaitable[Companion]]
-PetAt = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
 
 
 def says(*messages: str) -> ScriptedModel:
@@ -36,9 +31,7 @@ def says(*messages: str) -> ScriptedModel:
 # Streaming.
 
 
-async def test_a_stream_brings_the_message_in_pieces_and_the_reply_afterwards(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
-) -> None:
+async def test_a_stream_brings_the_message_in_pieces_and_the_reply_afterwards(pet_at, one_streamed, server):
     pet = await pet_at(one_streamed)
     message = 'A "quoted" line,\nthen {braces}, and 日本 😀 to the end.'
     server.script(Call("get_recent_memories", {"limit": 1}), answer(message, {"content": "Ana likes quotes"}))
@@ -52,7 +45,7 @@ async def test_a_stream_brings_the_message_in_pieces_and_the_reply_afterwards(
     assert [call.name for call in stream.reply.tools] == ["get_recent_memories"]
 
 
-async def test_a_stream_is_read_once_and_has_its_reply_afterwards(open_pet: OpenPet, rows: Rows) -> None:
+async def test_a_stream_is_read_once_and_has_its_reply_afterwards(open_pet, rows):
     pet = await open_pet(given=says("Hello.", "Hello stranger."))
     async with pet.stream("nobody reads this", user="ana"):
         pass
@@ -75,8 +68,8 @@ async def test_a_stream_is_read_once_and_has_its_reply_afterwards(open_pet: Open
 
 
 async def test_closing_a_stream_early_stops_the_turn_and_leaves_the_companion_usable(
-    pet_at: PetAt, streamed: Any, server: ScriptedServer, rows: Rows
-) -> None:
+    pet_at, streamed, server, rows
+):
     pet = await pet_at(streamed)
     server.script(Hang(answer("Hello there, Ana, how are you today").text, 3), answer("Here."))
 
@@ -93,9 +86,7 @@ async def test_closing_a_stream_early_stops_the_turn_and_leaves_the_companion_us
     assert reply.message == "Here."
 
 
-async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
-    open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(open_pet, rows, monkeypatch):
     remembering = function_call("remember", {"content": "Ana skis"}, call_id="c1")
     pet = await open_pet(given=ScriptedModel([[remembering], *[[assistant_message("Yes.")]] * 2]))
     begun, over = asyncio.Event(), asyncio.Event()
@@ -120,9 +111,7 @@ async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
     assert (await pet.respond("hi", user="ana")).message == "Yes."
 
 
-async def test_a_fault_reaches_the_reader_of_a_stream(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
-) -> None:
+async def test_a_fault_reaches_the_reader_of_a_stream(pet_at, one_streamed, server):
     pet = await pet_at(one_streamed, model_retries=0)
     server.script(Fail(500))
     stream = pet.stream("hi", user="ana")
@@ -134,9 +123,7 @@ async def test_a_fault_reaches_the_reader_of_a_stream(
         _ = stream.reply
 
 
-async def test_a_fault_after_the_reader_has_left_is_not_cried_out(
-    open_pet: OpenPet, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_after_the_reader_has_left_is_not_cried_out(open_pet, caplog, monkeypatch):
     pet = await open_pet(given=says("A first sentence."))
 
     async def broken(*_: Any, **__: Any) -> None:
@@ -156,7 +143,7 @@ async def test_a_fault_after_the_reader_has_left_is_not_cried_out(
 # Talking to several.
 
 
-async def test_turns_at_the_same_time_keep_their_own(open_pet: OpenPet, rows: Rows) -> None:
+async def test_turns_at_the_same_time_keep_their_own(open_pet, rows):
     def echo(call: Any) -> Any:
         return [assistant_message(answer(f"To {call.input[-1]['content']}").text)]
 
@@ -169,7 +156,7 @@ async def test_turns_at_the_same_time_keep_their_own(open_pet: OpenPet, rows: Ro
     assert len({reply.trace_id for reply in replies}) == 8
 
 
-async def test_parallel_turns_that_learn_the_same_store_it_once(open_pet: OpenPet) -> None:
+async def test_parallel_turns_that_learn_the_same_store_it_once(open_pet):
     same = answer("Oh!", {"content": "Ana moves to Oslo"}).text
     pet = await open_pet(given=ScriptedModel([[assistant_message(same)]] * 5))
 
@@ -183,9 +170,7 @@ async def test_parallel_turns_that_learn_the_same_store_it_once(open_pet: OpenPe
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana moves to Oslo"]
 
 
-async def test_conversations_have_histories_of_their_own(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_conversations_have_histories_of_their_own(pet_at, first_way, server):
     pet = await pet_at(first_way)
     server.script(*[answer("Hm.")] * 6)
 
@@ -209,7 +194,7 @@ async def test_conversations_have_histories_of_their_own(
 # Memories.
 
 
-async def test_memories_are_remembered_found_changed_and_deleted(open_pet: OpenPet, clock: Any) -> None:
+async def test_memories_are_remembered_found_changed_and_deleted(open_pet, clock):
     pet = await open_pet(max_memories=1)
     then = clock() - timedelta(days=365)
     added = await pet.remember("Ana skis in Verbier", user="ana", subjects=[" Ana ", "SKI", "ski"], ttl="30d")
@@ -255,33 +240,10 @@ async def test_memories_are_remembered_found_changed_and_deleted(open_pet: OpenP
     assert [memory.content for memory in await pet.admin.purge()] == ["Ana is in Rome"]
 
 
-async def test_context_transcripts_and_indexes_are_reached_through_the_companion(open_pet: OpenPet) -> None:
-    pet = await open_pet(given=says("Welcome back."))
-    imported, indexed = cast("list[int]", []), cast("list[int]", [])
-    said = {"author": "Ana", "text": "My boat is called Albatross", "sent_at": "2025-05-01T10:00:00+00:00"}
-
-    assert (
-        await pet.conversations.import_messages([said], user="ana", progress=imported.append)
-        == sum(imported)
-        == 1
-    )
-    [hit] = await pet.search_memories("boat", user="ana")
-    assert (hit.content, hit.kind, hit.author) == ("My boat is called Albatross", "message", "Ana")
-    assert await pet.admin.reindex(indexed.append) == sum(indexed) == 1
-    assert await pet.admin.catch_up() == 0
-    assert len(await pet.search_memories("boat", user="ana")) == 1
-    for value in (True, None):
-        known = await pet.people.set_context("prefers_bullets", value, user="ana")
-        assert known.preferences.prefers_bullets is value
-    assert (await pet.respond("hi", user="ana")).message == "Welcome back."
-
-
 # Faults.
 
 
-async def test_an_index_server_that_is_down_is_named_and_searches_go_on(
-    open_pet: OpenPet, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_index_server_that_is_down_is_named_and_searches_go_on(open_pet, rows, caplog):
     pet = await open_pet(given=says("Hello."), qdrant_url="http://127.0.0.1:9")
 
     kept = await pet.remember("Ana likes tea", user="ana")
@@ -299,9 +261,7 @@ async def qdrant() -> AsyncIterator[QdrantServer]:
         yield running
 
 
-async def test_two_installations_on_one_server_leave_each_other_alone(
-    open_pet: OpenPet, qdrant: QdrantServer, tmp_path: Path, home: Path
-) -> None:
+async def test_two_installations_on_one_server_leave_each_other_alone(open_pet, qdrant, tmp_path, home):
     """Also where one began as a copy of the other."""
     first = await open_pet(qdrant_url=qdrant.url)
     await first.remember("Ana likes tea", user="ana")
@@ -313,7 +273,7 @@ async def test_two_installations_on_one_server_leave_each_other_alone(
         assert await pet.admin.health.indexed() == count
 
 
-async def test_a_fact_does_not_wait_for_a_server_that_hangs(open_pet: OpenPet, qdrant: QdrantServer) -> None:
+async def test_a_fact_does_not_wait_for_a_server_that_hangs(open_pet, qdrant):
     pet = await open_pet(qdrant_url=qdrant.url)
     await pet.remember("Ana likes tea", user="ana")
     qdrant.hang()
@@ -324,9 +284,7 @@ async def test_a_fact_does_not_wait_for_a_server_that_hangs(open_pet: OpenPet, q
     assert (await pet.search_memories("office", user="ben"))[0].content == "The office is in Lyon"
 
 
-async def test_no_lower_error_escapes_where_the_database_is_broken(
-    open_pet: OpenPet, home: Path, rows: Rows
-) -> None:
+async def test_no_lower_error_escapes_where_the_database_is_broken(open_pet, home, rows):
     pet = await open_pet(given=says("Hello."))
     kept = await pet.remember("Ana likes tea", user="ana")
     for table in ("messages", "memories", "memory_owners", "work", "tasks", "conversations"):
@@ -358,7 +316,7 @@ async def test_no_lower_error_escapes_where_the_database_is_broken(
 MESSAGE = {"author": "Ana", "text": "hi", "sent_at": "2025-05-01T10:00:00+00:00"}
 
 
-async def test_opening_says_what_is_wrong(home: Path, tmp_path: Path) -> None:
+async def test_opening_says_what_is_wrong(home, tmp_path):
     (tmp_path / "file").write_text("in the way")
 
     for fault, hint, settings in (
@@ -374,7 +332,7 @@ async def test_opening_says_what_is_wrong(home: Path, tmp_path: Path) -> None:
             pass
 
 
-async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet: OpenPet) -> None:
+async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet):
     pet = await open_pet(openai_base_url="http://127.0.0.1:9/v1")
 
     for _ in range(2):
@@ -386,7 +344,7 @@ async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet: Ope
 # Opening.
 
 
-async def test_a_database_url_may_name_another_file(home: Path, tmp_path: Path, light_embedder: None) -> None:
+async def test_a_database_url_may_name_another_file(home, tmp_path, light_embedder):
     settings = Settings(home=home, embedder="bundled", database_url=f"sqlite:///{tmp_path / 'other.db'}")
 
     async with Companion.open(settings, upkeep=False) as pet:
@@ -397,7 +355,7 @@ async def test_a_database_url_may_name_another_file(home: Path, tmp_path: Path, 
     connection.close()
 
 
-def test_opening_a_companion_loads_neither_the_agents_sdk_nor_openai(home: Path) -> None:
+def test_opening_a_companion_loads_neither_the_agents_sdk_nor_openai(home):
     script = """
 import asyncio, json, pathlib, sys
 import agent
@@ -421,9 +379,7 @@ print(json.dumps([asyncio.run(main()), first, sorted(sys.modules)]))
     assert done.stderr == ""
 
 
-async def test_a_dead_embedder_stops_nothing_but_searching_by_meaning(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_dead_embedder_stops_nothing_but_searching_by_meaning(open_pet, monkeypatch):
     monkeypatch.setattr("memory.index.embedders.openai.RETRIES", 0)
     asked = []
     embed = OpenAIEmbedder._request

@@ -18,14 +18,14 @@ def _all(module: object) -> dict[str, type[Exception]]:
 
 
 @pytest.mark.parametrize("module", [agent.errors, memory.errors])
-def test_the_docstring_draws_the_tree_as_it_is(module: object) -> None:
+def test_the_docstring_draws_the_tree_as_it_is(module):
     drawn = {line.split("── ")[-1].split()[0] for line in (module.__doc__ or "").splitlines() if "──" in line}
 
     assert drawn - {"memory.errors.MemoryFault"} == _all(module).keys() - {"HachiError"}
     assert all(issubclass(kind, HachiError) for kind in _all(module).values())
 
 
-def test_the_models_faults_can_be_caught_together() -> None:
+def test_the_models_faults_can_be_caught_together():
     assert {kind.__name__ for kind in ModelError.__subclasses__()} == {
         "AnswerMisfit",
         "ModelRejected",

@@ -77,7 +77,7 @@ def ask(hachi_companion: Opened) -> Any:
     return asked
 
 
-async def test_a_plain_function_is_a_tool_in_traces_and_replays(hachi_companion: Opened) -> None:
+async def test_a_plain_function_is_a_tool_in_traces_and_replays(hachi_companion):
     model = AnsweringModel(tool_call("get_weather", town="Lyon"), then=SUNNY)
     async with hachi_companion(model=model, tools=[get_weather]) as pet:
         reply = await pet.respond("is it sunny?", user="ana")
@@ -97,7 +97,7 @@ async def test_a_plain_function_is_a_tool_in_traces_and_replays(hachi_companion:
     assert [(one.name, one.result) for one in taken.tools] == [("get_weather", json.loads(called.result))]
 
 
-async def test_a_program_says_which_of_our_tools_are_offered(hachi_companion: Opened) -> None:
+async def test_a_program_says_which_of_our_tools_are_offered(hachi_companion):
     offered: list[list[str]] = []
 
     class Watching(AnsweringModel):
@@ -113,7 +113,7 @@ async def test_a_program_says_which_of_our_tools_are_offered(hachi_companion: Op
     assert offered == [[*OURS, "get_weather"], ["remember", "get_weather"], ["get_weather"]]
 
 
-async def test_a_function_may_be_sync_and_its_types_may_be_rich(ask: Any) -> None:
+async def test_a_function_may_be_sync_and_its_types_may_be_rich(ask):
     threads = []
 
     @tool(name="find_town")
@@ -130,7 +130,7 @@ async def test_a_function_may_be_sync_and_its_types_may_be_rich(ask: Any) -> Non
     assert threads != [threading.main_thread()]
 
 
-async def test_a_function_that_wants_it_gets_the_turn(ask: Any) -> None:
+async def test_a_function_that_wants_it_gets_the_turn(ask):
     def whoami(turn: TurnContext, loud: Annotated[bool, Field(description="shout")] = False) -> str:
         """Who asks."""
         return f"{turn.user}!" if loud else str(turn.user)
@@ -147,7 +147,7 @@ async def test_a_function_that_wants_it_gets_the_turn(ask: Any) -> None:
     ],
     ids=lambda given: type(given).__name__,
 )
-async def test_what_a_function_raises_is_told_to_the_model(ask: Any, error: BaseException, told: Any) -> None:
+async def test_what_a_function_raises_is_told_to_the_model(ask, error, told):
     def broken(town: str) -> str:
         """Break."""
         raise error
@@ -155,13 +155,7 @@ async def test_what_a_function_raises_is_told_to_the_model(ask: Any, error: Base
     assert json.loads(await ask([broken], tool_call("broken", town="Lyon"))) == told
 
 
-async def test_wrong_arguments_are_told_to_the_model(ask: Any) -> None:
-    told = json.loads(await ask([get_weather], tool_call("get_weather", unit="K")))
-    assert told["error"].startswith("town: field required; unit: input should be 'C' or 'F'")
-    assert told["try_again"]
-
-
-async def test_a_function_that_takes_too_long_is_gone_on_without(ask: Any) -> None:
+async def test_a_function_that_takes_too_long_is_gone_on_without(ask):
     async def slow() -> str:
         """Be slow."""
         await asyncio.Event().wait()
@@ -213,29 +207,25 @@ def of_a_class(basket: Basket) -> str:
         ([lambda town: town], "is no function with a name"),
     ],
 )
-async def test_what_cannot_be_a_tool_is_refused_at_the_start(
-    hachi_companion: Opened, given: Any, why: str
-) -> None:
+async def test_what_cannot_be_a_tool_is_refused_at_the_start(hachi_companion, given, why):
     with pytest.raises(BadInput, match=why):
         async with hachi_companion(tools=given):
             pass
 
 
 @pytest.mark.parametrize("odd", [{"name": 7}, {"description": b"x"}, {"timeout": -1}, {"nme": "x"}])
-def test_what_a_tool_cannot_be_told_is_refused(odd: Any) -> None:
+def test_what_a_tool_cannot_be_told_is_refused(odd):
     with pytest.raises(BadInput, match=next(iter(odd))):
         tool(get_weather, **odd)
 
 
-async def test_a_tool_of_ours_that_does_not_exist_is_refused(hachi_companion: Opened) -> None:
+async def test_a_tool_of_ours_that_does_not_exist_is_refused(hachi_companion):
     with pytest.raises(BadInput, match="only_tools: there is no tool 'recall'; there are search_memories"):
         async with hachi_companion(only_tools=["recall"]):
             pass
 
 
-async def test_the_settings_name_tools_for_every_surface(
-    hachi_companion: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_settings_name_tools_for_every_surface(hachi_companion, monkeypatch):
     monkeypatch.setitem(sys.modules, "weather", SimpleNamespace(get=get_weather))
     async with hachi_companion(settings={"tools": "weather:get"}, only_tools=[]) as pet:
         [added] = pet.components.extensions.tools
@@ -258,7 +248,7 @@ async def launch() -> str:
     return "gone"
 
 
-async def test_function_tools_of_the_sdk_are_taken(ask: Any, hachi_companion: Opened) -> None:
+async def test_function_tools_of_the_sdk_are_taken(ask, hachi_companion):
     assert await ask([roll], tool_call("roll", sides=6)) == "ana rolled 6"
     with pytest.raises(BadInput, match="launch waits for an approval"):
         async with hachi_companion(tools=[launch]):
@@ -291,9 +281,7 @@ class Server(MCPServer):
     async def get_prompt(self, *_: Any, **__: Any) -> Any: ...
 
 
-async def test_the_tools_of_an_mcp_server_are_offered_while_it_answers(
-    hachi_companion: Opened, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_tools_of_an_mcp_server_are_offered_while_it_answers(hachi_companion, caplog):
     server, model = Server(), AnsweringModel(tool_call("forecast", town="Lyon"), then=SUNNY)
     async with hachi_companion(model=model, tools=[server]) as pet:
         reply = await pet.respond("will it rain?", user="ana")
@@ -309,7 +297,7 @@ async def test_the_tools_of_an_mcp_server_are_offered_while_it_answers(
 # Guardrails and hooks.
 
 
-async def test_a_guardrail_ends_the_turn_with_an_error_of_its_own(hachi_companion: Opened) -> None:
+async def test_a_guardrail_ends_the_turn_with_an_error_of_its_own(hachi_companion):
     async def no_bombs(_: Any, __: Any, said: Any) -> GuardrailFunctionOutput:
         return GuardrailFunctionOutput("no bombs here", tripwire_triggered="bomb" in str(said[-1]))
 
@@ -331,20 +319,7 @@ async def test_a_guardrail_ends_the_turn_with_an_error_of_its_own(hachi_companio
     assert raised.value.trace_id
 
 
-async def test_hooks_are_called_in_each_turn(hachi_companion: Opened) -> None:
-    called = []
-
-    class Hooks(RunHooks[Any]):
-        async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
-            called.append(tool.name)
-
-    model = AnsweringModel(tool_call("get_weather", town="Lyon"), then=SUNNY)
-    async with hachi_companion(model=model, tools=[get_weather], hooks=Hooks()) as pet:
-        await pet.respond("is it sunny?", user="ana")
-    assert called == ["get_weather"]
-
-
-async def test_a_guardrail_or_a_hook_that_fails_ends_the_turn_and_is_named(hachi_companion: Opened) -> None:
+async def test_a_guardrail_or_a_hook_that_fails_ends_the_turn_and_is_named(hachi_companion):
     async def broken(*_: Any) -> GuardrailFunctionOutput:
         raise KeyError("no\nsuch")
 
@@ -374,7 +349,7 @@ async def test_a_guardrail_or_a_hook_that_fails_ends_the_turn_and_is_named(hachi
 # One call's model, limits and answer.
 
 
-async def test_a_call_may_name_its_model_and_its_limits(hachi_companion: Opened) -> None:
+async def test_a_call_may_name_its_model_and_its_limits(hachi_companion):
     again, other = (
         AnsweringModel(then=tool_call("get_weather", town="x")),
         AnsweringModel({"message": "I am another."}),
@@ -395,9 +370,7 @@ async def test_a_call_may_name_its_model_and_its_limits(hachi_companion: Opened)
         assert (await pet.traces.find(str(late.value.trace_id))).status == "error"
 
 
-async def test_another_model_of_the_same_server_is_asked_by_its_name(
-    pet_at: Any, first_way: Any, server: Any
-) -> None:
+async def test_another_model_of_the_same_server_is_asked_by_its_name(pet_at, first_way, server):
     pet = await pet_at(first_way)
     server.script(answer("Hello."), answer("Hello again."))
     assert (await pet.respond("hello", user="ana", model="huge")).model == "huge"
@@ -405,7 +378,7 @@ async def test_another_model_of_the_same_server_is_asked_by_its_name(
     assert [asked.json["model"] for asked in server.asked] == ["huge", "tiny"]
 
 
-async def test_an_answer_may_be_a_pydantic_type(hachi_companion: Opened) -> None:
+async def test_an_answer_may_be_a_pydantic_type(hachi_companion):
     model = AnsweringModel({"name": "Lyon"}, {"nom": "Lyon"}, {"nom": "Lyon"})
     async with hachi_companion(model=model) as pet:
         reply = await pet.respond("where does Ana live?", user="ana", answer=Town)
@@ -414,7 +387,7 @@ async def test_an_answer_may_be_a_pydantic_type(hachi_companion: Opened) -> None
             await pet.respond("where does Ben live?", user="ana", answer=Town)
 
 
-async def test_a_type_that_its_schema_does_not_tell_whole_is_checked_too(hachi_companion: Opened) -> None:
+async def test_a_type_that_its_schema_does_not_tell_whole_is_checked_too(hachi_companion):
     from pydantic import field_validator
 
     class Capital(BaseModel):
@@ -436,7 +409,7 @@ async def test_a_type_that_its_schema_does_not_tell_whole_is_checked_too(hachi_c
 # The events of a stream.
 
 
-async def test_a_stream_tells_of_text_tools_and_memories_in_order(hachi_companion: Opened) -> None:
+async def test_a_stream_tells_of_text_tools_and_memories_in_order(hachi_companion):
     fact = {
         "content": "Ana likes the sun",
         "subjects": ["ana"],

@@ -22,24 +22,24 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_is_there():
     assert "Companion" in hachi.__all__
     assert all(getattr(hachi, name).__name__ == name for name in hachi.__all__)
     assert hachi.__version__ == version("hachi")
 
 
-def test_another_name_is_none_of_it() -> None:
+def test_another_name_is_none_of_it():
     with pytest.raises(AttributeError, match="no attribute 'Companions'"):
         _ = hachi.Companions
 
 
-def test_the_names_are_found_where_the_second_edition_had_them() -> None:
+def test_the_names_are_found_where_the_second_edition_had_them():
     from agent import Companion
 
     assert Companion is hachi.Companion
 
 
-def test_importing_the_package_loads_next_to_nothing() -> None:
+def test_importing_the_package_loads_next_to_nothing():
     done = run("import sys, json; import hachi; print(json.dumps(sorted(sys.modules)))", HOUSE)
 
     loaded = set(json.loads(done.stdout))
@@ -54,7 +54,7 @@ MODULES = sorted(
 )
 
 
-def test_nothing_happens_at_import(tmp_path: Path) -> None:
+def test_nothing_happens_at_import(tmp_path):
     """No file, no thread, no connection, no logging set up: whatever is imported."""
     script = f"""
 import importlib, logging, os, socket, sys, threading
@@ -93,7 +93,7 @@ def clash(name: str, script: str) -> str:
     ("name", "kind"),
     [("agent", "package"), ("memory", "module"), ("tools", "imported"), ("prompts", "made by hand")],
 )
-def test_another_package_of_the_same_name_is_pointed_out(name: str, kind: str, tmp_path: Path) -> None:
+def test_another_package_of_the_same_name_is_pointed_out(name, kind, tmp_path):
     source = tmp_path / (f"{name}.py" if kind == "module" else f"{name}/__init__.py")
     source.parent.mkdir(exist_ok=True)
     source.write_text("")
@@ -111,9 +111,7 @@ def test_another_package_of_the_same_name_is_pointed_out(name: str, kind: str, t
 
 
 @pytest.mark.parametrize("name", ["agent", "prompts"])
-def test_a_package_that_was_installed_over_ours_is_pointed_out(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_that_was_installed_over_ours_is_pointed_out(name, tmp_path, monkeypatch):
     for other in NEIGHBOURS:
         shutil.copytree(HOUSE / other, tmp_path / other, ignore=shutil.ignore_patterns("[!_]*", "__py*"))
     (tmp_path / name / "__init__.py").write_text('"""Somebody else\'s."""')
@@ -124,14 +122,12 @@ def test_a_package_that_was_installed_over_ours_is_pointed_out(
         hachi.check_neighbours()
 
 
-def test_the_command_says_so_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_so_in_one_line(monkeypatch, capsys):
     monkeypatch.setattr(hachi, "find_spec", lambda name: None)
 
     assert command() == 1
     assert capsys.readouterr().err.startswith("Hachi needs its own package 'agent'")
 
 
-def test_the_neighbours_at_hand_are_hachis_own() -> None:
+def test_the_neighbours_at_hand_are_hachis_own():
     hachi.check_neighbours()

@@ -55,11 +55,11 @@ PLACES: dict[str, set[str]] = {
 """What each prompt is made with."""
 
 
-def test_no_prompt_is_without_a_test() -> None:
+def test_no_prompt_is_without_a_test():
     assert sorted(PLACES) == NAMES
 
 
-def test_each_prompt_renders_with_its_places_filled_and_asks_for_each() -> None:
+def test_each_prompt_renders_with_its_places_filled_and_asks_for_each():
     for name, places in PLACES.items():
         text = render(name, **{place: f"<{place}>" for place in places})
         assert text == text.strip() != ""
@@ -71,7 +71,7 @@ def test_each_prompt_renders_with_its_places_filled_and_asks_for_each() -> None:
                 render(name, **values)
 
 
-def test_each_prompt_is_used() -> None:
+def test_each_prompt_is_used():
     house = Path(agent.__file__).parent
     asked_for = {
         re.sub(r"\{[^}]*\}", r"\\w+", asked)
@@ -81,7 +81,7 @@ def test_each_prompt_is_used() -> None:
     assert [name for name in NAMES if not any(re.fullmatch(asked, name) for asked in asked_for)] == []
 
 
-def test_looking_back_asks_for_fields_that_there_are() -> None:
+def test_looking_back_asks_for_fields_that_there_are():
     text = render("look_back", **dict.fromkeys(PLACES["look_back"], ""))
     [keys] = re.findall(r"Keys: (.*?)\. An empty", text)
     named = re.findall(r"`(\w+)`", keys)
@@ -94,29 +94,29 @@ def test_looking_back_asks_for_fields_that_there_are() -> None:
         assert f'"{status}"' in text
 
 
-def test_data_is_said_to_be_data_wherever_it_is_quoted() -> None:
+def test_data_is_said_to_be_data_wherever_it_is_quoted():
     for name in ("assistant", "judge", "look_back", "person", "rerank"):
         assert re.search(r"\b(?:data|information)\b", read(name)), name
 
 
-def test_a_value_without_a_place_is_named() -> None:
+def test_a_value_without_a_place_is_named():
     with pytest.raises(KeyError, match=r"last_call.*no place for \['mood'\]"):
         render("last_call", mood="good")
 
 
-def test_a_value_that_looks_like_a_place_is_left_as_it_is() -> None:
+def test_a_value_that_looks_like_a_place_is_left_as_it_is():
     text = render("setting", now="{{speaker}}", speaker="Ana", reminders="", where=r"\1 {{now}}", here="")
 
     assert "Now: {{speaker}}" in text
     assert r"Where: \1 {{now}}" in text
 
 
-def test_an_unknown_prompt_is_no_prompt() -> None:
+def test_an_unknown_prompt_is_no_prompt():
     with pytest.raises(FileNotFoundError):
         read("no such prompt")
 
 
-def test_the_assistant_knows_its_tools_and_the_form_of_its_answer() -> None:
+def test_the_assistant_knows_its_tools_and_the_form_of_its_answer():
     text = read("assistant")
 
     for tool in ("search_memories", "get_recent_memories", "search_knowledge", "remember", "update_task"):

@@ -1,6 +1,5 @@
 """The tools that search memory and add to it: how arguments are read and what the model is shown."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 
 from agent.turn.turn import receive
 from agent.types import TurnRequest
-from hachi import Companion
 from memory.audience import PRIVATE, Place
 from tools.found import NEWEST_ONLY, NOTHING, NOTHING_NEW, NOTHING_YET, SEEN
 
@@ -30,7 +28,7 @@ async def import_message(turn: Any, author: str, text: str, **given: Any) -> Non
     await turn.pet.conversations.import_messages([message], user="ana")
 
 
-async def test_what_is_remembered_is_found(turn: Any, clock: Any) -> None:
+async def test_what_is_remembered_is_found(turn, clock):
     kept = await remember(
         turn, "Ana is in Rome", subjects=["Ana", "rome"], ttl="7d", type="insight", importance=0.7
     )
@@ -55,9 +53,7 @@ async def test_what_is_remembered_is_found(turn: Any, clock: Any) -> None:
     assert (stored.type, stored.importance, stored.source) == ("insight", 0.7, "conversation")
 
 
-async def test_messages_are_found_with_their_author_cut_and_not_those_in_the_prompt(
-    turn: Any, turn_of: Callable[..., Any]
-) -> None:
+async def test_messages_are_found_with_their_author_cut_and_not_those_in_the_prompt(turn, turn_of):
     await import_message(turn, "Bob", "the boat is green " * 500)
 
     [found] = (await turn.call("search_memories", query="boat"))["memories"]
@@ -82,7 +78,7 @@ async def lines(turn: Any, query: str, **given: Any) -> list[list[str]]:
     return [entry[1:] for entry in found if isinstance(entry, list)]
 
 
-async def test_a_found_answer_comes_with_its_question(turn: Any) -> None:
+async def test_a_found_answer_comes_with_its_question(turn):
     await converse(
         turn,
         ("Ana", "The tram was late today and I had to walk through the rain to the office, again."),
@@ -95,7 +91,7 @@ async def test_a_found_answer_comes_with_its_question(turn: Any) -> None:
     assert found == ["~ Bob: How long did you date Viktor?", f"Ana: {answer}"]
 
 
-async def test_finds_of_one_sitting_are_one_excerpt_with_its_gaps(turn: Any) -> None:
+async def test_finds_of_one_sitting_are_one_excerpt_with_its_gaps(turn):
     about = "the kayak number {} lies in the boat house behind the old lighthouse near the sea"
     said = [("Ana", about.format(n)) for n in range(2)]
     between = [("Ana", f"It rains all the time and I stay at home with my books, page {n}") for n in range(5)]
@@ -108,13 +104,13 @@ async def test_finds_of_one_sitting_are_one_excerpt_with_its_gaps(turn: Any) -> 
     ]
 
 
-async def test_of_many_finds_the_best_are_shown_as_far_as_they_fit(turn: Any) -> None:
+async def test_of_many_finds_the_best_are_shown_as_far_as_they_fit(turn):
     await converse(turn, *[("Ana", f"kayak {n} " + "and the old boat house " * 20) for n in range(20)])
     found = await lines(turn, "kayak")
     assert 3_400 < sum(len(line) for one in found for line in one) <= 4_000
 
 
-async def test_a_result_says_how_much_more_there_is_and_a_limit_makes_it_longer(turn: Any) -> None:
+async def test_a_result_says_how_much_more_there_is_and_a_limit_makes_it_longer(turn):
     await converse(turn, *[("Ana", f"kayak {n} " + "and the old boat house " * 10) for n in range(30)])
 
     async def searched(**given: Any) -> tuple[int, int]:
@@ -131,7 +127,7 @@ async def test_a_result_says_how_much_more_there_is_and_a_limit_makes_it_longer(
     assert (await searched(limit=80))[0] == 30
 
 
-async def test_what_hachi_said_comes_up_where_it_is_asked_for_alone(turn: Any) -> None:
+async def test_what_hachi_said_comes_up_where_it_is_asked_for_alone(turn):
     said = [("Ana", "Where is my kayak?"), ("hachi", "Your kayak is in the cellar."), ("Ana", "Not there!")]
     for minute, (author, text) in enumerate(said):
         role = "assistant" if author == "hachi" else "user"
@@ -147,7 +143,7 @@ async def test_what_hachi_said_comes_up_where_it_is_asked_for_alone(turn: Any) -
     assert [hit.author for hit in turn.context.hits] == ["hachi"]
 
 
-async def test_in_a_shared_place_a_fact_says_who_told_it(turn_of: Any, pet: Companion) -> None:
+async def test_in_a_shared_place_a_fact_says_who_told_it(turn_of, pet):
     asked = TurnRequest("Cleo loves climbing", "ben", pet.clock(), CHANNEL, author="Ben")
     received = await receive((await pet.runtime()).turn, asked)
     await remember(turn_of("ben", place=CHANNEL, message_id=received.id), asked.text, subjects=["cleo"])
@@ -159,7 +155,7 @@ async def test_in_a_shared_place_a_fact_says_who_told_it(turn_of: Any, pet: Comp
     assert "told_by" not in private
 
 
-async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:
+async def test_a_search_is_narrowed_by_day_author_and_kind(turn):
     for day, author in (("05", "Bob"), ("10", "Bob"), ("11", "Ana"), ("12", "Bob")):
         await import_message(
             turn,
@@ -191,7 +187,7 @@ async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:
     assert refused["error"] == "since: give a day such as 2026-03-09"
 
 
-async def test_an_empty_memory_says_so(turn: Any, turn_of: Callable[..., Any]) -> None:
+async def test_an_empty_memory_says_so(turn, turn_of):
     empty = {"memories": [], "note": NOTHING_YET, "ok": True}
     assert await turn.call("search_memories", query="kayak") == empty
     assert await turn.call("get_recent_memories") == empty | {"open_tasks": []}
@@ -207,7 +203,7 @@ async def test_an_empty_memory_says_so(turn: Any, turn_of: Callable[..., Any]) -
         assert again == {"memories": [], "note": note, "ok": True}
 
 
-async def test_a_search_without_a_query_lists_the_newest(turn: Any, clock: Any) -> None:
+async def test_a_search_without_a_query_lists_the_newest(turn, clock):
     for city in ("Rome", "Oslo"):
         await remember(turn, f"Ana saw {city}")
         clock.advance(days=1)
@@ -216,9 +212,7 @@ async def test_a_search_without_a_query_lists_the_newest(turn: Any, clock: Any) 
     assert await contents(turn, "search_memories", query=None, until="2026-11-20") == ["Ana saw Rome"]
 
 
-async def test_that_the_index_is_away_and_that_nothing_was_found_are_both_said(
-    turn: Any, turn_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_that_the_index_is_away_and_that_nothing_was_found_are_both_said(turn, turn_of, monkeypatch):
     searching = turn.pet.components.sync.searching
     search = searching.search
 
@@ -230,7 +224,7 @@ async def test_that_the_index_is_away_and_that_nothing_was_found_are_both_said(
     assert seen["note"] == f"{NOTHING}; {NEWEST_ONLY}"
 
 
-async def test_what_a_search_has_just_found_is_not_stored_as_new(turn: Any) -> None:
+async def test_what_a_search_has_just_found_is_not_stored_as_new(turn):
     await import_message(turn, "Ana", "I saw a heron by the lake")
     await turn.call("search_memories", query="heron")
 
@@ -240,7 +234,7 @@ async def test_what_a_search_has_just_found_is_not_stored_as_new(turn: Any) -> N
     assert "only repeats what was found" in echoed["reason"]
 
 
-async def test_recent_memories_come_newest_first_with_all_open_tasks(turn: Any, clock: Any) -> None:
+async def test_recent_memories_come_newest_first_with_all_open_tasks(turn, clock):
     for city in ("Rome", "Oslo", "Lima"):
         await remember(turn, f"Ana saw {city}")
         clock.advance(minutes=1)
@@ -259,7 +253,7 @@ async def test_recent_memories_come_newest_first_with_all_open_tasks(turn: Any, 
     assert rest["note"] == SEEN
 
 
-async def test_tags_are_read_in_any_form_and_restrict_a_search(turn: Any) -> None:
+async def test_tags_are_read_in_any_form_and_restrict_a_search(turn):
     for number, (given, tags) in enumerate(
         [
             (["Ana", " Ski ", "ski", ""], ("ana", "ski")),
@@ -279,7 +273,7 @@ async def test_tags_are_read_in_any_form_and_restrict_a_search(turn: Any) -> Non
 @pytest.mark.parametrize(
     ("ttl", "unread"), [("a good while", True), (7, True), (None, False), ("null", False), ("forever", False)]
 )
-async def test_an_unreadable_ttl_keeps_the_fact_and_is_pointed_out(turn: Any, ttl: Any, unread: bool) -> None:
+async def test_an_unreadable_ttl_keeps_the_fact_and_is_pointed_out(turn, ttl, unread):
     kept = await remember(turn, "Ana skis", ttl=ttl)
 
     assert (kept["action"], kept["expires_at"]) == ("add", None)
@@ -287,7 +281,7 @@ async def test_an_unreadable_ttl_keeps_the_fact_and_is_pointed_out(turn: Any, tt
     assert kept.get("note") == (note if unread else None)
 
 
-async def test_a_correction_names_what_it_replaces_by_the_beginning_of_its_id(turn: Any) -> None:
+async def test_a_correction_names_what_it_replaces_by_the_beginning_of_its_id(turn):
     old = await turn.call("remember", content="Ana's locker is 12")
     for number, nothing in enumerate((None, "", "null", "None")):
         assert (await remember(turn, f"Ana has boat {number}", replaces=nothing))["action"] == "add"
@@ -301,7 +295,7 @@ async def test_a_correction_names_what_it_replaces_by_the_beginning_of_its_id(tu
     assert "Ana's locker is 12" not in known
 
 
-async def test_similar_facts_are_shown_for_correction(turn: Any) -> None:
+async def test_similar_facts_are_shown_for_correction(turn):
     old = await remember(turn, "Ana's sister lives in Rome")
     new = await remember(turn, "Ana's brother lives in Rome")
     assert (new["action"], new["close"]) == (
@@ -313,44 +307,19 @@ async def test_similar_facts_are_shown_for_correction(turn: Any) -> None:
 TRAIN, MOVED = "Ana's train leaves at 9:15", "Ana's train leaves at 9:45"
 
 
-async def test_a_second_call_corrects_with_the_fact_that_was_just_stored(
-    turn_of: Callable[..., Any],
-) -> None:
-    await remember(turn_of("ana"), TRAIN)
-    turn = turn_of("ana")
-    await remember(turn, "Ana has a dog")
-    stored = await remember(turn, MOVED)
-    [old] = [near["id"] for near in stored["close"] if near["content"] == TRAIN]
-
-    corrected = await remember(turn, MOVED, replaces=old)
-
-    assert corrected["action"] == "replace"
-    assert {memory.content for memory in await turn.pet.memories.list(user="ana")} == {MOVED, "Ana has a dog"}
-
-
-async def test_an_id_that_names_nothing_here_is_refused(turn: Any) -> None:
+async def test_an_id_that_names_nothing_here_is_refused(turn):
     refused = await remember(turn, "Ana skis", replaces="deadbeef")
     assert (refused["ok"], "deadbeef" in refused["error"]) == (False, True)
 
 
-async def test_a_refused_fact_says_why(turn: Any) -> None:
+async def test_a_refused_fact_says_why(turn):
     trifling = await remember(turn, "Ana said hm", importance=0.1)
     long = await remember(turn, "x" * 2001)
     assert (trifling["action"], trifling["reason"]) == ("ignore", "importance 0.1 is under 0.3")
     assert "longer than 2,000 characters" in long["reason"]
 
 
-async def test_other_names_are_searched_and_shown(turn: Any) -> None:
-    await remember(turn, "Dev is also called Mickael", subjects=["dev", "mickael"])
-    await remember(turn, "Mickael plays the cello", subjects=["mickael"])
-
-    found = await turn.call("search_memories", query="what does Dev play?")
-
-    assert found["also_known_as"] == ["Mickael"]
-    assert "Mickael plays the cello" in [memory["content"] for memory in found["memories"]]
-
-
-async def test_each_turn_reads_and_writes_for_its_own_audience(turn_of: Callable[..., Any]) -> None:
+async def test_each_turn_reads_and_writes_for_its_own_audience(turn_of):
     await remember(turn_of("ana"), "Ana's code is 4417")
     public = await remember(turn_of("ana", place=CHANNEL), "Ana's boat is green")
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from memory.errors import IndexUnavailable
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
-from tools.registry import TOOLS, Tool, read_arguments, tool_of
+from tools.registry import TOOLS, read_arguments, tool_of
 
 
 async def paint(
@@ -40,7 +40,7 @@ async def paint(
 PAINT = tool_of(paint)
 
 
-def test_the_schema_comes_from_the_signature() -> None:
+def test_the_schema_comes_from_the_signature():
     assert PAINT.name == "paint"
     assert PAINT.description == "Paint the boat.\n\nIn one colour."
     assert PAINT.schema == {
@@ -55,7 +55,7 @@ def test_the_schema_comes_from_the_signature() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_every_argument_says_what_it_is(tool: Tool) -> None:
+def test_every_argument_says_what_it_is(tool):
     assert tool.description.endswith((".", "`."))
     assert "turn" not in tool.schema["properties"]
     for name, part in tool.schema["properties"].items():
@@ -72,7 +72,7 @@ def test_every_argument_says_what_it_is(tool: Tool) -> None:
         ('{"colour": "red", "coats": 2', {"colour": "red", "coats": 2, "glossy": False}),
     ],
 )
-async def test_a_call_is_read_as_it_was_meant(turn: Any, written: str, made: dict[str, Any]) -> None:
+async def test_a_call_is_read_as_it_was_meant(turn, written, made):
     result = await PAINT.call(turn.context, written)
 
     assert result.value == {**made, "by": "ana"}
@@ -94,7 +94,7 @@ async def test_a_call_is_read_as_it_was_meant(turn: Any, written: str, made: dic
         ("red", "the arguments must be one JSON object"),
     ],
 )
-async def test_a_wrong_call_is_told_what_to_change(turn: Any, written: str, told: str) -> None:
+async def test_a_wrong_call_is_told_what_to_change(turn, written, told):
     result = await PAINT.call(turn.context, written)
 
     assert result.value["error"].startswith(told)
@@ -105,17 +105,13 @@ async def test_a_wrong_call_is_told_what_to_change(turn: Any, written: str, told
 @pytest.mark.parametrize(
     ("colour", "told"), [("gold", "there is no gold left"), ("sea", "the index is away")]
 )
-async def test_a_right_call_that_did_not_work_is_not_to_be_tried_again(
-    turn: Any, colour: str, told: str
-) -> None:
+async def test_a_right_call_that_did_not_work_is_not_to_be_tried_again(turn, colour, told):
     result = await PAINT.call(turn.context, f'{{"colour": "{colour}"}}')
 
     assert (result.value, result.ok) == ({"error": told}, False)
 
 
-async def test_a_tool_that_breaks_says_so_and_its_cause_is_in_the_log(
-    turn: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_tool_that_breaks_says_so_and_its_cause_is_in_the_log(turn, caplog):
     result = await PAINT.call(turn.context, '{"colour": "void"}')
 
     assert (result.value, result.ok) == ({"error": "paint broke; go on without it"}, False)
@@ -125,17 +121,17 @@ async def test_a_tool_that_breaks_says_so_and_its_cause_is_in_the_log(
 
 
 @given(st.text())
-def test_whatever_is_written_is_an_object_or_to_be_tried_again(written: str) -> None:
+def test_whatever_is_written_is_an_object_or_to_be_tried_again(written):
     with suppress(TryAgain):
         assert isinstance(read_arguments(written), dict)
 
 
 @given(st.dictionaries(st.text(), st.integers(-(2**53), 2**53) | st.text() | st.none() | st.lists(st.text())))
-def test_json_is_read_as_it_is(value: dict[str, Any]) -> None:
+def test_json_is_read_as_it_is(value):
     assert read_arguments(json.dumps(value, ensure_ascii=False)) == value
 
 
 @pytest.mark.parametrize("written", ['{"query":' * 5_000 + "1" + "}" * 5_000, '{"query":' * 5_000])
-def test_arguments_that_are_nested_too_deep_are_a_wrong_call(written: str) -> None:
+def test_arguments_that_are_nested_too_deep_are_a_wrong_call(written):
     with pytest.raises(TryAgain, match="nested too deep"):
         read_arguments(written)

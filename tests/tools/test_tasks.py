@@ -1,6 +1,5 @@
 """The tool that keeps track of what somebody has to do. `tests/memory/people` proves which task is meant."""
 
-from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,7 +21,7 @@ async def tasks(turn: Any, place: Place = PRIVATE, *, done: bool = False) -> lis
     return await turn.pet.components.tasks.list("ana", place, done=done)
 
 
-async def test_a_task_is_made_changed_and_done(turn: Any) -> None:
+async def test_a_task_is_made_changed_and_done(turn):
     made = await change(turn)
     [task] = await tasks(turn)
     answer = {"id": task.id[:8], "action": "made", "description": "buy tea", "status": "open", "due": None}
@@ -42,14 +41,14 @@ async def test_a_task_is_made_changed_and_done(turn: Any) -> None:
     assert await tasks(turn) == []
 
 
-async def test_arguments_may_be_left_out_or_blank(turn: Any) -> None:
+async def test_arguments_may_be_left_out_or_blank(turn):
     made = await turn.call("update_task", description="buy tea")
     again = await change(turn, "Buy tea ", id="null", status=None, due="")
     assert (made["ok"], made["status"], again["id"]) == (True, "open", made["id"])
     assert len(await tasks(turn)) == 1
 
 
-async def test_due_times_are_read_by_the_persons_clock(turn_of: Callable[..., Any]) -> None:
+async def test_due_times_are_read_by_the_persons_clock(turn_of):
     """How they are read, and what ends one, `tests/memory/people` proves."""
     made = await change(turn_of("ana", zone=PARIS), due="2026-12-01T10:00:00")
     assert (made["due"], made["zone"]) == ("2026-12-01T10:00+01:00", "Europe/Paris")
@@ -57,7 +56,7 @@ async def test_due_times_are_read_by_the_persons_clock(turn_of: Callable[..., An
     assert (gone["due"], "zone" in gone) == (None, False)
 
 
-async def test_a_due_time_that_has_passed_is_kept_and_pointed_out(turn: Any) -> None:
+async def test_a_due_time_that_has_passed_is_kept_and_pointed_out(turn):
     made = await change(turn, due="2020-01-01")
     assert (made["ok"], made["due"]) == (True, "2020-01-01T09:00+00:00")
     assert "has passed" in made["note"]
@@ -79,9 +78,7 @@ async def test_a_due_time_that_has_passed_is_kept_and_pointed_out(turn: Any) -> 
         ({"id": "ffffffff"}, "no task 'ffffffff'"),
     ],
 )
-async def test_a_wrong_call_changes_nothing_and_says_what_to_change(
-    turn: Any, given: dict[str, Any], error: str
-) -> None:
+async def test_a_wrong_call_changes_nothing_and_says_what_to_change(turn, given, error):
     told = await change(turn, **given)
 
     assert (told["ok"], told["try_again"]) == (False, True)
@@ -89,7 +86,7 @@ async def test_a_wrong_call_changes_nothing_and_says_what_to_change(
     assert await tasks(turn, done=True) == []
 
 
-async def test_the_model_is_shown_the_tasks_that_can_be_meant(turn: Any) -> None:
+async def test_the_model_is_shown_the_tasks_that_can_be_meant(turn):
     two = [await change(turn, description) for description in ("water the plant", "water the plants")]
     assert two[1]["close"] == [{"id": two[0]["id"], "description": "water the plant"}]
 
@@ -101,7 +98,7 @@ async def test_the_model_is_shown_the_tasks_that_can_be_meant(turn: Any) -> None
     assert len(await tasks(turn)) == 2
 
 
-async def test_nobody_anonymous_has_tasks(turn_of: Callable[..., Any]) -> None:
+async def test_nobody_anonymous_has_tasks(turn_of):
     """Whose a task is and where it is read, `tests/memory/people/test_tasks.py` proves."""
     nobody = await change(turn_of(None), "feed the cat")
     assert (nobody["ok"], "anonymous" in nobody["error"]) == (False, True)

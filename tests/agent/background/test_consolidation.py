@@ -5,29 +5,25 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from agents.exceptions import ModelTimeoutError
 from scripted_server import Fail, Say, answer
-from shown_ids import id_beside
 
 from agent.background.conversation_reader import NEW_FACTS
 from agent.tracing.render.trace import job as job_node
 from hachi import Companion, Settings
 from hachi.testing import AnsweringModel
 from memory.audience import Place, user_key
-from memory.people.memory_updates import MemoryUpdates
 from memory.sql.messages.summaries import LOOK_BACK
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]
 
-OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
 
 
@@ -74,7 +70,7 @@ async def summary(pet: Companion, user: str = "ana", place: str | None = None) -
     return active.summary if active else ""
 
 
-async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(open_pet: OpenPet) -> None:
+async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(open_pet):
     model = consolidator(*({"summary": f"Digest {n}."} for n in range(30)))
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
@@ -88,9 +84,7 @@ async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(op
     assert len(last) <= len(model.asked[1]) + 10, "what it costs does not grow"
 
 
-async def test_an_invalid_extraction_changes_nothing_and_is_counted(
-    open_pet: OpenPet, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_invalid_extraction_changes_nothing_and_is_counted(open_pet, caplog):
     model = consolidator('{"summary": "Ana won.", "new_facts": [{"text": "Ana won", "importance": "hi')
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await pet.people.set_context("tone", "formal", user="ana")
@@ -106,9 +100,7 @@ async def test_an_invalid_extraction_changes_nothing_and_is_counted(
     assert "celebrate" in await summary(pet), "the conversation's summary goes on without the model"
 
 
-async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(
-    open_pet: OpenPet, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(open_pet, caplog):
     found = {
         "summary": "Ana won.",
         "new_facts": [
@@ -141,7 +133,7 @@ async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(
     assert "not read: new_preferences[0]: profile.level is" in shown
 
 
-async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, server: Any) -> None:
+async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet, server):
     model, people = AnsweringModel(then={}, hold=""), [f"user{n}" for n in range(6)]
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", looking_back=model)
     server.script(*(answer("Noted.", {"content": f"{user} is allergic to nuts"}) for user in people))
@@ -158,25 +150,7 @@ async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, se
     assert len(model.asked) == len(people)
 
 
-async def test_updates_found_in_private_are_unknown_in_a_channel(open_pet: OpenPet) -> None:
-    found = {
-        "summary": "Ana has measles.",
-        "new_facts": [{"text": "Ana has measles", "importance": "high", "tags": []}],
-        "new_preferences": [{"key": "location", "value": "Lyon"}],
-    }
-    model = consolidator(found)
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
-    await talk(pet, "I have measles, in Lyon")
-
-    await talk(pet, "hello all", place="acme/general")
-
-    known = await pet.people.context(user="ana", place="acme/general")
-    assert (known.long_term_facts, known.profile.location) == ((), None)
-    assert "measles" not in model.asked[1]
-    assert "Lyon" not in model.asked[1]
-
-
-async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPet) -> None:
+async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet):
     model = consolidator()
     pet = await open_pet(given=AnsweringModel(), looking_back=model, mode="work")
 
@@ -190,7 +164,7 @@ async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPe
     assert "tutor" in model.asked[1]
 
 
-async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet: OpenPet, clock: Any) -> None:
+async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet, clock):
     model = consolidator({}, {"memory_summary": "Ana is many things to many people."})
     pet = await open_pet(given=AnsweringModel(), looking_back=model, judge=False)
     await talk(pet, "hello there")
@@ -222,9 +196,7 @@ async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet: OpenPet, c
         ("both", {OLD, NEW}, False),
     ],
 )
-async def test_a_model_rules_by_default_in_the_call_that_consolidates(
-    open_pet: OpenPet, ruling: str, left: set[str], in_answer: bool
-) -> None:
+async def test_a_model_rules_by_default_in_the_call_that_consolidates(open_pet, ruling, left, in_answer):
     found = {} if in_answer else {"new_facts": [{"text": NEW, "importance": "low", "tags": []}]}
     model = consolidator(rules(ruling, NEW if in_answer else None, OLD, **found))
     answering = AnsweringModel(*([wrote(NEW)] if in_answer else []))
@@ -237,7 +209,7 @@ async def test_a_model_rules_by_default_in_the_call_that_consolidates(
     assert len(model.asked) == 1, "nobody else is asked"
 
 
-async def test_no_ruling_reaches_what_somebody_else_told(open_pet: OpenPet) -> None:
+async def test_no_ruling_reaches_what_somebody_else_told(open_pet):
     model = consolidator(lambda asked: {"rulings": []} if OLD not in asked else pytest.fail("offered"))
     pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
     await pet.remember(OLD, user="ana", place="acme")
@@ -248,19 +220,7 @@ async def test_no_ruling_reaches_what_somebody_else_told(open_pet: OpenPet) -> N
     assert len(model.asked) == 1
 
 
-async def test_nothing_is_ruled_where_it_is_switched_off(open_pet: OpenPet) -> None:
-    model = consolidator({})
-    pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model, judge=False)
-    await pet.remember(OLD, user="ana")
-
-    await talk(pet, "I have sold my car")
-
-    assert "rulings" not in model.asked[0]
-
-
-async def test_a_temporary_fact_that_consolidation_repeats_keeps_its_end(
-    open_pet: OpenPet, clock: Any
-) -> None:
+async def test_a_temporary_fact_that_consolidation_repeats_keeps_its_end(open_pet, clock):
     flu, reworded = "Ana has the flu", "Ana is down with the flu"
     found = {"new_facts": [{"text": flu, "importance": "high", "tags": []}]}
     again = {"new_facts": [{"text": reworded, "importance": "high", "tags": [], "ttl": None}]}
@@ -280,20 +240,7 @@ async def test_a_temporary_fact_that_consolidation_repeats_keeps_its_end(
     assert "I have the flu" in [hit.content for hit in past], "as something past it is found"
 
 
-async def test_a_fact_is_corrected_by_its_id(open_pet: OpenPet) -> None:
-    def corrected(asked: str) -> dict[str, Any]:
-        fact = {"text": NEW, "importance": "high", "tags": [], "replaces": id_beside(OLD, asked)}
-        return {"summary": "Ana sold it.", "new_facts": [fact]}
-
-    model = consolidator({}, corrected)
-    pet = await open_pet(given=AnsweringModel(wrote(OLD)), looking_back=model, judge=False)
-
-    await talk(pet, "I drive a red car", "I sold my car")
-
-    assert {fact.content for fact in await pet.memories.list(user="ana")} == {NEW}
-
-
-async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet: OpenPet) -> None:
+async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet):
     first = [{"key": "answer_length", "value": "short"}, {"key": "other_notes", "value": "One sentence each"}]
     second = [
         {"key": "answer_length", "value": "long"},
@@ -310,9 +257,7 @@ async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet: OpenPet) -
     assert (there.answer_length, there.other_notes) == ("long", ())
 
 
-async def test_one_model_call_after_a_turn_updates_everything(
-    open_pet: OpenPet, server: Any, rows: Rows
-) -> None:
+async def test_one_model_call_after_a_turn_updates_everything(open_pet, server, rows):
     pet = await open_pet(openai_base_url=server.url, model="big", api="chat", upkeep_model="small")
     server.script(*[answer("Bravo!")] * 4)
     found = {
@@ -343,9 +288,7 @@ async def test_one_model_call_after_a_turn_updates_everything(
     assert "Answer them in: French" in server.asked[-1].system
 
 
-async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(
-    open_pet: OpenPet, clock: Any, rows: Rows
-) -> None:
+async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(open_pet, clock, rows):
     facts = [{"text": "Ana won", "importance": "high", "tags": []}]
     model = consolidator(*[ModelTimeoutError(1.0)] * 5, {"summary": "Ana won.", "new_facts": facts})
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
@@ -363,9 +306,7 @@ async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(
         assert any(text in asked for asked in model.asked[5:])
 
 
-async def test_a_slice_that_the_model_refuses_does_not_block_the_next(
-    open_pet: OpenPet, server: Any, rows: Rows
-) -> None:
+async def test_a_slice_that_the_model_refuses_does_not_block_the_next(open_pet, server, rows):
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", model_retries=0)
     server.script(answer("Oh."), answer("Bravo!"))
     server.script_looking_back(Fail(400), Say(json.dumps({"summary": "Ana won."})))
@@ -375,18 +316,6 @@ async def test_a_slice_that_the_model_refuses_does_not_block_the_next(
     assert len(server.looked_back) == 2
     assert await summary(pet) == "Ana won."
     assert rows("SELECT * FROM work") == []
-
-
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        *((form, "1a2b3c4d") for form in ("task 1a2b3c4d", "[task 1a2b3c4d]", "1a2b3c4d")),
-        *((form, None) for form in ("", "null", "None")),
-    ],
-)
-def test_a_task_id_is_read_however_the_model_writes_it(written: str, read: str | None) -> None:
-    updates = MemoryUpdates(task_updates=[{"id": written, "description": "x", "status": "open"}])
-    assert updates.task_updates[0].id == read
 
 
 def numbered(asked: str, text: str) -> int:
@@ -423,9 +352,7 @@ async def stating(pet: Companion, rows: Rows, user: str = "ana", **where: Any) -
         ([], ["I keep ferrets", "it is raining", "two of them"]),
     ],
 )
-async def test_a_fact_rests_on_the_messages_that_it_cites_or_on_all(
-    open_pet: OpenPet, rows: Rows, cited: list[str], rests_on: list[str]
-) -> None:
+async def test_a_fact_rests_on_the_messages_that_it_cites_or_on_all(open_pet, rows, cited, rests_on):
     pet = await open_pet(given=AnsweringModel(), looking_back=consolidator(finds("Ana has ferrets", *cited)))
 
     await talk(pet, "I keep ferrets", "it is raining", "two of them", settle=False)
@@ -434,9 +361,7 @@ async def test_a_fact_rests_on_the_messages_that_it_cites_or_on_all(
     assert await stating(pet, rows) == {"Ana has ferrets": rests_on}
 
 
-async def test_in_a_place_one_call_reads_all_and_each_item_is_of_who_wrote_what_it_cites(
-    open_pet: OpenPet, rows: Rows
-) -> None:
+async def test_in_a_place_one_call_reads_all_and_each_item_is_of_who_wrote_what_it_cites(open_pet, rows):
     def found(asked: str) -> dict[str, Any]:
         ana, ben = numbered(asked, "I row"), numbered(asked, "I sing")
         fact = {"importance": "high", "tags": []}
@@ -466,7 +391,7 @@ async def test_in_a_place_one_call_reads_all_and_each_item_is_of_who_wrote_what_
     assert await summary(pet, place=where) == "Ana rows, Ben sings."
 
 
-async def test_a_conversation_is_consolidated_when_it_has_been_quiet(open_pet: OpenPet, clock: Any) -> None:
+async def test_a_conversation_is_consolidated_when_it_has_been_quiet(open_pet, clock):
     model = consolidator()
     pet = await open_pet(given=AnsweringModel(), looking_back=model, look_back_minutes=30)
     for text in ("I row", "I sing", "I swim"):
@@ -490,9 +415,7 @@ async def test_a_conversation_is_consolidated_when_it_has_been_quiet(open_pet: O
         ({}, ["short"] * 6, 1),
     ],
 )
-async def test_what_is_about_to_leave_the_window_is_consolidated_at_once(
-    open_pet: OpenPet, settings: dict[str, Any], said: list[str], calls: int
-) -> None:
+async def test_what_is_about_to_leave_the_window_is_consolidated_at_once(open_pet, settings, said, calls):
     model = consolidator()
     pet = await open_pet(given=AnsweringModel(), looking_back=model, **settings)
     for text in said:
@@ -501,9 +424,7 @@ async def test_what_is_about_to_leave_the_window_is_consolidated_at_once(
     assert len(model.asked) == calls
 
 
-async def test_a_message_that_comes_while_its_conversation_is_consolidated_is_not_passed_over(
-    open_pet: OpenPet,
-) -> None:
+async def test_a_message_that_comes_while_its_conversation_is_consolidated_is_not_passed_over(open_pet):
     model = AnsweringModel(then={}, hold="I row")
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await pet.respond("I row", user="ana")
@@ -518,7 +439,7 @@ async def test_a_message_that_comes_while_its_conversation_is_consolidated_is_no
     assert ["I sing" in asked for asked in model.asked] == [False, True]
 
 
-async def test_a_fact_that_gives_way_in_a_consolidation_costs_no_second_call(open_pet: OpenPet) -> None:
+async def test_a_fact_that_gives_way_in_a_consolidation_costs_no_second_call(open_pet):
     moved = finds("Ana lives in Porto", "No, Porto")
     model = consolidator({"summary": "Ana lives in Lisbon."})
     pet = await open_pet(given=AnsweringModel(wrote("Ana lives in Lisbon")), looking_back=model)
@@ -539,8 +460,8 @@ async def test_a_fact_that_gives_way_in_a_consolidation_costs_no_second_call(ope
 
 
 async def test_a_crash_before_the_summary_is_written_loses_nothing_and_stores_nothing_twice(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, rows: Rows, clock: Any
-) -> None:
+    open_pet, monkeypatch, rows, clock
+):
     found = finds("Ana won", "I won!")
     model = consolidator(found, lambda asked: {"summary": "Ana won."} | found(asked))
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
@@ -560,7 +481,7 @@ async def test_a_crash_before_the_summary_is_written_loses_nothing_and_stores_no
     assert rows("SELECT * FROM work") == []
 
 
-async def test_plain_consolidation_quotes_people(open_pet: OpenPet, server: Any) -> None:
+async def test_plain_consolidation_quotes_people(open_pet, server):
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="plain")
     server.script(answer("Noted."), answer("Fine."))
 
@@ -570,9 +491,7 @@ async def test_plain_consolidation_quotes_people(open_pet: OpenPet, server: Any)
     assert await summary(pet) == "ana: We decided to rent the flat in Lyon.\nana: hello?"
 
 
-async def test_replicas_share_the_waiting_jobs(
-    tmp_path: Path, clock: Any, light_embedder: None, postgresql: Any
-) -> None:
+async def test_replicas_share_the_waiting_jobs(tmp_path, clock, light_embedder, postgresql):
     model, replicas, url = consolidator(), 3, await postgresql.new()
     async with AsyncExitStack() as closing:
         pets = []

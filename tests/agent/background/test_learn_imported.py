@@ -1,15 +1,13 @@
 """What was imported is learned from: the oldest conversation first, within a limit, and the cost is told."""
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from hachi import BadInput, Companion
+from hachi import BadInput
 from hachi.testing import AnsweringModel
 
-OpenPet = Callable[..., Awaitable[Companion]]
 FIRST = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 
@@ -32,7 +30,7 @@ def finds(asked: str) -> dict[str, Any]:
     return {"summary": f"Birds in {name}.", "new_facts": [fact], "new_preferences": [], "task_updates": []}
 
 
-async def test_imported_conversations_are_learned_from_oldest_first(open_pet: OpenPet) -> None:
+async def test_imported_conversations_are_learned_from_oldest_first(open_pet):
     model = AnsweringModel(then=finds)
     pet = await open_pet(given=AnsweringModel(), looking_back=model, upkeep_per_hour=1, upkeep_per_day=1)
     # The file has the younger conversation first; one is longer than what is usually read behind.
@@ -59,7 +57,7 @@ async def test_imported_conversations_are_learned_from_oldest_first(open_pet: Op
     assert (await pet.learn(user="ana", calls=5)).calls == 0
 
 
-async def test_without_a_model_there_is_nothing_that_learns(open_pet: OpenPet) -> None:
+async def test_without_a_model_there_is_nothing_that_learns(open_pet):
     pet = await open_pet()
     with pytest.raises(BadInput, match="no model consolidates here"):
         await pet.learn(user="ana", calls=5)

@@ -2,14 +2,12 @@
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from agent.background import scheduler
 from agent.background.reminders import LATE, LONGEST, text_of
 from agent.turn.context.prompt import NOT_SENT, SENT
 from hachi import Companion
@@ -19,9 +17,6 @@ from memory.people.due_tasks import Reminder
 from memory.people.profile import Profile, UserContext
 from memory.records import Task
 from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS
-
-OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
 
 CHANNEL = Place(("discord", "guild", "general"))
 
@@ -45,7 +40,7 @@ async def task_for(pet: Companion, user: str = "discord:1", place: Place | None 
     return (await pet.components.tasks.update(user, "call the dentist", **about)).task
 
 
-async def test_several_processes_announce_each_task_once(open_pet: OpenPet, clock: Any) -> None:
+async def test_several_processes_announce_each_task_once(open_pet, clock):
     first, second = await open_pet(), await open_pet()
     one, two = Messenger(), Messenger()
     first.reminders.register("discord:", one)
@@ -61,9 +56,7 @@ async def test_several_processes_announce_each_task_once(open_pet: OpenPet, cloc
     assert sorted(told) == [f"discord:{number}" for number in range(6)]
 
 
-async def test_the_model_knows_whether_reminders_reach_the_person_and_which_were_sent(
-    open_pet: OpenPet, clock: Any
-) -> None:
+async def test_the_model_knows_whether_reminders_reach_the_person_and_which_were_sent(open_pet, clock):
     model = AnsweringModel()
     pet = await open_pet(given=model)
     await pet.respond("hello", user="discord:1")
@@ -83,7 +76,7 @@ async def test_the_model_knows_whether_reminders_reach_the_person_and_which_were
     assert f"Reminders: {NOT_SENT}" in model.systems[-1]
 
 
-async def test_a_reminder_claimed_by_a_killed_process_is_sent_later(open_pet: OpenPet, clock: Any) -> None:
+async def test_a_reminder_claimed_by_a_killed_process_is_sent_later(open_pet, clock):
     first, second = await open_pet(), await open_pet()
     messenger = Messenger()
 
@@ -114,8 +107,8 @@ async def hangs(*_: Any) -> bool:
 
 @pytest.mark.parametrize("send", [broken, hangs])
 async def test_a_reminder_that_cannot_be_sent_is_retried_and_given_up(
-    open_pet: OpenPet, clock: Any, rows: Rows, send: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    open_pet, clock, rows, send, monkeypatch
+):
     monkeypatch.setattr("agent.background.reminders.SECONDS", 0.01)
     pet = await open_pet()
     pet.reminders.register("discord:", send)
@@ -137,7 +130,7 @@ async def test_a_reminder_that_cannot_be_sent_is_retried_and_given_up(
     assert rows("SELECT * FROM messages") == []
 
 
-async def test_a_task_finished_between_two_tries_is_not_announced(open_pet: OpenPet, clock: Any) -> None:
+async def test_a_task_finished_between_two_tries_is_not_announced(open_pet, clock):
     pet, messenger = await open_pet(), Messenger(reaches=False)
     pet.reminders.register("discord:", messenger)
     task = await task_for(pet)
@@ -151,9 +144,7 @@ async def test_a_task_finished_between_two_tries_is_not_announced(open_pet: Open
     assert (messenger.sent, await pet.components.queue.counts()) == ([], (0, 0))
 
 
-async def test_a_person_erased_while_a_reminder_is_sent_leaves_nothing(
-    open_pet: OpenPet, clock: Any, rows: Rows
-) -> None:
+async def test_a_person_erased_while_a_reminder_is_sent_leaves_nothing(open_pet, clock, rows):
     pet = await open_pet()
 
     async def erased_meanwhile(reminder: Reminder, _: str) -> bool:
@@ -192,15 +183,11 @@ def worded(what: str = "call the dentist", late: timedelta = timedelta(), zone: 
         ({"what": "é" * (LONGEST + 1)}, f"⏰ Reminder: “{'é' * LONGEST} …”"),
     ],
 )
-def test_a_reminder_quotes_the_task_on_one_line_with_the_persons_time(
-    given: dict[str, Any], text: str
-) -> None:
+def test_a_reminder_quotes_the_task_on_one_line_with_the_persons_time(given, text):
     assert worded(**given) == text
 
 
-async def test_a_due_task_is_announced_once_where_it_was_asked_for(
-    open_pet: OpenPet, clock: Any, rows: Rows
-) -> None:
+async def test_a_due_task_is_announced_once_where_it_was_asked_for(open_pet, clock, rows):
     pet, messenger = await open_pet(), Messenger()
     pet.reminders.register("discord:", messenger)
     await pet.people.set_context("timezone", "Asia/Tokyo", user="discord:1")
@@ -224,9 +211,7 @@ async def test_a_due_task_is_announced_once_where_it_was_asked_for(
     assert [message.text for message in history] == [text], "so that the answer 'done' is understood"
 
 
-async def test_the_sender_with_the_longest_prefix_sends_once_there_is_one(
-    open_pet: OpenPet, clock: Any
-) -> None:
+async def test_the_sender_with_the_longest_prefix_sends_once_there_is_one(open_pet, clock):
     pet, discord, slack, team = await open_pet(), Messenger(), Messenger(), Messenger()
     unregister = pet.reminders.register("discord:", discord)
     await task_for(pet, "slack:T:1")
@@ -243,25 +228,3 @@ async def test_the_sender_with_the_longest_prefix_sends_once_there_is_one(
     unregister()
 
     assert (len(team.sent), len(slack.sent), len(discord.sent)) == (1, 0, 0)
-
-
-async def test_the_schedule_sends_reminders_and_logs_failures(
-    open_pet: OpenPet, clock: Any, rows: Rows, monkeypatch: pytest.MonkeyPatch, caplog: Any
-) -> None:
-    monkeypatch.setattr(scheduler, "REMIND_SECONDS", 0.05)
-    pet, told = await open_pet(upkeep=True), asyncio.Event()
-
-    async def send(*_: Any) -> bool:
-        told.set()
-        return True
-
-    pet.reminders.register("discord:", send)
-    await task_for(pet)
-    rows("ALTER TABLE tasks RENAME TO tasks_away")
-    async with asyncio.timeout(60):
-        while "reminders were not sent" not in caplog.text:  # noqa: ASYNC110 - a line in a log sets no event
-            await asyncio.sleep(0.02)
-    rows("ALTER TABLE tasks_away RENAME TO tasks")
-    clock.advance(hours=1)
-
-    await asyncio.wait_for(told.wait(), 60)

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
-import pytest
 from agents.testing import ScriptedModel
 
 from agent.background import scheduler as schedule
@@ -15,9 +14,6 @@ from agent.types import TurnRequest
 from hachi import Companion, Settings
 from memory.errors import IndexUnavailable
 from memory.records import Draft
-
-OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
 
 SOON = 0.05 / 60
 """Minutes: twenty times a second."""
@@ -29,9 +25,7 @@ async def _until(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_what_expires_is_purged_by_itself(
-    open_pet: OpenPet, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_expires_is_purged_by_itself(open_pet, clock, rows, caplog):
     caplog.set_level(logging.INFO, "hachi.schedule")
     pet = await open_pet(given=ScriptedModel(), upkeep=True, purge_minutes=SOON)
     await pet.remember("Ana is in Rome", user="ana", ttl="1h")
@@ -46,9 +40,7 @@ async def test_what_expires_is_purged_by_itself(
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana likes tea"]
 
 
-async def test_work_that_another_process_left_is_done_by_itself(
-    open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_work_that_another_process_left_is_done_by_itself(open_pet, rows, monkeypatch):
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
     pet = await open_pet(given=ScriptedModel(), upkeep=True)
     await pet.settle()
@@ -60,8 +52,8 @@ async def test_work_that_another_process_left_is_done_by_itself(
 
 
 async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_log(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    open_pet, monkeypatch, caplog
+):
     monkeypatch.setattr(schedule, "OPTIMISE_SECONDS", 0.05)
     pet = await open_pet(given=ScriptedModel(), upkeep=True)
     await pet.remember("Ana likes tea", user="ana")
@@ -81,13 +73,7 @@ async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_lo
     assert [hit.content for hit in await pet.search_memories("tea", user="ana")] == ["Ana likes tea"]
 
 
-async def test_the_jobs_outlive_a_database_that_fails(
-    open_pet: OpenPet,
-    clock: Any,
-    rows: Rows,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_the_jobs_outlive_a_database_that_fails(open_pet, clock, rows, monkeypatch, caplog):
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
     pet = await open_pet(given=ScriptedModel(), upkeep=True, purge_minutes=SOON)
     await pet.remember("Ana is in Rome", user="ana", ttl="1h")
@@ -108,9 +94,7 @@ async def test_the_jobs_outlive_a_database_that_fails(
     assert "Traceback" not in caplog.text
 
 
-async def test_a_job_that_takes_long_runs_once_and_the_scheduler_says_nothing(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_job_that_takes_long_runs_once_and_the_scheduler_says_nothing(open_pet, monkeypatch, caplog):
     monkeypatch.setattr(schedule, "REMIND_SECONDS", 0.02)
     began = list[bool]()
 
@@ -126,9 +110,7 @@ async def test_a_job_that_takes_long_runs_once_and_the_scheduler_says_nothing(
     assert caplog.records == []
 
 
-async def test_the_jobs_end_with_the_companion(
-    home: Any, clock: Any, rows: Rows, light_embedder: None, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_jobs_end_with_the_companion(home, clock, rows, light_embedder, caplog):
     settings = Settings(home=home, embedder="bundled", purge_minutes=SOON)
     async with Companion.open(settings, clock=clock, model=ScriptedModel()) as pet:
         await pet.remember("Ana is in Rome", user="ana", ttl="1h")

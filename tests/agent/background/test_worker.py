@@ -18,7 +18,6 @@ from memory.records import Draft, Hit
 from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, Job
 
 OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ async def _known(pet: Companion) -> list[str]:
     return sorted(memory.content for memory in await pet.memories.list(user="ana"))
 
 
-async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet: Companion, clock: Any) -> None:
+async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet, clock):
     worker = (await pet.runtime()).worker
     [job] = await _accept(pet, "Ana skis")
     assert await pet.components.queue.claim(clock(), job.id) is not None
@@ -60,9 +59,7 @@ async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet: Co
     assert await _known(pet) == ["Ana skis"], "they did not finish it"
 
 
-async def test_stopping_finishes_running_jobs_and_starts_no_more(
-    pet: Companion, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stopping_finishes_running_jobs_and_starts_no_more(pet, monkeypatch):
     worker = (await pet.runtime()).worker
     await _accept(pet, "Ana skis", "Ana has 2 cats", "Ana lives in Oslo")
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -89,7 +86,7 @@ async def test_stopping_finishes_running_jobs_and_starts_no_more(
     assert await pet.components.queue.counts() == (2, 0), "it has stopped for good"
 
 
-async def test_a_memory_job_holds_ids_and_is_read_with_what_they_name(pet: Companion, clock: Any) -> None:
+async def test_a_memory_job_holds_ids_and_is_read_with_what_they_name(pet, clock):
     said = {
         "id": "5c8a2f0e-0000-4000-8000-000000000000",
         "author": "Ana",
@@ -129,9 +126,7 @@ async def test_a_memory_job_holds_ids_and_is_read_with_what_they_name(pet: Compa
 
 
 @pytest.mark.parametrize("back", [True, False])
-async def test_a_job_waits_while_what_it_rests_on_may_be_brought_back(
-    pet: Companion, clock: Any, back: bool
-) -> None:
+async def test_a_job_waits_while_what_it_rests_on_may_be_brought_back(pet, clock, back):
     said = {"author": "Ana", "text": "I ski and row", "sent_at": clock()}
     await pet.conversations.import_messages([said], user="ana")
     [message] = await pet.conversations.messages(user="ana")
@@ -154,7 +149,7 @@ async def test_a_job_waits_while_what_it_rests_on_may_be_brought_back(
     assert [one.content for one in await pet.memories.list(user="ana")] == ["Ana skis"] * back
 
 
-async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet: Companion, clock: Any) -> None:
+async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet, clock):
     worker = (await pet.runtime()).worker
     await pet.remember("Ana likes tea", user="ana")
     await pet.search_memories("tea", user="ana")
@@ -175,9 +170,7 @@ async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet: Companion
     assert (tea.uses, tea.last_accessed_at) == (1, clock())
 
 
-async def test_a_job_that_is_handed_over_runs_at_once_after_the_persons_others(
-    pet: Companion, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_job_that_is_handed_over_runs_at_once_after_the_persons_others(pet, rows, caplog):
     worker = (await pet.runtime()).worker
     first, second, third = await _accept(pet, "Ana skis", "Ana skis.", "Ana has 2 cats", ours=True)
 
@@ -195,9 +188,7 @@ async def test_a_job_that_is_handed_over_runs_at_once_after_the_persons_others(
     assert (await pet.components.queue.counts())[0] == 1, "it runs again once its claim has ended"
 
 
-async def test_a_failing_job_is_retried_later_and_finally_given_up(
-    pet: Companion, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_failing_job_is_retried_later_and_finally_given_up(pet, clock, rows, caplog):
     await _accept(pet, "Ana's secret is 4417", kind="juggling")
     await _accept(pet, "Ana skis")
     waits = []
@@ -221,9 +212,7 @@ async def test_a_failing_job_is_retried_later_and_finally_given_up(
     assert "4417" not in caplog.text, "the log does not quote people"
 
 
-async def test_what_a_killed_process_had_claimed_runs_at_once_after_the_start(
-    pet: Companion, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_a_killed_process_had_claimed_runs_at_once_after_the_start(pet, clock, rows, caplog):
     ids = [job.id for job in await _accept(pet, "Ana skis", "Ana has 2 cats")]
     for id in ids:
         assert await pet.components.queue.claim(clock(), id) is not None
@@ -237,7 +226,7 @@ async def test_what_a_killed_process_had_claimed_runs_at_once_after_the_start(
     assert f"work {ids[0]} ({STORE_MEMORIES}): its process ended while it ran (1 times)" in caplog.text
 
 
-async def test_jobs_that_may_end_the_process_run_one_at_a_time(pet: Companion, rows: Rows) -> None:
+async def test_jobs_that_may_end_the_process_run_one_at_a_time(pet, rows):
     for name in ("ana", "ben"):
         payload = store_memories_payload([Draft("so it is")], TurnRequest("", name, pet.clock()), None, [])
         async with pet.components.database.write() as connection:
@@ -253,7 +242,7 @@ async def test_jobs_that_may_end_the_process_run_one_at_a_time(pet: Companion, r
     assert rows("SELECT * FROM work") == []
 
 
-async def test_many_jobs_of_one_person_leave_room_for_others(pet: Companion) -> None:
+async def test_many_jobs_of_one_person_leave_room_for_others(pet):
     await _accept(pet, *(f"Ana's boat number {n} is green" for n in range(LOOK_AHEAD + 1)))
     payload = store_memories_payload([Draft("Ben sings")], TurnRequest("", "ben", pet.clock()), None, [])
     async with pet.components.database.write() as connection:

@@ -86,15 +86,6 @@ async def test_each_fault_says_what_to_do(pet_at, some_way, server, rows, caplog
     assert {row["role"] for row in rows("SELECT role FROM messages")} == {"user"}
 
 
-async def test_a_server_that_is_down_is_named(open_pet, some_way, rows):
-    url = "http://127.0.0.1:9/v1"
-    pet = await open_pet(openai_base_url=url, model="tiny", api=some_way.api, model_retries=0)
-    fault = await _fault(pet, some_way)
-    assert isinstance(fault, ModelUnavailable)
-    assert str(fault) == f"the model server at {url} cannot be reached; is it running?"
-    assert len(rows("SELECT * FROM messages")) == 1
-
-
 async def test_a_model_that_does_not_answer_is_given_up_in_time(pet_at, way, server):
     pet = await pet_at(way, model_timeout=0.5)
     server.script(Hang())

@@ -48,19 +48,6 @@ async def test_a_judge_that_fails_costs_nothing(pet_at, first_way, server, caplo
     assert "judge" in caplog.text
 
 
-@pytest.mark.parametrize(("judge", "models"), [(True, ["tiny", "tiny"]), (False, ["tiny"])])
-async def test_the_answering_model_judges_if_that_is_set(pet_at, first_way, server, judge, models):
-    pet = await pet_at(first_way, judge=judge, look_back="plain")
-    assert await _in_doubt(pet, server, first_way, ADD if judge else None) == [OLD, NEW]
-    assert [asked.json["model"] for asked in server.asked] == models
-
-
-async def test_the_stand_in_does_not_judge(open_pet):
-    pet = await open_pet(judge=True, look_back="plain")
-    await pet.runtime()
-    assert pet.components.similar.judge is None
-
-
 @pytest.mark.parametrize(
     ("text", "rulings"),
     [

@@ -1,16 +1,10 @@
 """What a person asks in words to forget."""
 
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any
 
-from scripted_server import Say, ScriptedServer, answer
+from scripted_server import Say, answer
 
-from hachi import Companion
 from memory.records import ForgetCandidate
-
-PetAt = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
 
 PLAN = "Ben plans to quit his job"
 
@@ -28,8 +22,8 @@ def contents(candidates: tuple[ForgetCandidate, ...] | None) -> list[tuple[str, 
 
 
 async def test_a_person_is_shown_what_they_may_mean_and_it_stays_until_they_confirm(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+    pet_at, first_way, server
+):
     pet = await pet_at(first_way)
     server.script(answer("Oh!", {"content": PLAN}), asks(PLAN))
     await pet.respond("I plan to quit my job. Also, my boat is red.", user="ben")
@@ -53,9 +47,7 @@ async def test_a_person_is_shown_what_they_may_mean_and_it_stays_until_they_conf
     assert not [hit for hit in await pet.search_memories("quit job", user="ben") if "quit" in hit.content]
 
 
-async def test_a_message_is_offered_where_no_fact_was_made_of_it(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_a_message_is_offered_where_no_fact_was_made_of_it(pet_at, first_way, server):
     pet = await pet_at(first_way)
     server.script(answer("Noted."), asks("Ben's PIN is 4711"))
     await pet.respond("my PIN is 4711", user="ben")
@@ -67,9 +59,7 @@ async def test_a_message_is_offered_where_no_fact_was_made_of_it(
     assert "4711" not in str(await pet.search_memories("my PIN", user="ben"))
 
 
-async def test_the_only_one_that_a_search_finds_is_sure_and_others_are_chosen(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_the_only_one_that_a_search_finds_is_sure_and_others_are_chosen(pet_at, first_way, server):
     pet = await pet_at(first_way)
     for content in (PLAN, "Ben plans to quit in spring", "Ben has a red boat"):
         await pet.remember(content, user="ben")
@@ -85,9 +75,7 @@ async def test_the_only_one_that_a_search_finds_is_sure_and_others_are_chosen(
     assert await pet.memories.find_to_forget("zebra", user="ben") == ()
 
 
-async def test_only_what_this_person_told_and_may_read_here_is_offered(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_only_what_this_person_told_and_may_read_here_is_offered(pet_at, first_way, server):
     pet = await pet_at(first_way)
     await pet.remember(PLAN, user="ana", place="acme/general")
     await pet.remember("Ben plans to quit in spring", user="ben")
@@ -101,18 +89,14 @@ async def test_only_what_this_person_told_and_may_read_here_is_offered(
     assert contents(in_private.forget) == [("memory", "Ben plans to quit in spring"), asked_before]
 
 
-async def test_where_nothing_is_asked_nothing_is_searched(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_where_nothing_is_asked_nothing_is_searched(pet_at, first_way, server):
     pet = await pet_at(first_way)
     server.script(answer("Hello."), asks(PLAN))
     assert (await pet.respond("good morning to all of you", user="ben")).forget is None
     assert (await pet.respond("forget it", user=None)).forget is None
 
 
-async def test_what_a_model_notes_of_the_request_against_its_prompt_is_offered(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_what_a_model_notes_of_the_request_against_its_prompt_is_offered(pet_at, first_way, server):
     pet = await pet_at(first_way)
     await pet.remember(PLAN, user="ben")
     noted = "Ben no longer plans to quit his job"

@@ -13,13 +13,10 @@ from hachi import Companion
 from hachi.testing import AnsweringModel
 from memory.audience import GLOBAL
 from memory.sql.tables import memories
-from tests.memory.conftest import Server
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]
 
-OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
 Forget = Callable[[Companion], Awaitable[Any]]
 
 PIN = "My bank PIN is 4711"
@@ -51,9 +48,7 @@ async def ask_meanwhile(pet: Companion, model: AnsweringModel, act: Forget, **wh
 
 
 @pytest.mark.parametrize("act", [forget_the_fact, forget_the_message, erase])
-async def test_a_reply_that_saw_what_was_forgotten_is_not_stored(
-    open_pet: OpenPet, rows: Rows, act: Forget
-) -> None:
+async def test_a_reply_that_saw_what_was_forgotten_is_not_stored(open_pet, rows, act):
     model = AnsweringModel(NOTED, TOLD, hold="Which PIN")
     pet = await open_pet(given=model)
     await pet.respond(PIN, user="ana", place="acme", settle=True)
@@ -67,18 +62,7 @@ async def test_a_reply_that_saw_what_was_forgotten_is_not_stored(
     assert rows("SELECT * FROM work WHERE kind = 'store_memories'") == []
 
 
-async def test_a_reply_that_only_found_it_is_not_stored(open_pet: OpenPet, rows: Rows) -> None:
-    search = [function_call("search_memories", {"query": "PIN"}, call_id="one")]
-    model = AnsweringModel(search, TOLD, hold="function_call_output")
-    pet = await open_pet(given=model)
-    await pet.remember("Ana's bank PIN is 4711", user="ana", place="acme")
-    await ask_meanwhile(pet, model, forget_the_fact, user="ben", place="acme")
-    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["Which PIN is it?"]
-
-
-async def test_a_reply_that_saw_only_a_summary_of_it_is_not_stored(
-    open_pet: OpenPet, clock: Any, rows: Rows
-) -> None:
+async def test_a_reply_that_saw_only_a_summary_of_it_is_not_stored(open_pet, clock, rows):
     model = AnsweringModel(NOTED, hold="Which PIN")
     looking_back = AnsweringModel(then={"summary": "Ana told her PIN, 4711."})
     pet = await open_pet(given=model, looking_back=looking_back, history_messages=1)
@@ -98,9 +82,7 @@ async def test_a_reply_that_saw_only_a_summary_of_it_is_not_stored(
     assert reply.message_id is None
 
 
-async def test_calls_of_a_clients_tool_that_may_repeat_it_are_not_stored(
-    open_pet: OpenPet, rows: Rows
-) -> None:
+async def test_calls_of_a_clients_tool_that_may_repeat_it_are_not_stored(open_pet, rows):
     model = AnsweringModel([function_call("pay", {"pin": "4711"}, call_id="one")], hold="Which PIN")
     pet = await open_pet(given=model)
     await pet.remember("Ana's bank PIN is 4711", user="ana")
@@ -110,7 +92,7 @@ async def test_calls_of_a_clients_tool_that_may_repeat_it_are_not_stored(
     assert [row["client_items"] for row in rows("SELECT client_items FROM messages")] == [None]
 
 
-async def test_what_is_corrected_or_forgotten_elsewhere_costs_no_reply(open_pet: OpenPet, rows: Rows) -> None:
+async def test_what_is_corrected_or_forgotten_elsewhere_costs_no_reply(open_pet, rows):
     model = AnsweringModel(NOTED, TOLD, hold="Which PIN")
     pet = await open_pet(given=model)
     await pet.respond(PIN, user="ana", place="acme", settle=True)
@@ -130,8 +112,8 @@ async def test_what_is_corrected_or_forgotten_elsewhere_costs_no_reply(open_pet:
     [(True, False, False), (False, False, False), (True, True, False), (True, False, True)],
 )
 async def test_what_merely_expires_costs_no_reply_unless_nothing_is_left_that_tells_so(
-    open_pet: OpenPet, clock: Any, search: bool, noted: bool, forgotten: bool
-) -> None:
+    open_pet, clock, search, noted, forgotten
+):
     found = [function_call("search_memories", {"query": "PIN"}, call_id="one")]
     said = {"message": "Noted.", "memories": [NOTED["memories"][0] | {"ttl": "1h"}]}
     answers = [*([] if noted else [said]), *([found] if search else []), TOLD]
@@ -156,7 +138,7 @@ async def test_what_merely_expires_costs_no_reply_unless_nothing_is_left_that_te
     assert texts == ([] if lost else ["Ana's PIN is short"])
 
 
-async def test_what_an_undo_brings_back_costs_no_reply(open_pet: OpenPet, clock: Any, rows: Rows) -> None:
+async def test_what_an_undo_brings_back_costs_no_reply(open_pet, clock, rows):
     model = AnsweringModel(NOTED, hold="Which PIN")
     looking_back = AnsweringModel(then={"summary": "They spoke of the weather."})
     pet = await open_pet(given=model, looking_back=looking_back, history_messages=1)
@@ -175,9 +157,7 @@ async def test_what_an_undo_brings_back_costs_no_reply(open_pet: OpenPet, clock:
     assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": reply.message}]
 
 
-async def test_a_reply_that_found_what_everybody_knew_waits_for_its_forgetting(
-    open_pet: OpenPet, postgresql: Server
-) -> None:
+async def test_a_reply_that_found_what_everybody_knew_waits_for_its_forgetting(open_pet, postgresql):
     search = [function_call("search_memories", {"query": "PIN"}, call_id="one")]
     model = AnsweringModel(search, TOLD, hold="function_call_output")
     pet = await open_pet(given=model, database_url=await postgresql.new())

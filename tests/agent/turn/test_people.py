@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from scripted_server import Call, ScriptedServer, answer
+from scripted_server import Call, answer
 
 from hachi import Companion, Place
 
@@ -22,7 +22,7 @@ async def say(pet: Companion, user: str | None, author: str, text: str, place: P
     await pet.respond(text, user=user, author=author, place=place)
 
 
-async def test_a_nickname_does_not_lend_somebody_elses_words(pet: Companion, server: ScriptedServer) -> None:
+async def test_a_nickname_does_not_lend_somebody_elses_words(pet, server):
     fact = {"content": "The key is under the mat", "subjects": [], "ttl": None}
     server.script(
         answer("Hello!"),
@@ -44,9 +44,7 @@ async def test_a_nickname_does_not_lend_somebody_elses_words(pet: Companion, ser
     assert found["told_by"] == "ADA (eve)"
 
 
-async def test_the_first_of_a_name_keeps_it_in_all_channels_of_a_place(
-    pet: Companion, server: ScriptedServer, rows: Any
-) -> None:
+async def test_the_first_of_a_name_keeps_it_in_all_channels_of_a_place(pet, server, rows):
     server.script(*[answer("Hello!") for _ in range(5)])
     for user, place in (("ada", GENERAL), ("eve", RANDOM), ("ada", RANDOM), ("eve", Place(("home",)))):
         await say(pet, user, "Ada", "Hello there", place)
@@ -61,9 +59,7 @@ async def test_the_first_of_a_name_keeps_it_in_all_channels_of_a_place(
     ]
 
 
-async def test_words_are_searched_by_the_one_who_is_called_exactly_so(
-    pet: Companion, server: ScriptedServer
-) -> None:
+async def test_words_are_searched_by_the_one_who_is_called_exactly_so(pet, server):
     search = {"query": "favourite colour", "kind": "message"}
     server.script(
         answer("Nice."),

@@ -8,7 +8,7 @@ from hachi import Place
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def test_a_conversation_is_the_users_own_the_places_or_the_one_that_is_named() -> None:
+def test_a_conversation_is_the_users_own_the_places_or_the_one_that_is_named():
     place = Place(("acme", "general"))
 
     assert TurnRequest("hi", "ana", NOW).conversation_id == "dm:ana"
@@ -16,13 +16,13 @@ def test_a_conversation_is_the_users_own_the_places_or_the_one_that_is_named() -
     assert TurnRequest("hi", "ana", NOW, place, "c1").conversation_id == "c1"
 
 
-def test_a_speaker_has_a_name_to_show() -> None:
+def test_a_speaker_has_a_name_to_show():
     assert TurnRequest("hi", "u1", NOW, author="Ana").speaker == "Ana"
     assert TurnRequest("hi", "u1", NOW).speaker == "u1"
     assert TurnRequest("hi", None, NOW).speaker == "someone"
 
 
-def test_an_audience_follows_from_who_speaks_and_where() -> None:
+def test_an_audience_follows_from_who_speaks_and_where():
     place = Place(("acme", "general"))
 
     assert TurnRequest("hi", "ana", NOW).audience.keys == {"user:ana", "global"}

@@ -2,26 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import Call, Fail, Say, ScriptedServer, answer
+from scripted_server import Call, Fail, ScriptedServer, answer
 
 from agent.errors import BadInput, ModelError, ModelUnavailable
-from agent.turn.context.build import build_context
 from agent.turn.output.parse import FALLBACK
-from agent.turn.turn import receive
-from agent.types import TurnRequest
 from agent.types.arguments import MAX_MESSAGE
 from hachi import Companion, Place
 from memory.errors import StoreUnavailable
 from prompts import read
-
-PetAt = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
 
 SEARCH = Call("search_memories", {"query": "shoulder"})
 
@@ -31,9 +23,7 @@ def way(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
 
 
-async def test_a_turn_searches_digs_remembers_keeps_a_task_and_answers(
-    pet_at: PetAt, way: Any, server: ScriptedServer, clock: Any, rows: Rows
-) -> None:
+async def test_a_turn_searches_digs_remembers_keeps_a_task_and_answers(pet_at, way, server, clock, rows):
     pet = await pet_at(way)
     await pet.remember("Ana's physiotherapist is Leo", user="ana", subjects=["leo"])
     server.script(
@@ -71,9 +61,7 @@ async def test_a_turn_searches_digs_remembers_keeps_a_task_and_answers(
     ]
 
 
-async def test_five_calls_that_all_want_tools_still_end_in_a_reply(
-    pet_at: PetAt, way: Any, server: ScriptedServer
-) -> None:
+async def test_five_calls_that_all_want_tools_still_end_in_a_reply(pet_at, way, server):
     pet = await pet_at(way)
     await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
     server.script(*[SEARCH] * 4, answer("You hurt it while rowing."))
@@ -89,9 +77,7 @@ async def test_five_calls_that_all_want_tools_still_end_in_a_reply(
     assert {"You have 5 model calls a message" in asked.system for asked in server.asked} == {True}
 
 
-async def test_a_model_that_calls_a_tool_even_then_yields_a_readable_reply(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
-) -> None:
+async def test_a_model_that_calls_a_tool_even_then_yields_a_readable_reply(pet_at, one_streamed, server):
     pet = await pet_at(one_streamed, max_turns=1)
     server.script(SEARCH)
 
@@ -102,9 +88,7 @@ async def test_a_model_that_calls_a_tool_even_then_yields_a_readable_reply(
     assert [(asked.tools, read("last_call") in asked.system) for asked in server.asked] == [({}, True)]
 
 
-async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(pet_at, first_way, server):
     pet = await pet_at(first_way, judge=False)
     await pet.remember("Ana is allergic to nuts", user="ana", importance=0.9)
     await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
@@ -125,51 +109,7 @@ async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(
     assert all(hit.score > 0 for hit in reply.found)
 
 
-async def test_a_model_that_never_answers_has_what_it_found_quoted(
-    pet_at: PetAt, way: Any, server: ScriptedServer, tmp_path: Path
-) -> None:
-    pet = await pet_at(way, max_turns=2)
-    await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
-    await pet.conversations.import_messages(
-        [{"author": "Bob", "text": "The green boat has new oars", "sent_at": "2025-05-01T10:00:00Z"}],
-        user="ana",
-        conversation="earlier",
-    )
-    (tmp_path / "health.md").write_text("# Arms\n\nA shoulder rests for a week.")
-    await pet.documents.add_files([tmp_path / "health.md"])
-    tools = [
-        Call("search_memories", {"query": "shoulder, boat"}),
-        Call("search_knowledge", {"query": "arms"}),
-    ]
-    server.script(tools, SEARCH)
-
-    reply, shown = await way.ask(pet, "what about my shoulder?", user="ana")
-
-    assert (reply.message, reply.calls) == (shown, 2)
-    heading, *quotes = reply.message.splitlines()
-    assert heading == "This is what I found:"
-    assert [quote.split(": ", 1)[1] for quote in quotes] == [
-        "“The green boat has new oars”",
-        "“Ana hurt a shoulder while rowing”",
-        "“A shoulder rests for a week.”",
-    ]
-    assert quotes[0].startswith("- Thu 01 May 2025 10:00, Bob: ")
-
-
-async def test_what_a_model_says_beside_its_forbidden_call_is_the_reply(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(one_streamed, max_turns=1)
-    server.script(Say(answer("Let me see.").text, (SEARCH,)))
-
-    reply, shown = await one_streamed.ask(pet, "what about my shoulder?", user="ana")
-
-    assert reply.message == shown == "Let me see."
-
-
-async def test_without_memory_nothing_is_read_and_nothing_is_kept(
-    pet_at: PetAt, way: Any, server: ScriptedServer
-) -> None:
+async def test_without_memory_nothing_is_read_and_nothing_is_kept(pet_at, way, server):
     pet = await pet_at(way, memory=False)
     await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.9)
     server.script(SEARCH, answer("No idea.", {"content": "Ana asked about a shoulder"}))
@@ -186,9 +126,7 @@ async def test_without_memory_nothing_is_read_and_nothing_is_kept(
     assert (await pet.admin.statistics.totals())["messages"] == 0
 
 
-async def test_a_setting_limits_the_facts_of_the_prompt(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
-) -> None:
+async def test_a_setting_limits_the_facts_of_the_prompt(pet_at, one_streamed, server):
     pet = await pet_at(one_streamed, prompt_facts=1, judge=False)
     for hobby in ("rows", "paints"):
         await pet.remember(f"Ana {hobby}", user="ana", importance=0.9)
@@ -199,9 +137,7 @@ async def test_a_setting_limits_the_facts_of_the_prompt(
     assert server.asked[0].system.count("[FACT]") == 1
 
 
-async def test_the_reply_and_its_work_are_on_disk_before_it_goes_out(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_the_reply_and_its_work_are_on_disk_before_it_goes_out(pet_at, one_streamed, server, rows):
     pet = await pet_at(one_streamed)
     server.script(answer("Noted.", {"content": "Ana plays the cello"}))
 
@@ -227,15 +163,8 @@ TASK = Call("update_task", {"id": None, "description": "water the plants", "due"
     ("told", "kind", "fault"), [(FACT, "store_memories", "slow"), (TASK, "apply_updates", "away")]
 )
 async def test_what_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answers(
-    pet_at: PetAt,
-    first_way: Any,
-    server: ScriptedServer,
-    rows: Rows,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: str,
-    told: Call,
-    kind: str,
-) -> None:
+    pet_at, first_way, server, rows, monkeypatch, fault, told, kind
+):
     pet = await pet_at(first_way, look_back="off")
     await pet.settle()
 
@@ -265,14 +194,8 @@ async def test_what_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answ
 
 @pytest.mark.parametrize(("refusals", "said"), [(2, "it is stored in a moment"), (9, "this was not kept")])
 async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
-    pet_at: PetAt,
-    first_way: Any,
-    server: ScriptedServer,
-    rows: Rows,
-    monkeypatch: pytest.MonkeyPatch,
-    refusals: int,
-    said: str,
-) -> None:
+    pet_at, first_way, server, rows, monkeypatch, refusals, said
+):
     """If it is not kept, the reply is stored all the same, and the message is consolidated."""
     pet = await pet_at(first_way)
     refused, add = list[str](), pet.components.queue.add
@@ -300,9 +223,7 @@ async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
     assert kinds == {"look_back"} | ({"store_memories"} if refusals == 2 else set())
 
 
-async def test_with_settle_the_reply_tells_what_became_of_its_memories(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, clock: Any
-) -> None:
+async def test_with_settle_the_reply_tells_what_became_of_its_memories(pet_at, one_streamed, server, clock):
     pet = await pet_at(one_streamed)
     server.script(
         Call("remember", {"content": "Ana lives in Lyon", "subjects": ["ana"], "ttl": None}),
@@ -331,9 +252,7 @@ async def test_with_settle_the_reply_tells_what_became_of_its_memories(
     assert listed["Ana works as a baker"].message_id is not None
 
 
-async def test_nothing_is_kept_of_somebody_anonymous(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_nothing_is_kept_of_somebody_anonymous(pet_at, one_streamed, server, rows):
     pet = await pet_at(one_streamed)
     await pet.remember("Ana likes tea", user="ana")
     await pet.settle()
@@ -371,8 +290,8 @@ async def _found(
 
 
 async def test_what_one_tells_of_another_in_a_channel_is_before_the_model_there_as_told_by_them(
-    pet_at: PetAt, server: ScriptedServer, first_way: Any
-) -> None:
+    pet_at, server, first_way
+):
     pet = await pet_at(first_way, history_messages=0)
     fact = {"content": "Ana loves climbing", "subjects": ["ana", "climbing"]}
     secret = {"content": "Ana owes Ben money for climbing", "subjects": ["ana"]}
@@ -389,9 +308,7 @@ async def test_what_one_tells_of_another_in_a_channel_is_before_the_model_there_
     assert "climbing" not in elsewhere + private
 
 
-async def test_what_the_model_has_before_its_eyes_is_not_brought_again(
-    pet_at: PetAt, server: ScriptedServer, first_way: Any
-) -> None:
+async def test_what_the_model_has_before_its_eyes_is_not_brought_again(pet_at, server, first_way):
     pet = await pet_at(first_way, history_messages=2)
     server.script(*[answer("Oh!")] * 2)
     await pet.respond("My boat is called Albatross", user="ana")
@@ -405,8 +322,8 @@ async def test_what_the_model_has_before_its_eyes_is_not_brought_again(
 
 
 async def test_what_was_heard_is_in_the_transcript_even_where_the_model_fails(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
+    pet_at, one_streamed, server, rows, caplog
+):
     pet = await pet_at(one_streamed, model_retries=0)
     server.script(Fail(500), answer("Here I am again."))
 
@@ -420,9 +337,7 @@ async def test_what_was_heard_is_in_the_transcript_even_where_the_model_fails(
     assert [said for said, _ in server.asked[1].conversation] == ["user", "user"]
 
 
-async def test_an_empty_message_and_one_longer_than_anybody_writes_are_refused(
-    open_pet: Any, rows: Rows
-) -> None:
+async def test_an_empty_message_and_one_longer_than_anybody_writes_are_refused(open_pet, rows):
     pet = await open_pet()
 
     for text in ("", "  \n", " \x00 "):
@@ -433,9 +348,7 @@ async def test_an_empty_message_and_one_longer_than_anybody_writes_are_refused(
     assert rows("SELECT * FROM messages") == []
 
 
-async def test_what_cannot_be_written_down_is_left_out_of_a_message(
-    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_what_cannot_be_written_down_is_left_out_of_a_message(pet_at, one_streamed, server, rows):
     pet = await pet_at(one_streamed)
     server.script(answer("Yes."))
 
@@ -445,21 +358,7 @@ async def test_what_cannot_be_written_down_is_left_out_of_a_message(
     assert server.asked[0].conversation == [("user", "half � of a pair 😀")]
 
 
-async def test_without_history_what_another_says_meanwhile_is_not_shown_either(open_pet: Any) -> None:
-    pet = await open_pet(history_messages=0)
-    house = (await pet.runtime()).turn
-    place = Place(("acme", "general"))
-    mine = await receive(house, TurnRequest("one", "ana", pet.clock(), place))
-    await receive(house, TurnRequest("two", "bob", pet.clock(), place))
-
-    built = await build_context(house.context, mine)
-
-    assert list(built.prompt.history) == []
-
-
-async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(
-    pet_at: PetAt, server: ScriptedServer, first_way: Any
-) -> None:
+async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(pet_at, server, first_way):
     pet = await pet_at(first_way, history_messages=4)
     turns = 14
     server.script(
@@ -474,9 +373,7 @@ async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(
     assert max(lengths[11:]) <= lengths[10], "the facts that go with it are few, and no others come"
 
 
-async def test_passages_that_stand_in_the_prompt_are_not_brought_again(
-    open_pet: Any, server: ScriptedServer, tmp_path: Any
-) -> None:
+async def test_passages_that_stand_in_the_prompt_are_not_brought_again(open_pet, server, tmp_path):
     (tmp_path / "tea.md").write_text("# Tea\n\nSencha is steeped for two minutes.\n")
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", knowledge_first=True)
     await pet.documents.add_files(tmp_path)
@@ -489,9 +386,7 @@ async def test_passages_that_stand_in_the_prompt_are_not_brought_again(
     assert json.loads(result)["note"] == "nothing beyond what is before you already"
 
 
-async def test_a_program_may_wish_something_and_say_what_was_said_before(
-    open_pet: Any, server: ScriptedServer
-) -> None:
+async def test_a_program_may_wish_something_and_say_what_was_said_before(open_pet, server):
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat")
     server.script(answer("Arr."), answer("Arr again."), answer("Who?"))
     wish = {

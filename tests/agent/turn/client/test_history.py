@@ -45,9 +45,7 @@ def seen(asked: Asked) -> list[str]:
     return [text for _, text in asked.conversation]
 
 
-async def test_a_chat_goes_on_in_the_conversation_that_it_began(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_a_chat_goes_on_in_the_conversation_that_it_began(pet, server, rows):
     server.script(*map(answer, ("Peru", "Lima", "Hm.", "Quito")))
     await say(pet, "Name a country")
     await say(pet, "And its capital?", *PERU)
@@ -63,9 +61,7 @@ async def test_a_chat_goes_on_in_the_conversation_that_it_began(
     assert len(first | other) == 2
 
 
-async def test_an_answer_made_again_replaces_the_one_before(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_an_answer_made_again_replaces_the_one_before(pet, server, rows):
     server.script(*map(answer, ("Peru", "Chile", "Santiago", "Lima")))
     for _ in range(2):
         await say(pet, "Name a country", conversation="atlas")
@@ -78,9 +74,7 @@ async def test_an_answer_made_again_replaces_the_one_before(
     assert kept(rows) == ["Name a country", "Peru", "And its capital?", "Lima"]
 
 
-async def test_two_chats_that_begin_with_the_same_words_end_nothing_of_each_other(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_two_chats_that_begin_with_the_same_words_end_nothing_of_each_other(pet, server, rows):
     server.script(*map(answer, ("Hello.", "Hello.", "Baa.", "Noted.", "Moo.", "Two.")))
     hello = [Said("user", "hi"), Said("assistant", "Hello.")]
     for _ in range(2):
@@ -100,9 +94,7 @@ async def test_two_chats_that_begin_with_the_same_words_end_nothing_of_each_othe
     assert yak != zebu
 
 
-async def test_an_edit_in_the_only_unnamed_chat_with_these_messages_replaces_what_followed(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_an_edit_in_the_only_unnamed_chat_with_these_messages_replaces_what_followed(pet, server, rows):
     hello = [Said("user", "hi"), Said("assistant", "Hello.")]
     server.script(answer("Hello."), answer("Baa.", {"content": "Ana has a yak"}), answer("Moo."))
     await say(pet, "hi")
@@ -112,9 +104,7 @@ async def test_an_edit_in_the_only_unnamed_chat_with_these_messages_replaces_wha
     assert await pet.memories.list(user="ana") == []
 
 
-async def test_a_chat_that_came_from_elsewhere_ends_nothing_of_one_with_the_same_answer(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_a_chat_that_came_from_elsewhere_ends_nothing_of_one_with_the_same_answer(pet, server, rows):
     server.script(*map(answer, ("Hello.", "Baa.", "Sure.")))
     await say(pet, "hi there")
     await say(pet, "I have a yak", Said("user", "hi there"), Said("assistant", "Hello."))
@@ -123,21 +113,7 @@ async def test_a_chat_that_came_from_elsewhere_ends_nothing_of_one_with_the_same
     assert len({row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}) == 2
 
 
-async def test_a_chat_that_began_elsewhere_goes_on_in_one_conversation(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
-    server.script(answer("Lima."), answer("Quito."))
-    elsewhere = [Said("user", "hola"), Said("assistant", "Buenas.")]
-    await say(pet, "and in Peru?", *elsewhere)
-    await say(pet, "in Ecuador?", *elsewhere, Said("user", "and in Peru?"), Said("assistant", "Lima."))
-    told = rows("SELECT conversation_id, text FROM messages ORDER BY seq")
-    assert [row["text"] for row in told] == ["and in Peru?", "Lima.", "in Ecuador?", "Quito."]
-    assert len({row["conversation_id"] for row in told}) == 1
-
-
-async def test_a_question_that_failed_is_not_stored_twice(
-    pet: Companion, server: ScriptedServer, rows: Rows, clock: Any
-) -> None:
+async def test_a_question_that_failed_is_not_stored_twice(pet, server, rows, clock):
     server.then = Fail(400)
     with pytest.raises(ModelError):
         await say(pet, "I am ill today")
@@ -148,9 +124,7 @@ async def test_a_question_that_failed_is_not_stored_twice(
     assert len(kept(rows)) == 4
 
 
-async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(pet, server, rows):
     fact = {
         "content": "Ana sails on Sundays",
         "subjects": ["ana"],
@@ -187,9 +161,7 @@ async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(
     assert "Sunday" in str(await pet.search_memories("sail Sundays", user="ana"))
 
 
-async def test_an_edit_of_the_first_message_replaces_the_whole_chat_and_may_be_taken_back(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_an_edit_of_the_first_message_replaces_the_whole_chat_and_may_be_taken_back(pet, server, rows):
     yak = {"content": "Ana has a yak"}
     server.script(answer("Baa.", yak), answer("Moo."), answer("Baa again."))
     await say(pet, "I have a yak", conversation="pets")
@@ -204,9 +176,7 @@ async def test_an_edit_of_the_first_message_replaces_the_whole_chat_and_may_be_t
 
 
 @pytest.mark.parametrize("name", ["trains", None])
-async def test_a_question_that_had_a_template_around_it_when_it_was_asked_stays_said(
-    pet: Companion, server: ScriptedServer, rows: Rows, name: str | None
-) -> None:
+async def test_a_question_that_had_a_template_around_it_when_it_was_asked_stays_said(pet, server, rows, name):
     server.script(*map(answer, ("The office.", "Nobody.", "You.")))
     first = [Said("user", "who pays trains?"), Said("assistant", "The office.")]
     second = [*first, Said("user", "and buses?"), Said("assistant", "Nobody.")]
@@ -218,9 +188,7 @@ async def test_a_question_that_had_a_template_around_it_when_it_was_asked_stays_
     assert seen(server.asked[-1])[:3] == ["who pays trains?", "The office.", "and buses?"]
 
 
-async def test_a_message_in_a_template_is_shown_in_it_and_stored_without(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_a_message_in_a_template_is_shown_in_it_and_stored_without(pet, server, rows):
     server.script(answer("The office."))
     client = ClientTurn((), shown="Trains are paid.\nwho pays?")
     await pet.respond("who pays?", user="ana", client=client)
@@ -228,21 +196,7 @@ async def test_a_message_in_a_template_is_shown_in_it_and_stored_without(
     assert kept(rows) == ["who pays?", "The office."]
 
 
-async def test_what_a_client_cut_off_at_the_beginning_stays_said(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
-    server.script(*map(answer, ("One.", "Two.", "Three.")))
-    one = [Said("user", "the first"), Said("assistant", "One.")]
-    two = [Said("user", "something else"), Said("assistant", "Two.")]
-    await say(pet, "the first", conversation="long")
-    await say(pet, "something else", *one, conversation="long")
-    await say(pet, "and more", *two, conversation="long")
-    assert kept(rows, replaced=True) == []
-
-
-async def test_examples_and_results_are_shown_in_order_and_not_stored(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_examples_and_results_are_shown_in_order_and_not_stored(pet, server, rows):
     server.script(answer("Sunny."))
     examples = (Said("user", "2+2"), Said("assistant", "4"))
     used = (Called("c1", "weather", '{"town": "Lyon"}'), Returned("c1", "sunny"))
@@ -255,9 +209,7 @@ async def test_examples_and_results_are_shown_in_order_and_not_stored(
     assert kept(rows) == ["how is it in Lyon?", "Sunny."]
 
 
-async def test_a_long_history_is_cut_by_its_budget_alone(
-    open_pet: Callable[..., Awaitable[Companion]], server: ScriptedServer
-) -> None:
+async def test_a_long_history_is_cut_by_its_budget_alone(open_pet, server):
     settings = {
         "openai_base_url": server.url,
         "model": "tiny",
@@ -274,9 +226,7 @@ async def test_a_long_history_is_cut_by_its_budget_alone(
         assert shown[-2].startswith("199")
 
 
-async def test_a_conversation_of_one_person_never_reads_anothers(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_a_conversation_of_one_person_never_reads_anothers(pet, server, rows):
     server.script(*map(answer, ("Peru", "Lima", "Hm.")))
     await say(pet, "Name a country", user="ben", conversation="same")
     await say(pet, "Name a country", user="ben")
@@ -288,9 +238,7 @@ async def test_a_conversation_of_one_person_never_reads_anothers(
     assert kept(rows, replaced=True) == []
 
 
-async def test_a_recorded_call_of_a_clients_tool_with_a_name_of_ours_replays_the_same(
-    pet: Companion, server: ScriptedServer
-) -> None:
+async def test_a_recorded_call_of_a_clients_tool_with_a_name_of_ours_replays_the_same(pet, server):
     from agent.replay.replay import replay
 
     server.script(Call("client_remember", {"text": "tea"}, id="c1"))
@@ -302,9 +250,7 @@ async def test_a_recorded_call_of_a_clients_tool_with_a_name_of_ours_replays_the
     assert (await replay(pet, whole)).differences == ()
 
 
-async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(pet, server, rows):
     server.script(Say("Let me look.", (Call("clock", {}, id="c1"),)), answer("Noon."))
     clock = ClientTool("clock", "The time", {"type": "object", "properties": {}})
     await pet.respond("what time is it?", user="ana", client=ClientTurn((), tools=(clock,)))
@@ -364,9 +310,7 @@ def list_of(*told: str) -> list[Key]:
         ("q1 A1", "x X y", "- - -"),
     ],
 )
-def test_a_clients_list_is_laid_beside_the_transcript_by_position(
-    clock: Any, stored: str, sent: str, pairs: str
-) -> None:
+def test_a_clients_list_is_laid_beside_the_transcript_by_position(clock, stored, sent, pairs):
     found = pairs_of(transcript(*stored.split(), clock=clock), list_of(*sent.split()))
     assert " ".join(str(found.get(at, "-")) for at in range(len(sent.split()))) == pairs
 
@@ -374,9 +318,7 @@ def test_a_clients_list_is_laid_beside_the_transcript_by_position(
 @pytest.mark.parametrize("size", [30, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sent", [["ok"], ["ok", "Sure"], ["ok", "Sure", "x"], ["x"]])
 @pytest.mark.parametrize("stored", [["ok"], ["ok@", "Sure@", "ok", "Sure"]])
-def test_long_lists_of_the_same_words_are_compared_in_linear_time(
-    clock: Any, stored: list[str], sent: list[str], size: int
-) -> None:
+def test_long_lists_of_the_same_words_are_compared_in_linear_time(clock, stored, sent, size):
     ours = transcript(*(stored * 300)[:300], clock=clock)
     short, long = (list_of(*(sent * length)[:length]) for length in (size, 4 * size))
     assert steps_of(pairs_of, ours, long) < 6 * steps_of(pairs_of, ours, short)
@@ -418,7 +360,7 @@ steps = st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.integers(0, 9)),
 
 
 @given(steps)
-def test_what_holds_is_the_path_that_the_client_is_on(told: list[tuple[int, bool, int]]) -> None:
+def test_what_holds_is_the_path_that_the_client_is_on(told):
     chat = Chat()
     for at, (branch, wrapped, trimmed) in enumerate(told):
         chat.path = chat.paths[branch % len(chat.paths)]
@@ -429,7 +371,7 @@ def test_what_holds_is_the_path_that_the_client_is_on(told: list[tuple[int, bool
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["ok", "no"]), st.sampled_from(["Sure", "Hm"]))))
-def test_a_path_of_repeated_words_is_followed_too(told: list[tuple[int, str, str]]) -> None:
+def test_a_path_of_repeated_words_is_followed_too(told):
     chat = Chat()
     chat.ask("hello", "Hello")
     for branch, question, reply in told:

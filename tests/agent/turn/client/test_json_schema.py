@@ -1,7 +1,6 @@
 """JSON schemas that clients send."""
 
 from functools import reduce
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -43,12 +42,12 @@ LIST = {
         (reduce(lambda inner, _: {"not": inner}, range(60_000), {}), "too many levels"),
     ],
 )
-def test_a_schema_that_leads_elsewhere_or_cannot_be_checked_is_refused(part: Any, why: str) -> None:
+def test_a_schema_that_leads_elsewhere_or_cannot_be_checked_is_refused(part, why):
     with pytest.raises(BadInput, match=why):
         check_schema({"type": "object", "properties": {"a": part}})
 
 
-def test_a_value_is_checked() -> None:
+def test_a_value_is_checked():
     check_schema(LIST)
     assert fault_in({"first": {"next": {"name": "b"}}, "$ref": "x"}, LIST) is None
     assert (
@@ -56,13 +55,13 @@ def test_a_value_is_checked() -> None:
     )
 
 
-def test_a_large_schema_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_schema_is_refused_before_it_is_read(monkeypatch):
     monkeypatch.setattr(Draft202012Validator, "check_schema", pytest.fail)
     with pytest.raises(BadInput, match="characters"):
         check_schema({"properties": {f"a{n}": {"type": "string"} for n in range(35_000)}})
 
 
-def test_items_that_must_differ_are_not_compared_each_with_each() -> None:
+def test_items_that_must_differ_are_not_compared_each_with_each():
     class Item(dict[str, int]):
         __eq__ = pytest.fail
 
@@ -72,7 +71,7 @@ def test_items_that_must_differ_are_not_compared_each_with_each() -> None:
     assert fault_in({"a": [{"n": 1, "m": 2}, {"m": 2, "n": 1}]}, schema) == "a: an item is there twice"
 
 
-def test_no_schema_takes_long() -> None:
+def test_no_schema_takes_long():
     hard = {"properties": {"a": {"pattern": "^(a+)+$"}}}
     check_schema(hard)
     assert "does not match" in str(fault_in({"a": "a" * 100 + "!"}, hard))

@@ -24,22 +24,22 @@ BUDGETS = st.builds(Budget, st.integers(0, 200), st.sampled_from(["characters", 
         (Budget(7, "tokens"), Budget(7, "tokens")),
     ],
 )
-def test_a_budget_is_written_in_characters_or_tokens(written: str | int | Budget, meant: Budget) -> None:
+def test_a_budget_is_written_in_characters_or_tokens(written, meant):
     assert Budget.parse(written) == meant
 
 
 @pytest.mark.parametrize("written", ["", "many", "-5", "5.5", "500 words", "5 tokens more", "²"])
-def test_what_is_no_budget_is_told_what_to_write(written: str) -> None:
+def test_what_is_no_budget_is_told_what_to_write(written):
     with pytest.raises(ValueError, match="such as 500 or 125 tokens"):
         Budget.parse(written)
 
 
 @given(BUDGETS)
-def test_a_budget_is_read_as_it_is_shown(budget: Budget) -> None:
+def test_a_budget_is_read_as_it_is_shown(budget):
     assert Budget.parse(str(budget)) == budget
 
 
-def test_tokens_are_counted_by_bytes_so_that_every_script_pays_its_due() -> None:
+def test_tokens_are_counted_by_bytes_so_that_every_script_pays_its_due():
     assert tokens("") == 0
     assert tokens("four") == 1
     assert tokens("fours") == 2
@@ -49,7 +49,7 @@ def test_tokens_are_counted_by_bytes_so_that_every_script_pays_its_due() -> None
 
 
 @given(TEXTS, BUDGETS)
-def test_lines_that_were_paid_for_keep_within_the_budget(texts: list[str], budget: Budget) -> None:
+def test_lines_that_were_paid_for_keep_within_the_budget(texts, budget):
     purse = Purse(budget)
 
     kept = [text for text in texts if purse.take(text)]
@@ -58,7 +58,7 @@ def test_lines_that_were_paid_for_keep_within_the_budget(texts: list[str], budge
 
 
 @given(TEXTS, st.sampled_from(["characters", "tokens"]), st.randoms())
-def test_what_fits_exactly_fits_in_any_order(texts: list[str], unit: str, random: object) -> None:
+def test_what_fits_exactly_fits_in_any_order(texts, unit, random):
     exact = Budget(Budget(0, unit).cost("\n".join(texts)), unit)  # type: ignore[arg-type]
     random.shuffle(texts)  # type: ignore[attr-defined]
     purse = Purse(exact)
@@ -66,7 +66,7 @@ def test_what_fits_exactly_fits_in_any_order(texts: list[str], unit: str, random
     assert all(purse.take(text) for text in texts)
 
 
-def test_what_does_not_fit_costs_nothing() -> None:
+def test_what_does_not_fit_costs_nothing():
     purse = Purse(Budget(5))
 
     assert not purse.take("too long")
@@ -75,9 +75,7 @@ def test_what_does_not_fit_costs_nothing() -> None:
 
 
 @given(TEXTS, BUDGETS)
-def test_the_newest_are_kept_without_a_gap_and_no_one_more_would_fit(
-    texts: list[str], budget: Budget
-) -> None:
+def test_the_newest_are_kept_without_a_gap_and_no_one_more_would_fit(texts, budget):
     items = list(enumerate(texts))
 
     kept = newest_that_fit([(at, text) for at, text in items], budget)
@@ -90,9 +88,7 @@ def test_the_newest_are_kept_without_a_gap_and_no_one_more_would_fit(
 
 
 @given(TEXTS, BUDGETS)
-def test_the_first_lines_are_kept_whole_and_none_after_one_that_does_not_fit(
-    texts: list[str], budget: Budget
-) -> None:
+def test_the_first_lines_are_kept_whole_and_none_after_one_that_does_not_fit(texts, budget):
     lines = [line for text in "\n".join(texts).splitlines() if (line := one_line(text))]
     kept = lines_that_fit("\n".join(texts), budget)
 
@@ -100,7 +96,7 @@ def test_the_first_lines_are_kept_whole_and_none_after_one_that_does_not_fit(
     assert kept.split("\n") == lines[: kept.count("\n") + 1] or kept == "" or kept.endswith("…")
 
 
-def test_of_a_line_that_does_not_fit_the_first_words_are_kept() -> None:
+def test_of_a_line_that_does_not_fit_the_first_words_are_kept():
     assert lines_that_fit("A short one.\n\n And a long one." * 2, Budget(20)) == "A short one."
     german = "Treffen am 16. März um 9.30 Uhr.\nSie zieht um."
     assert lines_that_fit(german, Budget(40)) == "Treffen am 16. März um 9.30 Uhr.", "no sentence ends in it"

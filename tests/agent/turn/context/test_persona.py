@@ -18,9 +18,7 @@ from agent.turn.context.persona import MAX_CHARACTERS, read_persona
     ],
     ids=["trimmed", "of any script", "with the mark of some editors", "of a page"],
 )
-def test_a_persona_is_the_text_of_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, text: str
-) -> None:
+def test_a_persona_is_the_text_of_its_file(tmp_path, monkeypatch, content, text):
     (tmp_path / "rex.md").write_bytes(content)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert read_persona(tmp_path / "rex.md") == read_persona(Path("~/rex.md")) == text
@@ -35,7 +33,7 @@ def test_a_persona_is_the_text_of_its_file(
         ("é".encode() * (MAX_CHARACTERS + 1), "has more than 20,000 characters; shorten it"),
     ],
 )
-def test_what_can_be_no_persona_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_what_can_be_no_persona_is_refused(tmp_path, content, reason):
     (tmp_path / "rex.md").write_bytes(content)
     assert reason in refused(tmp_path / "rex.md")
 
@@ -50,7 +48,7 @@ def test_what_can_be_no_persona_is_refused(tmp_path: Path, content: bytes, reaso
         ("/dev/zero", "is not UTF-8 text"),  # which has no end
     ],
 )
-def test_what_cannot_be_read_is_named(path: str, reason: str) -> None:
+def test_what_cannot_be_read_is_named(path, reason):
     assert reason in refused(Path(path))
 
 

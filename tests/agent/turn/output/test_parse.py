@@ -180,6 +180,6 @@ def test_one_mark_too_few_or_too_many_shows_no_json(raw, data):
         '{"answer": {"message": "I will ask.", "memories": [], "Forget": ["Ben plans to quit", null, 7]}}',
     ],
 )
-def test_what_a_person_asked_to_forget_is_read(raw: str) -> None:
+def test_what_a_person_asked_to_forget_is_read(raw):
     answer = parse_answer(raw)
     assert (answer.message, answer.memories, answer.forget) == ("I will ask.", (), ("Ben plans to quit",))
