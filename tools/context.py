@@ -1,16 +1,15 @@
 """What a tool knows of the turn it is called in."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from typing import Any
 
 from memory.audience import Audience, Place
 from memory.documents.library import DocumentLibrary
 from memory.facts.candidate import Provenance
 from memory.facts.writer import FactWriter
 from memory.people.tasks import Tasks
-from memory.records import Decision, Draft, Hit
+from memory.records import Decision, Hit
 from memory.search.recall import Recall
 from tools.found import Reader
 
@@ -28,10 +27,6 @@ class TurnContext:
     clock: Callable[[], datetime]
     recall: Recall
     writer: FactWriter
-    accept: Callable[[Draft, Sequence[Hit]], Awaitable[None]]
-    """Keep a fact durably, for the worker to store, with what was recalled before it."""
-    accept_task: Callable[[Mapping[str, Any]], Awaitable[None]]
-    """The same for a task, by its id, description, status and due."""
     tasks: Tasks
     knowledge: DocumentLibrary
     knowledge_characters: int = 4_000

@@ -1,7 +1,8 @@
 """Looking into memory and adding to it."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
 from typing import Annotated, Any, Literal, TypeVar
@@ -35,8 +36,9 @@ def _as_text(value: Any) -> Any:
 
 
 MOST_TASKS = 50
-PATIENCE = 3.0
-"""Seconds after which a tool no longer waits for a write, and leaves it to the worker."""
+PAUSES = (0.5, 2.0)
+"""Seconds before a busy or absent database is given again what a tool is to keep."""
+NOT_KEPT = "this was not kept, since the database does not answer; say so, and do not call again for it"
 
 T = TypeVar("T")
 
@@ -114,16 +116,7 @@ async def remember(
     if replaces is not None:
         corrected = await turn.recall.memory(read_id(replaces), turn.audience)
         draft = replace(draft, replaces=corrected.id)
-    decisions = await in_a_moment(turn.writer.remember([draft], turn.origin()))
-    if decisions is None:
-        await turn.accept(draft, turn.found)
-        return {
-            "action": "accepted",
-            "id": None,
-            "content": content,
-            "note": "kept; it is stored in a moment",
-        }
-    [decision] = decisions
+    [decision] = await stored(lambda: turn.writer.remember([draft], turn.origin()))
     turn.decisions.append(decision)
     answer = _decided(decision)
     if not read_ttl(ttl).understood:
@@ -131,17 +124,17 @@ async def remember(
     return answer
 
 
-async def in_a_moment(writing: Coroutine[Any, Any, T]) -> T | None:
-    """What the write returns. None if it takes longer than `PATIENCE`, or if the database refuses it now."""
-    task = asyncio.create_task(writing)
+async def stored(write: Callable[[], Awaitable[T]]) -> T:
+    """What the write returns. One that a busy or absent database refuses is tried again. Raises
+    ToolFailed."""
+    for pause in PAUSES:
+        with suppress(StoreUnavailable):
+            return await write()
+        await asyncio.sleep(pause)
     try:
-        await asyncio.wait([task], timeout=PATIENCE)
-    finally:
-        task.cancel()
-    try:
-        return await task
-    except (StoreUnavailable, asyncio.CancelledError):
-        return None
+        return await write()
+    except StoreUnavailable as error:
+        raise ToolFailed(NOT_KEPT) from error
 
 
 def _task(task: Task, zone: tzinfo) -> dict[str, Any]:

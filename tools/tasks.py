@@ -1,6 +1,7 @@
 """Keeping track of what somebody has to do."""
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field
@@ -12,7 +13,7 @@ from memory.records import TaskStatus
 from memory.text.short_ids import SHORT_ID
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
-from tools.memories import in_a_moment, none_if_blank
+from tools.memories import none_if_blank, stored
 
 
 def _plain(schema: dict[str, Any]) -> None:
@@ -56,17 +57,21 @@ async def update_task(
         raise TryAgain("description: say what is to be done, or give the id of a task")
     now = turn.clock()
     when = _read_due(turn, due, now)
-    wanted: dict[str, Any] = {"description": description, "status": status, "id": id}
-    updating = turn.tasks.update(
-        turn.user, **wanted, due=when, place=turn.place, now=now, heard=turn.message_id
+    updating = partial(
+        turn.tasks.update,
+        turn.user,
+        description,
+        status,
+        id=id,
+        due=when,
+        place=turn.place,
+        now=now,
+        heard=turn.message_id,
     )
     try:
-        change = await in_a_moment(updating)
+        change = await stored(updating)
     except NotFound as error:
         raise TryAgain(str(error)) from error
-    if change is None:
-        await turn.accept_task(wanted | {"due": when.isoformat() if isinstance(when, datetime) else when})
-        return {"action": "accepted", **wanted, "note": "kept; it is stored in a moment"}
     return _shown(turn, change, when, now)
 
 

@@ -14,9 +14,8 @@ from functools import partial
 
 from agent.background.consolidation import Consolidation
 from agent.tracing.recorder import Recorder
-from agent.turn.follow_up_jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
-from memory.audience import Place
-from memory.errors import MemoryFault, NotFound
+from agent.turn.follow_up_jobs import STORE_MEMORIES, read_store_memories
+from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync
@@ -39,7 +38,7 @@ LOOK_AHEAD = 2 * AT_ONCE
 NOTICE_SECONDS = 0.25
 """How long after the first of several notices of other processes the worker looks for their jobs."""
 
-TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
+TRACED = frozenset({STORE_MEMORIES, LOOK_BACK})
 """Jobs that belong to a turn and are shown in its trace."""
 
 Started = asyncio.Task[list[Decision]]
@@ -241,29 +240,7 @@ class Worker:
             async with self.writer.database.read() as connection:
                 found = await read_store_memories(job, connection, self.clock())
             return await self.writer.remember(*found) if found else []
-        if job.kind == APPLY_UPDATES:
-            await self._store_task(job)
-            return []
         raise ValueError(f"no handler for work of the kind {job.kind!r}")
-
-    async def _store_task(self, job: Job) -> None:
-        """Store a task, unless the message that asked for it is gone."""
-        payload = job.payload
-        task, due = payload["task"], payload["task"].get("due")
-        try:
-            await self.consolidation.tasks.update(
-                job.user_id,
-                task["description"],
-                task["status"],
-                id=task["id"],
-                due=due if due in (None, "never") else datetime.fromisoformat(due),
-                place=Place(tuple(payload["place"])),
-                now=self.clock(),
-                found_at=datetime.fromisoformat(payload["found_at"]),
-                heard=payload["heard"],
-            )
-        except NotFound as error:
-            log.warning("work %s names no task: %s", job.id, type(error).__name__)
 
 
 async def _finish(running: Iterable[Started]) -> None:

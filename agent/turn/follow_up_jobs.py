@@ -1,7 +1,6 @@
 """The jobs that follow a turn, in the form that the queue stores, and when a conversation is consolidated."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -11,13 +10,11 @@ from sqlalchemy import BindParameter, bindparam, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.settings import Budget
-from agent.types import ReceivedMessage, TurnRequest
+from agent.types import TurnRequest
 from memory.audience import Place
-from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
 from memory.process.breaker import NotNow
 from memory.records import Decision, Draft, Hit
-from memory.sql.engine import Database
 from memory.sql.hidden import hidden_among, undoable_until
 from memory.sql.jobs.job import Job
 from memory.sql.jobs.queue import JobQueue
@@ -25,17 +22,11 @@ from memory.sql.jobs.statements import When, when
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
 from memory.sql.tables import Utc, active_conversations, memories, messages
-from tools.failures import ToolFailed
 
-APPLY_UPDATES = "apply_updates"
-"""The kind of job that stores a task which a tool could not store at once."""
 STORE_MEMORIES = "store_memories"
 """The kind of job that stores the memories[] of an answer."""
 EXCHANGE = 2
 """Messages that the next exchange adds."""
-PAUSES = (0.5, 2.0)
-"""Seconds before a busy or absent database is given again what a tool is to keep."""
-NOT_KEPT = "this was not kept, since the database does not answer; say so, and do not call again for it"
 
 
 @dataclass(frozen=True)
@@ -166,45 +157,3 @@ class Worker(Protocol):
     def hand_over(self, job: Job) -> Awaitable[list[Decision]]: ...
 
     def follow_up(self, job: Job | None, consolidated_at: datetime | None) -> None: ...
-
-    def wake(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class KeptForLater:
-    """Keeps, as jobs, what a tool could not store at once because the database was busy."""
-
-    database: Database
-    queue: JobQueue
-    worker: Worker
-    clock: Callable[[], datetime]
-    received: ReceivedMessage
-    sources: frozenset[str]
-    """The rows that the prompt was written from."""
-    trace: str
-
-    async def fact(self, draft: Draft, found: Sequence[Hit]) -> None:
-        """Keep a fact, with what the tools had found before it. Raises ToolFailed."""
-        request, message = self.received.request, self.received.id
-        payload = store_memories_payload([draft], request, message, found, self.sources)
-        await self._add(STORE_MEMORIES, payload)
-
-    async def task(self, task: Mapping[str, Any]) -> None:
-        """Keep a task, by its id, description, status and due. Raises ToolFailed."""
-        place, now = list(self.received.request.place.path), self.clock().isoformat()
-        origin = {"place": place, "heard": self.received.id, "found_at": now}
-        await self._add(APPLY_UPDATES, {**origin, "task": dict(task)})
-
-    async def _add(self, kind: str, payload: dict[str, Any]) -> None:
-        user, payload = str(self.received.request.user), payload | {"trace": self.trace}
-        for pause in (*PAUSES, None):
-            try:
-                async with self.database.write() as connection:
-                    await self.queue.add(connection, kind, user, payload, self.clock())
-            except StoreUnavailable as error:
-                if pause is None:
-                    raise ToolFailed(NOT_KEPT) from error
-                await asyncio.sleep(pause)
-            else:
-                self.worker.wake()
-                return

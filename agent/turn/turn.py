@@ -28,7 +28,7 @@ from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
 from agent.turn.context.prompt import build_messages_for_model
 from agent.turn.extensions import Extensions
-from agent.turn.follow_up_jobs import KeptForLater, Worker
+from agent.turn.follow_up_jobs import Worker
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import run_agent, with_end
 from agent.turn.streaming import OnEvent
@@ -39,7 +39,6 @@ from memory.process.breaker import request_of
 from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import note_origins
-from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.transcript import Transcript
 from tools.context import TurnContext
 
@@ -57,7 +56,6 @@ class TurnDependencies:
     recall: Recall
     forget_requests: ForgetRequests
     writer: FactWriter
-    queue: JobQueue
     worker: Worker
     answers: AnswerStore
     recorder: Recorder
@@ -106,7 +104,7 @@ async def _answer(
     received = await receive(deps, checked(request, deps.settings, stand_in=deps.model.name == "offline"))
     trace.heard(received.id)
     built = await build_context(deps.context, received)
-    tools = _tool_context(deps, received, built, trace.id)
+    tools = _tool_context(deps, received, built)
     messages = build_messages_for_model(built.prompt)
     result = await run_agent(
         *(deps.model, deps.settings, messages, tools, on_event),
@@ -167,10 +165,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
     return ReceivedMessage(request, id, sent.history)
 
 
-def _tool_context(
-    deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext, trace: str
-) -> TurnContext:
-    later = KeptForLater(deps.database, deps.queue, deps.worker, deps.clock, received, built.sources, trace)
+def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext) -> TurnContext:
     return TurnContext(
         user=received.request.user,
         place=received.request.place,
@@ -180,8 +175,6 @@ def _tool_context(
         clock=deps.clock,
         recall=deps.recall,
         writer=deps.writer,
-        accept=later.fact,
-        accept_task=later.task,
         tasks=deps.context.tasks,
         knowledge=deps.context.documents,
         knowledge_characters=deps.context.budgets.knowledge.characters,

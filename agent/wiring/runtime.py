@@ -47,7 +47,6 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         recall=c.recall,
         forget_requests=ForgetRequests(c.recall, c.transcript, c.forgetting.preview),
         writer=c.writer,
-        queue=c.queue,
         worker=worker,
         answers=AnswerStore(
             *(c.clock, c.database, c.transcript, c.queue), None if settings.look_back == "off" else due

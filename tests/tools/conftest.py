@@ -44,10 +44,6 @@ def turn_of(pet: Companion) -> Callable[..., Turn]:
     return lambda user, **other: make(pet, user, **other)
 
 
-async def nothing_waits(*_: Any) -> None:
-    raise AssertionError("facts are stored at once here")
-
-
 def make(pet: Companion, user: str | None = "ana", place: Place = PRIVATE, **other: Any) -> Turn:
     given = {"text": "", "message_id": None, "shown": frozenset()} | other
     context = TurnContext(
@@ -56,8 +52,6 @@ def make(pet: Companion, user: str | None = "ana", place: Place = PRIVATE, **oth
         clock=pet.clock,
         recall=pet.components.recall,
         writer=pet.components.writer,
-        accept=nothing_waits,
-        accept_task=nothing_waits,
         tasks=pet.components.tasks,
         knowledge=pet.components.documents,
         **given,

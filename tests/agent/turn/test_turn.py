@@ -1,6 +1,5 @@
 """A whole turn, whole over one API and streamed over the other. `test_loop.py` takes all four ways."""
 
-import asyncio
 import json
 from datetime import timedelta
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 import pytest
 from scripted_server import Call, Fail, ScriptedServer, answer
 
-from agent.errors import BadInput, ModelError, ModelUnavailable
+from agent.errors import BadInput, ModelUnavailable
 from agent.turn.output.parse import FALLBACK
 from agent.types.arguments import MAX_MESSAGE
-from hachi import Companion, Place
+from hachi import Companion
 from memory.errors import StoreUnavailable
 from prompts import read
 
@@ -159,68 +158,36 @@ FACT = Call("remember", {"content": "Ana lives in Lyon", "subjects": ["ana"], "r
 TASK = Call("update_task", {"id": None, "description": "water the plants", "due": "2030-05-01T09:00:00Z"})
 
 
-@pytest.mark.parametrize(
-    ("told", "kind", "fault"), [(FACT, "store_memories", "slow"), (TASK, "apply_updates", "away")]
-)
-async def test_what_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answers(
-    pet_at, first_way, server, rows, monkeypatch, fault, told, kind
-):
-    pet = await pet_at(first_way, look_back="off")
-    await pet.settle()
-
-    async def cannot(*_: Any, **__: Any) -> None:
-        if fault == "away":
-            raise StoreUnavailable("the database is busy")
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr("tools.memories.PATIENCE", 0.01)
-    server.script(told, Fail(400))
-    (await pet.runtime()).worker._stopped = True
-    with monkeypatch.context() as patch:
-        patch.setattr(pet.components.writer, "remember", cannot)
-        patch.setattr(pet.components.tasks, "update", cannot)
-        with pytest.raises(ModelError):  # even if the turn fails later
-            await first_way.ask(pet, "I live in Lyon and water the plants", user="ana")
-    assert "it is stored in a moment" in str(server.asked[-1])
-    assert [row["kind"] for row in rows("SELECT kind FROM work")] == [kind]
-
-    (await pet.runtime()).worker._stopped = False
-    await pet.settle()
-    stored = [memory.content for memory in await pet.memories.list(user="ana")]
-    tasks = await pet.components.tasks.list("ana", Place())
-    stored += [f"{task.description}, {task.due:%d %B}" for task in tasks if task.due]
-    assert stored == ["Ana lives in Lyon" if told is FACT else "water the plants, 01 May"]
-
-
-@pytest.mark.parametrize(("refusals", "said"), [(2, "it is stored in a moment"), (9, "this was not kept")])
+@pytest.mark.parametrize("refusals", [2, 9])
 async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
-    pet_at, first_way, server, rows, monkeypatch, refusals, said
+    pet_at, first_way, server, rows, monkeypatch, refusals
 ):
     """If it is not kept, the reply is stored all the same, and the message is consolidated."""
     pet = await pet_at(first_way)
-    refused, add = list[str](), pet.components.queue.add
+    refused = list[str]()
 
-    async def busy(connection: Any, kind: str, *given: Any, **more: Any) -> str:
-        if kind == "store_memories" and len(refused) < refusals:
-            refused.append(kind)
-            raise StoreUnavailable("too much is asked at once; try again")
-        return await add(connection, kind, *given, **more)
+    def busy(act):
+        async def acted(*given, **more):
+            if len(refused) < refusals:
+                refused.append("once more")
+                raise StoreUnavailable("too much is asked at once; try again")
+            return await act(*given, **more)
 
-    async def cannot(*_: Any, **__: Any) -> None:
-        raise StoreUnavailable("too much is asked at once; try again")
+        return acted
 
-    monkeypatch.setattr("agent.turn.follow_up_jobs.PAUSES", (0, 0))
-    monkeypatch.setattr(pet.components.queue, "add", busy)
-    (await pet.runtime()).worker._stopped = True
-    server.script(FACT, answer("I see."))
-    with monkeypatch.context() as patch:
-        patch.setattr(pet.components.writer, "remember", cannot)
-        reply, _ = await first_way.ask(pet, "I live in Lyon", user="ana")
+    monkeypatch.setattr("tools.memories.PAUSES", (0, 0))
+    for part, act in ((pet.components.writer, "remember"), (pet.components.tasks, "update")):
+        monkeypatch.setattr(part, act, busy(getattr(part, act)))
+    server.script([FACT, TASK], answer("I see."))
+    reply, _ = await first_way.ask(pet, "I live in Lyon and water the plants", user="ana")
 
     assert reply.message == "I see."
-    assert said in server.asked[-1].results[0]
-    kinds = {row["kind"] for row in rows("SELECT kind FROM work")}
-    assert kinds == {"look_back"} | ({"store_memories"} if refusals == 2 else set())
+    kept = [row["content"] for row in rows("SELECT content FROM memories")]
+    kept += [row["description"] for row in rows("SELECT description FROM tasks")]
+    assert kept == (["Ana lives in Lyon", "water the plants"] if refusals == 2 else [])
+    told = ["this was not kept" in result for result in server.asked[-1].results]
+    assert told == [refusals == 9] * 2
+    assert [row["kind"] for row in rows("SELECT kind FROM work")] == ["look_back"]
 
 
 async def test_with_settle_the_reply_tells_what_became_of_its_memories(pet_at, one_streamed, server, clock):
