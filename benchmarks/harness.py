@@ -2,9 +2,10 @@
 
 import argparse
 import json
+import math
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,11 @@ async def new_companion(settings: Mapping[str, Any], **options: Any) -> AsyncIte
         loaded = Settings.load(home=Path(home), **{"embedder": "bundled"} | dict(settings))
         async with Companion.open(loaded, upkeep=False, **options) as pet:
             yield pet
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The value that this share of them does not exceed."""
+    return float(sorted(values)[math.ceil(percent / 100 * len(values)) - 1])
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:

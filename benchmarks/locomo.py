@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, finish, new_companion
+from harness import arguments, finish, new_companion, percentile
 
 from hachi import Companion
 from memory.audience import PRIVATE, Audience
@@ -67,15 +67,9 @@ async def ask(pet: Companion, user: str, question: str) -> tuple[dict[str, list[
     hits = await pet.search_memories(question, user=user, limit=max(DEPTHS))
     seconds = time.perf_counter() - start
     [vector] = await pet.components.embedder.embed([question])
+    keys, most = Audience.of(user).keys, max(DEPTHS)
     lanes = await pet.components.index.search(
-        Question(
-            audience=Audience.of(user).keys,
-            now=pet.clock(),
-            dense=vector,
-            text=question,
-            kinds=KINDS,
-            limit=max(DEPTHS),
-        )
+        Question(keys, pet.clock(), vector, question, kinds=KINDS, limit=most)
     )
     return {
         "hachi": [hit.message_id or hit.id for hit in hits],
@@ -92,19 +86,9 @@ async def tool_result(pet: Companion, user: str, question: str) -> str:
 
     parts = pet.components
     turn = TurnContext(
-        user=user,
-        place=PRIVATE,
-        text=question,
-        message_id=None,
-        shown=frozenset(),
-        clock=pet.clock,
-        recall=parts.recall,
-        writer=parts.writer,
-        accept=keep_nothing,
-        accept_task=keep_nothing,
-        tasks=parts.tasks,
-        knowledge=parts.documents,
-    )
+        user, PRIVATE, question, None, frozenset(), pet.clock, parts.recall, parts.writer,
+        accept=keep_nothing, accept_task=keep_nothing, tasks=parts.tasks, knowledge=parts.documents,
+    )  # fmt: skip
     [tool] = [tool for tool in TOOLS if tool.name == "search_memories"]
     return (await tool.call(turn, json.dumps({"query": question}))).text
 
@@ -158,10 +142,7 @@ async def measure(paths: Sequence[Path], embedder: str) -> dict[str, Any]:
         "rankers": {name: row(asked) for name, asked in rankers.items()},
         "categories": {name: row(asked) for name, asked in sorted(categories.items())},
         "result": {"seen": statistics.fmean(seen), "tokens": statistics.fmean(sizes), "most": max(sizes)},
-        "search_ms": {
-            "p50": statistics.median(milliseconds),
-            "p95": sorted(milliseconds)[int(0.95 * len(milliseconds))],
-        },
+        "search_ms": {f"p{share}": percentile(milliseconds, share) for share in (50, 95)},
     }
 
 

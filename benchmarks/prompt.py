@@ -13,31 +13,25 @@ tools brought, and the tools as JSON; by section for the first call. A token is 
 product's budgets: beside Mistral's tokenizer of 131,000 pieces that is 16 % more in English, and 2 % less
 in Hebrew. The edition before this one took 6,425 tokens and 0.51 upkeep calls a turn in this story.
 
-Bars: in the mean at most 4,500 tokens and 0.4 upkeep calls a turn; what is known of the person and the
-summary keep within their budgets; persona, rules and tools are the same bytes in each turn; at most one
-upkeep call an exchange. From 210 turns on also: the 95th percentile of a first call over the last hundred
-turns is at most 1.02 times that over turns 11 to 110. Exit 1 where missed.
+Bars: in the mean at most 4,500 tokens and 0.4 upkeep calls a turn; the 95th percentile of the first call over
+the last hundred turns is at most 1.02 times that over turns 11 to 110. Exit 1 where missed.
 """
 
 import asyncio
-import math
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from hashlib import sha256
-from itertools import pairwise, takewhile
-from operator import eq
+from itertools import pairwise
 from random import Random
 from typing import Any
 
-from harness import arguments, finish, new_companion
+from harness import arguments, finish, new_companion, percentile
 from prompt_world import START, WINDOW, Answering, Consolidating, turn
 
-from agent.settings import Settings
 from agent.settings import tokens as count
-from prompts import read, render
+from prompts import read
 
 USER = "maya"
 SHOWN = (1, 20, 70, 100, 500, 1_000)
@@ -53,12 +47,6 @@ class Cost:
     turn: int
     tokens: Mapping[str, int]
     """Of the first call, by section."""
-    prefix: int
-    """How much of the system message's beginning is the same as in the turn before."""
-    fixed: str
-    """Persona, rules and tools: a hash of their bytes."""
-    filled: float
-    """How much of its budget the person's section or the summary takes, whichever takes more."""
     calls: int
     """Of the model that answers."""
     reply: int
@@ -91,20 +79,16 @@ def sent(asked: Sequence[tuple[str, list[Any], str]]) -> int:
     return sum(map(count, [*texts, *(text for system, _, tools in asked for text in (system, tools))]))
 
 
-def cost(n: int, answering: Answering, consolidating: Answering, before: str, settings: Settings) -> Cost:
-    """What the nth turn took; `before` is the system message of the turn before."""
+def cost(n: int, answering: Answering, consolidating: Answering) -> Cost:
+    """What the nth turn took."""
     system, messages, tools = answering.asked[0]
     parts = split(system)
     *history, question = [message["content"] for message in messages]
     tokens = {"tools": count(tools)} | {name: count(part) for name, part in parts.items()}
     tokens |= {"history": sum(map(count, history)), "question": count(question)}
-    same = sum(1 for _ in takewhile(bool, map(eq, before, system)))
     return Cost(
         turn=n,
         tokens=tokens,
-        prefix=count(system[:same]),
-        fixed=sha256(f"{parts['rules']}{tools}".encode()).hexdigest()[:16],
-        filled=_filled(parts, settings),
         calls=len(answering.asked),
         reply=sent(answering.asked),
         upkeep_calls=len(consolidating.asked),
@@ -112,19 +96,8 @@ def cost(n: int, answering: Answering, consolidating: Answering, before: str, se
     )
 
 
-def _filled(parts: Mapping[str, str], settings: Settings) -> float:
-    frames = {
-        "person": (render("person", known=""), settings.context_budget),
-        "summary": (render("summary", summary="> "), settings.summary_budget),
-    }
-    return max(
-        budget.cost(parts[name].removeprefix("\n\n")[len(frame) :]) / budget.amount if name in parts else 0.0
-        for name, (frame, budget) in frames.items()
-    )
-
-
 async def converse(turns: int) -> list[Cost]:
-    costs, before, now = [], "", START
+    costs, now = [], START
     answering, consolidating = Answering(), Consolidating()
     models: dict[str, Any] = {"model": answering, "upkeep_model": consolidating}
     async with new_companion({}, clock=lambda: now, **models) as pet:
@@ -137,8 +110,7 @@ async def converse(turns: int) -> list[Cost]:
             await pet.settle(hurry=False)
             if any(job.failures or job.crashes for job in await pet.components.queue.listed(now)):
                 raise RuntimeError(f"turn {n} left work undone; see the log above")
-            costs.append(cost(n, answering, consolidating, before, pet.settings))
-            before = answering.asked[0][0]
+            costs.append(cost(n, answering, consolidating))
             now += timedelta(minutes=Random(n).randint(2, 300))
     return costs
 
@@ -148,21 +120,13 @@ def bars(costs: Sequence[Cost]) -> dict[str, tuple[float, float]]:
     found = {
         "tokens sent a turn, mean": (mean(costs, "whole"), TOKENS),
         "upkeep calls a turn, mean": (mean(costs, "upkeep_calls"), CALLS),
-        "about the person, or summary, to its budget, most": (max(cost.filled for cost in costs), 1.0),
-        "different persona, rules and tools": (len({cost.fixed for cost in costs}), 1),
-        "upkeep calls an exchange, most": (max(cost.upkeep_calls for cost in costs), 1),
     }
     last = FIRST - 1 + WINDOW
     if len(costs) >= last + WINDOW:
-        grown = percentile(costs[-WINDOW:], "first") / percentile(costs[FIRST - 1 : last], "first")
+        first = [cost.first for cost in costs]
+        grown = percentile(first[-WINDOW:], 95) / percentile(first[FIRST - 1 : last], 95)
         found["a first call of the last hundred turns to one of turns 11 to 110, p95"] = (grown, SLACK)
     return found
-
-
-def percentile(costs: Sequence[Cost], what: str, share: float = 0.95) -> float:
-    """The value that this share of them does not exceed."""
-    values = sorted(getattr(cost, what) for cost in costs)
-    return float(values[math.ceil(share * len(values)) - 1])
 
 
 def mean(costs: Sequence[Cost], what: str) -> float:
@@ -180,7 +144,7 @@ def main() -> int:
     shown = (cost for cost in costs if cost.turn in SHOWN)
     result = {
         "turns": {str(cost.turn): asdict(cost) | {"first": cost.first} for cost in shown},
-        "mean": {name: mean(costs, name) for name in ("calls", "reply", "upkeep_calls", "upkeep", "prefix")},
+        "mean": {name: mean(costs, name) for name in ("calls", "reply", "upkeep_calls", "upkeep")},
         "bars": {name: {"value": value, "at most": most} for name, (value, most) in held.items()},
     }
     missed = [f"{name}: {value:.3g}, not {most:g}" for name, (value, most) in held.items() if value > most]

@@ -24,19 +24,13 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
-
-from hachi import Companion, Settings
+from harness import arguments, finish, new_companion, percentile
 
 PER_PERSON, EXPIRING, WARM_UP = 200, 100, 50
 SLOWER, SMALL, LARGE = 2.0, 10_000, 100_000
@@ -60,7 +54,7 @@ FORMS = (
     ("{a} keeps {n} books about {hobby} on the shelf.", "How many books about {hobby} has {a} got?"),
     ("{b} lent {a} a {thing} and wants it back in {month}.", "What did {b} lend to {a}?"),
     ("{a} met {b} at a {hobby} course in {place} in {year}.", "How did {a} meet {b}?"),
-    ("{a} sees the {job} on {day} {month} at {n}.", "When does {a} see the {job}?"),
+    ("{a} sees the {job} in {month} in room {n}.", "When does {a} see the {job}?"),
     ("{a} won {n} points in the {hobby} contest of {year}.", "How did the {hobby} contest go for {a}?"),
 )  # fmt: skip
 
@@ -78,18 +72,14 @@ def told(person: int, count: int, seed: int = 1) -> Iterator[Fact]:
     rng, known = random.Random(f"{seed}/{person}"), set[str]()
     while len(known) < count:
         a, b = rng.sample(NAMES, 2)
-        slots = {name: rng.choice(words.split()) for name, words in WORDS.items()}
-        numbers = {
-            "n": rng.randrange(11, 1000),
-            "year": rng.randrange(1985, 2026),
-            "day": rng.randrange(1, 29),
-        }
+        slots: dict[str, Any] = {name: rng.choice(words.split()) for name, words in WORDS.items()}
+        slots |= {"n": rng.randrange(11, 1000), "year": rng.randrange(1985, 2026)}
         form, question = rng.choice(FORMS)
-        text = form.format(a=a, b=b, **slots, **numbers)
+        text = form.format(a=a, b=b, **slots)
         if text not in known:
             known.add(text)
             ttl = "7d" if len(known) % EXPIRING == 0 else None
-            yield Fact(f"user-{person}", text, question.format(a=a, b=b, **slots, **numbers), ttl)
+            yield Fact(f"user-{person}", text, question.format(a=a, b=b, **slots), ttl)
 
 
 def people(size: int) -> int:
@@ -111,42 +101,35 @@ def new_facts(size: int, count: int) -> list[Fact]:
 async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
     """Milliseconds where the name says p50 or p95, else seconds, megabytes or a share."""
     now = datetime(2026, 11, 21, 9, tzinfo=UTC)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings.load(home=Path(folder), embedder="bundled")
-        async with Companion.open(settings, clock=lambda: now, upkeep=False) as pet:
-            started = time.perf_counter()
-            console = Console(stderr=True)
-            for person in track(range(people(size)), f"{size:,} memories", console=console, transient=True):
-                facts = [{"content": f.text, "ttl": f.ttl} for f in told(person, min(PER_PERSON, size))]
-                await pet.memories.remember_many(facts, user=f"user-{person}")
-            await pet.admin.catch_up()
-            filled = time.perf_counter() - started
-            found: list[bool] = []
+    async with new_companion({}, clock=lambda: now) as pet:
+        started = time.perf_counter()
+        for person in range(people(size)):
+            facts = [{"content": f.text, "ttl": f.ttl} for f in told(person, min(PER_PERSON, size))]
+            await pet.memories.remember_many(facts, user=f"user-{person}")
+        await pet.admin.catch_up()
+        filled = time.perf_counter() - started
+        found: list[bool] = []
 
-            async def search(fact: Fact) -> None:
-                hits = await pet.search_memories(fact.question, user=fact.user)
-                found.append(any(hit.content == fact.text for hit in hits))
+        async def search(fact: Fact) -> None:
+            hits = await pet.search_memories(fact.question, user=fact.user)
+            found.append(any(hit.content == fact.text for hit in hits))
 
-            async def remember(fact: Fact) -> None:
-                await pet.remember(fact.text, user=fact.user)
+        async def remember(fact: Fact) -> None:
+            await pet.remember(fact.text, user=fact.user)
 
-            result = {
-                "memories_per_second": size / filled,
-                **await percentiles("search", search, questions(size, WARM_UP + searches)),
-                "found": statistics.fmean(found),
-                **await percentiles("remember", remember, new_facts(size, WARM_UP + remembers)),
-                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
-            }
-            now += timedelta(days=8)
-            started = time.perf_counter()
-            purged = len(await pet.admin.purge())
-            purge = {"purged": purged, "purge_seconds": time.perf_counter() - started}
-        return {**result, **purge, "disk_mb": on_disk(Path(folder))}
-
-
-def on_disk(folder: Path) -> float:
-    """Megabytes that the files take up: the index asks for more room than it fills."""
-    return sum(file.stat().st_blocks * 512 for file in folder.rglob("*")) / 1e6
+        result = {
+            "memories_per_second": size / filled,
+            **await percentiles("search", search, questions(size, WARM_UP + searches)),
+            "found": statistics.fmean(found),
+            **await percentiles("remember", remember, new_facts(size, WARM_UP + remembers)),
+            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+        }
+        now += timedelta(days=8)
+        started = time.perf_counter()
+        result |= {"purged": len(await pet.admin.purge()), "purge_seconds": time.perf_counter() - started}
+        # blocks, as the index asks for more room than it fills
+        disk = sum(file.stat().st_blocks * 512 for file in pet.settings.home.rglob("*"))
+        return result | {"disk_mb": disk / 1e6}
 
 
 async def percentiles(
@@ -158,8 +141,7 @@ async def percentiles(
         started = time.perf_counter()
         await act(fact)
         took.append(1000 * (time.perf_counter() - started))
-    ordered = sorted(took[WARM_UP:])
-    return {f"{name}_p50": statistics.median(ordered), f"{name}_p95": ordered[int(0.95 * len(ordered))]}
+    return {f"{name}_p{share}": percentile(took[WARM_UP:], share) for share in (50, 95)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +179,10 @@ CORES, TERABYTES, GIGABYTES = 16, 8, 256
 """Of one PostgreSQL: cores and disk; of one Qdrant node: memory."""
 
 
-def needs(people: int, costs: Costs = COSTS) -> dict[str, float]:
+def needs(people: int) -> dict[str, float]:
     """What so many people need in the busiest hour: turns a second, processes of a core each, shards (each a
     PostgreSQL of its own), Qdrant nodes; and the people whom one of each bears."""
-    turns = costs.turns_a_day * costs.busiest / 86_400
+    costs, turns = COSTS, COSTS.turns_a_day * COSTS.busiest / 86_400
     kept = costs.turns_a_day * costs.days
     bears = {
         "a_process": BUSY / (turns * costs.process_ms / 1e3),
@@ -220,16 +202,14 @@ def needs(people: int, costs: Costs = COSTS) -> dict[str, float]:
     }
 
 
-def added(
-    turns_a_second: float, processes: int, seconds: float = 300, costs: Costs = COSTS
-) -> dict[str, float]:
+def added(turns_a_second: float, processes: int, seconds: float = 300) -> dict[str, float]:
     """Milliseconds that turns wait and are worked on beside the model, in a simulated busiest hour: each
     passes a process, then a core of PostgreSQL, then one of Qdrant, in the order of arrival."""
     rng, now, took = random.Random(1), 0.0, []
     stations = (
-        ([0.0] * processes, costs.process_ms),
-        ([0.0] * CORES, costs.database_ms),
-        ([0.0] * CORES, costs.searches * costs.index_ms),
+        ([0.0] * processes, COSTS.process_ms),
+        ([0.0] * CORES, COSTS.database_ms),
+        ([0.0] * CORES, COSTS.searches * COSTS.index_ms),
     )
     while now < seconds:
         now += rng.expovariate(turns_a_second)
@@ -238,8 +218,7 @@ def added(
             done = max(done, heapq.heappop(free)) + rng.expovariate(1e3 / ms)
             heapq.heappush(free, done)
         took.append(1e3 * (done - now))
-    percents = statistics.quantiles(took, n=100)
-    return {"added_p50": percents[49], "added_p95": percents[94]}
+    return {f"added_p{share}": percentile(took, share) for share in (50, 95)}
 
 
 def installation(people: int) -> dict[str, float]:
@@ -257,40 +236,16 @@ def slower_with_size(rows: dict[int, dict[str, float]]) -> float | None:
     return rows[LARGE]["search_p50"] / rows[SMALL]["search_p50"]
 
 
-def show(rows: dict[int, dict[str, float]]) -> None:
-    table = Table(
-        "memories", "search p50, p95", "found", "remember p50, p95", "filled", "purge", "peak", "disk"
-    )
-    for size, row in rows.items():
-        table.add_row(
-            f"{size:,}",
-            f"{row['search_p50']:.2f}, {row['search_p95']:.2f} ms",
-            f"{row['found']:.0%}",
-            f"{row['remember_p50']:.2f}, {row['remember_p95']:.2f} ms",
-            f"{row['memories_per_second']:,.0f} a second",
-            f"{row['purged']:.0f} in {row['purge_seconds']:.2f} s",
-            f"{row['peak_mb']:,.0f} MB",
-            f"{row['disk_mb']:,.0f} MB",
-        )
-    Console().print(table)
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--sizes", default="1000,10000,100000", help="how many memories, with commas between")
     parser.add_argument("--searches", type=int, default=300)
     parser.add_argument("--remembers", type=int, default=150)
     parser.add_argument("--people", help="how many an installation is for, with commas between")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.people:
-        for people in map(int, options.people.split(",")):
-            found = {name: float(f"{value:.3g}") for name, value in installation(people).items()}
-            print(json.dumps({"people": people} | found))
-        return 0
+        return finish(options, {f"{n} people": installation(n) for n in map(int, options.people.split(","))})
     if options.one:
         print(json.dumps(asyncio.run(measure(options.one, options.searches, options.remembers))))
         return 0
@@ -300,10 +255,9 @@ def main() -> int:
         command = [sys.executable, __file__, *map(str, counts)]
         rows[size] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     ratio = slower_with_size(rows)
-    print(json.dumps({"sizes": rows, "ratio": ratio}, indent=2)) if options.json else show(rows)
-    if ratio is not None:
-        print(f"a search at {LARGE:,} / at {SMALL:,}: {ratio:.2f}, at most {SLOWER:g}", file=sys.stderr)
-    return 1 if ratio is not None and ratio > SLOWER else 0
+    slower = ratio is not None and ratio > SLOWER
+    missed = [f"a search at {LARGE:,} takes {ratio:.2f} times as long as at {SMALL:,}"] if slower else []
+    return finish(options, {"sizes": rows, "ratio": ratio}, missed)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from agents import Agent, FunctionTool, RunConfig, Runner
@@ -63,9 +62,6 @@ SAME_TOOLS, WHOLE_TURN = "bare loop, the same tools", "hachi"
 SETTLED = "hachi, with its after-turn work"
 LOT = 10
 """Turns whose traces are written together; under load they are more."""
-ROOT = Path(__file__).parent.parent
-PASSED_OVER = ("benchmarks", "memory/sql/engine/", "memory/process/spans.py", "tools/registry.py")
-"""Frames that say nothing about where a statement comes from."""
 
 
 def script() -> Scripted:
@@ -172,30 +168,25 @@ async def recording_cost(turns: int) -> float:
     return spent[True] / spent[False]
 
 
-async def statements(turns: int, url: str | None = None) -> dict[str, dict[str, Any]]:
-    """Of each step of a turn: the median number of statements, of writing transactions and of round trips,
-    and the statements of the last turn by their origin. PostgreSQL is told where a transaction begins and
-    ends, which are round trips too."""
+async def statements(turns: int, url: str | None = None) -> dict[str, dict[str, float]]:
+    """Of each step of a turn: the median number of statements, of writing transactions and of round trips.
+    PostgreSQL is told where a transaction begins and ends, which are round trips too."""
     counted: dict[str, list[Counter[str]]] = defaultdict(list)
-    origins: dict[str, Counter[str]] = defaultdict(Counter)
     other = TOOLS_STEP
 
     def executed(connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if not statement.startswith(CONTROL):
-            step, origin = where_from()
-            counted[step or other][-1].update(statements=1, round_trips=1)
-            origins[step or other][f"{origin}: {' '.join(statement.split())[:40]}"] += 1
+            counted[step_here() or other][-1].update(statements=1, round_trips=1)
 
     def committed(connection: Any) -> None:
         if connection.get_execution_options().get("hachi_write"):
-            counted[where_from()[0] or other][-1].update(transactions=1, round_trips=2 if url else 0)
+            counted[step_here() or other][-1].update(transactions=1, round_trips=2 if url else 0)
 
     async with furnished("ana", traces=False, database_url=url) as pet:
         engine = pet.components.database.engine.sync_engine
         event.listen(engine, "before_cursor_execute", executed)
         event.listen(engine, "commit", committed)
         for n in range(WARM_UP + turns):
-            origins.clear()
             for step in (*STEPS, TOOLS_STEP, AFTER):
                 counted[step].append(Counter())
             other = TOOLS_STEP
@@ -204,25 +195,20 @@ async def statements(turns: int, url: str | None = None) -> dict[str, dict[str, 
             await pet.settle()
     return {
         step: {name: statistics.median(turn[name] for turn in all[WARM_UP:]) for name in COUNTED}
-        | {"by_origin": dict(sorted(origins[step].items()))}
         for step, all in counted.items()
     }
 
 
-def where_from() -> tuple[str, str]:
-    """The step of the turn that runs this statement, empty outside of them, and the two innermost functions
-    of Hachi that wait for it, the caller first."""
+def step_here() -> str:
+    """The step of the turn that runs this statement; empty outside of them."""
     frame = getattr(getcurrent().parent, "gr_frame", None) or sys._getframe()
-    origins: list[str] = []
     step = ""
     while frame:
-        path, name = Path(frame.f_code.co_filename), frame.f_code.co_name
-        module = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else ""
-        if module and ".venv" not in path.parts and not module.startswith(PASSED_OVER):
-            origins.append(f"{module}:{name}")
-            step = name if module.startswith("agent/turn/") and name in STEPS else step
+        name = frame.f_code.co_name
+        if name in STEPS and "/agent/turn/" in frame.f_code.co_filename:
+            step = name
         frame = frame.f_back
-    return step, " > ".join(reversed(origins[:2]))
+    return step
 
 
 def measure(turns: int) -> dict[str, Any]:

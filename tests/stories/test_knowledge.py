@@ -1,14 +1,13 @@
 """Stories of documents: what they say is found and told, follows the files, stays with whom it belongs to,
 and loses against what a person said of themselves."""
 
-import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import Call, ScriptedServer, answer
+from scripted_server import ScriptedServer, answer
 
 from hachi import Companion
 
@@ -70,18 +69,8 @@ def test_a_folder_is_added_and_a_chat_answers_from_it_and_says_where_that_stands
         assert str(handbook.parent) not in reply, "how the disk is laid out is nobody's business"
 
 
-@pytest.mark.parametrize(
-    ("question", "name", "old", "new"),
-    [
-        (QUESTIONS[0][0], "boats.md", "ash", "carbon"),
-        (QUESTIONS[1][0], "cuisine.html", "220", "180"),
-        (QUESTIONS[2][0], "מפתחות.txt", "מאחורי הדלת", "מתחת לשטיח"),
-    ],
-)
-def test_the_answer_follows_the_file(
-    hachi: Hachi, handbook: Path, question: str, name: str, old: str, new: str
-) -> None:
-    page = handbook / name
+def test_the_answer_follows_the_file(hachi: Hachi, handbook: Path) -> None:
+    (question, old, name), new, page = QUESTIONS[0], "carbon", handbook / QUESTIONS[0][2]
     hachi("knowledge", "add", str(handbook), "--everybody")
     before = chat(hachi, question, "--user", "ana")
 
@@ -97,19 +86,6 @@ def test_the_answer_follows_the_file(
     assert [new in before, new in changed, new in removed] == [False, True, False]
 
 
-def test_what_was_answered_from_a_file_that_is_gone_is_not_answered_again(
-    hachi: Hachi, handbook: Path
-) -> None:
-    hachi("knowledge", "add", str(handbook), "--everybody")
-    question, told, name = QUESTIONS[0]
-    assert told in chat(hachi, question)
-
-    (handbook / name).unlink()
-    hachi("knowledge", "add", str(handbook), "--everybody")
-
-    assert told not in chat(hachi, question)
-
-
 def test_a_private_document_answers_nobody_else(hachi: Hachi, handbook: Path) -> None:
     question, told, _ = QUESTIONS[0]
     hachi("knowledge", "add", str(handbook), "--user", "ana")
@@ -119,41 +95,10 @@ def test_a_private_document_answers_nobody_else(hachi: Hachi, handbook: Path) ->
     assert told not in chat(hachi, question, "--place", "acme/general"), "nor her, where others read along"
 
 
-def test_a_document_of_a_place_answers_there_and_in_the_places_inside_it(
-    hachi: Hachi, handbook: Path
-) -> None:
-    question, told, _ = QUESTIONS[0]
-    hachi("knowledge", "add", str(handbook), "--place", "acme")
-
-    for user in ("ana", "ben"):
-        assert told in chat(hachi, question, "--user", user, "--place", "acme/general")
-        assert told not in chat(hachi, question, "--user", user)
-        assert told not in chat(hachi, question, "--user", user, "--place", "other")
-
-
-async def test_a_model_is_handed_only_the_documents_of_whom_it_speaks_with(
-    scripted: Opened, server: ScriptedServer, handbook: Path
-) -> None:
-    looking = Call("search_knowledge", {"query": "the oars of the club"})
-    for _ in range(3):
-        server.script(looking, answer("Ash."))
-
-    async with scripted(look_back="off") as pet:
-        await pet.documents.add_files([handbook], user="ana")
-        await say(pet, "what are oars made of?")
-        await say(pet, "what are oars made of?", user="ben")
-        await say(pet, "what are oars made of?", place="acme/general")
-
-    hers, his, shared = (json.loads(server.asked[turn].results[0]) for turn in (1, 3, 5))
-    assert hers["chunks"][0]["text"] == "The oars of the club are made of ash."
-    assert (his["chunks"], shared["chunks"]) == ([], [])
-
-
 # Against what a person said.
 
 HOMES = [
     ("I live in Lyon", "# Members\n\nAna lives in Paris.", "where do I live?", "where does Ana live?"),
-    ("J'habite à Lyon", "# Membres\n\nAna habite à Paris.", "où est-ce que j'habite ?", "où habite Ana ?"),
     ("אני גרה בליון", "# חברים\n\nAna גרה בפריז.", "איפה אני גרה?", "איפה גרה Ana?"),
 ]
 LYON, PARIS = ("Lyon", "ליון"), ("Paris", "פריז")
@@ -204,22 +149,3 @@ async def test_a_model_sees_both_and_before_the_document_which_of_them_is_right(
         lines.index("## User context") < person < lines.index("## Relevant external knowledge") < rule < paper
     )
     assert not any(names(line, PARIS) for line in our_words(server.asked[0].system))
-
-
-async def test_what_a_look_up_brings_is_outweighed_by_a_rule_too(
-    scripted: Opened, server: ScriptedServer, tmp_path: Path
-) -> None:
-    page = tmp_path / "members.md"
-    page.write_text(HOMES[0][1])
-    server.script(Call("search_knowledge", {"query": "where does Ana live"}), answer("In Lyon."))
-
-    async with scripted(look_back="plain") as pet:
-        await pet.documents.add_files([page])
-        await pet.people.set_context("location", "Lyon", user="ana")
-        await say(pet, HOMES[0][3])
-
-    asked = server.asked[-1]
-    assert names(asked.results[0], PARIS)
-    assert "## Relevant external knowledge" not in asked.system
-    assert "What a person told you of themselves outweighs any document." in asked.system
-    assert "> lives in: Lyon" in asked.system

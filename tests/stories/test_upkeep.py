@@ -3,8 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agents.testing import ScriptedModel, assistant_message
-
 from hachi import Companion, Settings
 
 
@@ -26,15 +24,3 @@ async def test_what_is_unimportant_and_long_unused_goes_and_nothing_else(tmp_pat
         assert [one.memory.content for one in await pet.admin.tidy()] == ["Ana hums in the shower"]
         left = {memory.content for memory in await pet.memories.list(user="ana")}
         assert left == {"Ana collects stamps", "Ana is allergic to nuts"}
-
-
-async def test_no_name_is_read_from_what_somebody_says(tmp_path: Path) -> None:
-    settings = Settings.load(home=tmp_path, embedder="bundled")
-    model = ScriptedModel([[assistant_message('{"message": "By bus, then.", "memories": []}')]])
-    async with Companion.open(settings, model=model, upkeep=False) as pet:
-        await pet.respond("I go by bus.", user="ana", settle=True)
-        assert await pet.memories.list(user="ana") == []
-        await pet.remember("ana is also called Annie", user="ana")
-        await pet.remember("Annie plays the cello", user="ana")
-        found = [hit.content for hit in await pet.search_memories("what does ana play?", user="ana")]
-    assert "Annie plays the cello" in found

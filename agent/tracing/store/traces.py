@@ -39,8 +39,6 @@ LAST = "last"
 TURNS = TraceFilter()
 _MADE_BY = "made_by_"
 """Prefix of the ids of the bodies that hold `made_by`."""
-
-
 _HAS_BODY = exists().where(trace_bodies.c.trace_id == traces.c.id).correlate(traces).label("has_body")
 _SUMMARIES = select(traces, _HAS_BODY)
 _WITH_BODIES = _SUMMARIES.add_columns(trace_bodies.c.body).join(

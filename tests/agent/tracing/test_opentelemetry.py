@@ -175,12 +175,10 @@ async def test_a_turn_joins_the_trace_of_the_program_that_asks(pet_at, first_way
     assert "parentSpanId" not in alone
 
 
-@pytest.mark.parametrize("answers", [False, True], ids=["refuses", "hangs"])
-async def test_a_collector_that_is_down_keeps_nobody_waiting(pet_at, first_way, server, monkeypatch, answers):
+async def test_a_collector_that_hangs_keeps_nobody_waiting(pet_at, first_way, server, monkeypatch):
     monkeypatch.setattr("agent.tracing.otlp.spans.SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1] if answers else 9
-        pet = await pet_at(first_way, otlp_endpoint=f"http://127.0.0.1:{port}")
+        pet = await pet_at(first_way, otlp_endpoint=f"http://127.0.0.1:{silent.getsockname()[1]}")
         server.script(answer("Hi."))
         assert (await pet.respond("hello", user="ana")).message == "Hi."
         await pet.settle()
@@ -246,29 +244,29 @@ def decided(*actions: str) -> Span:
     return Span("decision", data={"decisions": decisions} if actions else {})
 
 
-@pytest.mark.parametrize(
-    ("span", "name"),
-    [
-        (Span("turn"), "invoke_agent hachi"),
-        (Span("call", "gpt-5-mini"), "chat gpt-5-mini"),
-        (Span("tool", "remember"), "execute_tool remember"),
-        (Span("search"), "search_memory memories"),
-        (Span("documents"), "retrieval documents"),
-        (Span("look_back"), "look_back"),
-        (decided(), "upsert_memory memories"),
-        (decided("add", "add"), "create_memory memories"),
-        (decided("replace", "merge"), "update_memory memories"),
-        (decided("add", "replace"), "upsert_memory memories"),
-        (decided("ignore"), "upsert_memory memories"),
-        (Span("answer"), "answer"),
-        (Span("new"), "new"),
-    ],
-)
-def test_every_kind_of_span_has_a_name_and_attributes_even_without_data(span, name):
-    assert span_name(span) == name
-    found = attributes_of(span)
-    assert found["gen_ai.operation.name"]
-    assert all(isinstance(value, str | int | float | bool | list) for value in found.values())
+NAMES = [
+    (Span("turn"), "invoke_agent hachi"),
+    (Span("call", "gpt-5-mini"), "chat gpt-5-mini"),
+    (Span("tool", "remember"), "execute_tool remember"),
+    (Span("search"), "search_memory memories"),
+    (Span("documents"), "retrieval documents"),
+    (Span("look_back"), "look_back"),
+    (decided(), "upsert_memory memories"),
+    (decided("add", "add"), "create_memory memories"),
+    (decided("replace", "merge"), "update_memory memories"),
+    (decided("add", "replace"), "upsert_memory memories"),
+    (decided("ignore"), "upsert_memory memories"),
+    (Span("answer"), "answer"),
+    (Span("new"), "new"),
+]
+
+
+def test_every_kind_of_span_has_a_name_and_attributes_even_without_data():
+    for span, name in NAMES:
+        assert span_name(span) == name
+        found = attributes_of(span)
+        assert found["gen_ai.operation.name"]
+        assert all(isinstance(value, str | int | float | bool | list) for value in found.values())
 
 
 def test_a_call_has_its_model_tokens_and_texts():

@@ -118,12 +118,10 @@ def test_a_damaged_database_is_replaced(home: Path, tmp_path: Path) -> None:
     assert count(home / "hachi.db", "users") == 0
 
 
-def spoil_nothing(copy: Path) -> None:
-    (copy / MANIFEST).unlink()
-
-
-def spoil_manifest(copy: Path) -> None:
-    (copy / MANIFEST).write_text("{")
+def changed(copy: Path, **entries: Any) -> None:
+    """Put these entries into the manifest of a backup."""
+    manifest = json.loads((copy / MANIFEST).read_text())
+    (copy / MANIFEST).write_text(json.dumps(manifest | entries))
 
 
 def spoil_database(copy: Path) -> None:
@@ -136,36 +134,20 @@ def spoil_name(copy: Path) -> None:
     (copy / MANIFEST).write_text(text.replace('"hachi.db"', '"../hachi.db"'))
 
 
-def rewrite(copy: Path, statement: str) -> None:
+def rewrite(statement: str) -> Callable[[Path], None]:
     """Change the database of a backup, and describe the changed file in the manifest."""
-    with closing(sqlite3.connect(copy / "hachi.db")) as database, database:
-        database.execute(statement)
-    manifest = json.loads((copy / MANIFEST).read_text())
-    manifest["files"] = [asdict(_described(copy / file["name"])) for file in manifest["files"]]
-    (copy / MANIFEST).write_text(json.dumps(manifest))
 
+    def spoil(copy: Path) -> None:
+        with closing(sqlite3.connect(copy / "hachi.db")) as database, database:
+            database.execute(statement)
+        changed(copy, files=[asdict(_described(copy / "hachi.db"))])
 
-def spoil_by_trigger(copy: Path) -> None:
-    rewrite(copy, "CREATE TRIGGER kept AFTER DELETE ON messages BEGIN SELECT 1; END")
-
-
-def spoil_by_view(copy: Path) -> None:
-    rewrite(copy, "CREATE VIEW kept AS SELECT * FROM messages")
-
-
-def spoil_by_table(copy: Path) -> None:
-    rewrite(copy, "CREATE TABLE kept (text TEXT)")
-
-
-def spoil_by_virtual_table(copy: Path) -> None:
-    rewrite(copy, "CREATE VIRTUAL TABLE kept USING fts5(text)")
+    return spoil
 
 
 def spoil_by_file(copy: Path) -> None:
     (copy / "embedders.json").write_text("{}")
-    manifest = json.loads((copy / MANIFEST).read_text())
-    manifest["files"].append(asdict(_described(copy / "embedders.json")))
-    (copy / MANIFEST).write_text(json.dumps(manifest))
+    changed(copy, files=[asdict(_described(copy / name)) for name in ("hachi.db", "embedders.json")])
 
 
 def spoil_by_link(copy: Path) -> None:
@@ -173,25 +155,25 @@ def spoil_by_link(copy: Path) -> None:
     (copy / "hachi.db").symlink_to(copy / "elsewhere.db")
 
 
-def spoil_version(copy: Path) -> None:
-    manifest: dict[str, Any] = json.loads((copy / MANIFEST).read_text())
-    (copy / MANIFEST).write_text(json.dumps(manifest | {"revision": "9999"}))
+TRIGGER = "CREATE TRIGGER kept AFTER DELETE ON messages BEGIN SELECT 1; END"
 
 
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (spoil_nothing, r"no manifest.json.*copied by hand may lack what was written last"),
-        (spoil_manifest, "cannot be read"),
+        (
+            lambda copy: (copy / MANIFEST).unlink(),
+            r"no manifest.json.*copied by hand may lack what was written",
+        ),
+        (lambda copy: (copy / MANIFEST).write_text("{"), "cannot be read"),
         (spoil_database, "is not the file that was backed up"),
         (spoil_name, "hachi.db is nothing that hachi backs up; nothing was restored"),
         (spoil_by_file, "embedders.json is nothing that hachi backs up; nothing was restored"),
         (spoil_by_link, "is not the file that was backed up"),
-        (spoil_by_trigger, "hachi.db has a trigger 'kept', which is not of hachi; drop it first"),
-        (spoil_by_view, "has a view 'kept', which is not of hachi"),
-        (spoil_by_table, "has a table 'kept', which is not of hachi"),
-        (spoil_by_virtual_table, "has a table 'kept', which is not of hachi"),
-        (spoil_version, "was written by a newer hachi"),
+        (rewrite(TRIGGER), "hachi.db has a trigger 'kept', which is not of hachi; drop it first"),
+        (rewrite("CREATE VIEW kept AS SELECT * FROM messages"), "has a view 'kept', which is not of hachi"),
+        (rewrite("CREATE TABLE kept (text TEXT)"), "has a table 'kept', which is not of hachi"),
+        (lambda copy: changed(copy, revision="9999"), "was written by a newer hachi"),
     ],
 )
 def test_what_is_no_whole_backup_is_refused(

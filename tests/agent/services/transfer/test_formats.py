@@ -72,9 +72,7 @@ LINES = "\n".join(
 )
 
 
-@pytest.mark.parametrize(
-    "given", [CHATGPT, CHATGPT[0], CLAUDE, LINES], ids=["chatgpt", "one", "claude", "lines"]
-)
+@pytest.mark.parametrize("given", [CHATGPT, CLAUDE, LINES], ids=["chatgpt", "claude", "lines"])
 async def test_the_conversations_of_others_are_taken_in_once(
     open_pet: OpenPet, clock: Any, given: Any
 ) -> None:

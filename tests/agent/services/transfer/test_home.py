@@ -4,8 +4,6 @@ import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import pytest
-
 from agent.services.transfer.home import make_private, remove_obsolete
 from hachi import Companion
 
@@ -41,17 +39,6 @@ def test_files_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
     make_private(tmp_path)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
     assert stat.S_IMODE(notes.stat().st_mode) == 0o644
-
-
-def test_a_file_that_vanishes_meanwhile_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "hachi.db").write_text("")
-
-    def gone(self: Path) -> None:
-        raise FileNotFoundError(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "lstat", gone)
-        make_private(tmp_path)
 
 
 def test_the_embeddings_of_an_earlier_version_are_deleted(tmp_path: Path) -> None:

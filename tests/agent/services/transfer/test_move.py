@@ -31,7 +31,7 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(move, "PAGE", 3)
     pet = await open_pet(look_back_minutes=0)
     (tmp_path / "paper.md").write_text("# Skis\n\nHow to wax them.")
-    for user in ("ana", "Ben", "élodie", "זוהר", "zoe"):  # in no order that a language gives them
+    for user in ("ana", "Élodie", "זוהר"):  # in no order that a language gives them
         await pet.respond(f"I am {user} and I ski 🎿", user=user, settle=True)
         await pet.respond("remind me to wax the skis tomorrow", user=user, place=ACME, settle=True)
         old = await pet.remember(f"{user} lives in Paris", user=user, place=ACME)
@@ -99,15 +99,15 @@ async def test_there_and_back_every_row_is_the_same(
         await connection.execute(sa.insert(messages).values(**new))  # behind those that came over
     await back.close()
     pet = await open_pet(home=tmp_path / "back")
-    found = await pet.search_memories("where does zoe live?", user="zoe")
-    assert "zoe lives in Lyon" in [hit.content for hit in found]
+    found = await pet.search_memories("where does ana live?", user="ana")
+    assert "ana lives in Lyon" in [hit.content for hit in found]
 
 
 async def test_what_traces_of_a_database_of_their_own_show_comes_over(
-    filled: Path, opened: Callable[..., Database], tmp_path: Path
+    home: Path, opened: Callable[..., Database], tmp_path: Path
 ) -> None:
     source, apart, there = (
-        opened(None, filled),
+        opened(None, home),
         *(opened(f"sqlite:///{tmp_path / name / 'hachi.db'}") for name in ("apart", "there")),
     )
     await apart.migrate()
@@ -181,9 +181,9 @@ def _after(calls: int, act: Callable[[int], None]) -> Callable[[int], None]:
 
 
 async def test_a_target_with_other_data_and_a_source_in_use_are_refused(
-    filled: Path, opened: Callable[..., Database], tmp_path: Path
+    home: Path, opened: Callable[..., Database], tmp_path: Path
 ) -> None:
-    source, target = opened(None, filled), opened(None, tmp_path / "other")
+    source, target = opened(None, home), opened(None, tmp_path / "other")
     await target.migrate()
     async with target.write() as connection:
         await connection.execute(sa.insert(users).values(id="lea", created_at=sa.func.now()))
@@ -191,7 +191,7 @@ async def test_a_target_with_other_data_and_a_source_in_use_are_refused(
         await moved(source, target)
     with pytest.raises(BadInput, match=r"is in .* already"):
         await moved(source, source)
-    with closing(sqlite3.connect(filled / "hachi.db")) as another:
+    with closing(sqlite3.connect(home / "hachi.db")) as another:
         another.execute("PRAGMA journal_mode=WAL").fetchone()
         another.execute("SELECT count(*) FROM users").fetchone()
         with pytest.raises(StoreUnavailable, match="in use by another hachi process"):

@@ -2,35 +2,32 @@
 
 import zlib
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import LargeBinary, create_engine, literal, select
 
 from agent.tracing.store.sketch import may_hold, sketch
 
 WORDS = "Where did Ana leave the red umbrella? On the night train to Lyon, says Ünal 茶の木. " * 3
+SQLITE = create_engine("sqlite://")
 
 
 def allows(body: bytes, text: str) -> bool:
     bodies = select(literal(body, LargeBinary).label("body")).subquery()
-    with create_engine("sqlite://").connect() as connection:
+    with SQLITE.connect() as connection:
         return bool(connection.execute(select(bodies).where(may_hold(bodies.c.body, text))).all())
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=60), st.text(max_size=12), st.text(max_size=60))
 def test_what_stands_in_the_text_is_allowed(before, text, after):
     assert allows(zlib.compress(b"") + sketch(before + text + after), text)
 
 
-@pytest.mark.parametrize("text", ["UMBRELLA", "ünal 茶", "on", "", "n to Lyon, s"])
-def test_letter_case_and_length_do_not_matter(text):
-    assert allows(zlib.compress(b"") + sketch(WORDS), text)
-
-
-@pytest.mark.parametrize("text", ["zebra", "xylophone", "Ünver"])
-def test_what_is_not_there_is_not_unpacked(text):
-    assert not allows(zlib.compress(b"") + sketch(WORDS), text)
+def test_what_is_not_there_is_not_unpacked_and_letter_case_and_length_do_not_matter():
+    body = zlib.compress(b"") + sketch(WORDS)
+    assert all(allows(body, text) for text in ("UMBRELLA", "ünal 茶", "on", "", "n to Lyon, s"))
+    assert not any(allows(body, text) for text in ("zebra", "xylophone", "Ünver"))
 
 
 def test_a_body_of_before_is_always_unpacked():
