@@ -224,7 +224,6 @@ class Companion:
             options.get("conversation"),
             options.get("author"),
             options.get("instructions", ""),
-            tuple(options.get("earlier", ())),
             tuple(options.get("origins", ())),
             options.get("client"),
         )

@@ -25,15 +25,12 @@ from memory.text.names import fold
 
 NAME = "offline"
 MOST_QUOTED, MOST_LISTED, LONGEST_QUOTE, LONGEST_COMMAND = 3, 20, 300, 300
-LONGEST_STATEMENT = 1_500
-"""Characters of one fact. A longer message is a document, and stays in the transcript only."""
 RULE_BASED = "I am only a rule-based stand-in, no language model"
 _ANSWERS = {
     "crisis": "I'm so sorry that it hurts this much. I'm only a simple program. Please talk to someone now: "
     "somebody near you, your local emergency number, or a helpline from https://findahelpline.com.",
     "forget": "I forget only what you confirm.",
     "remark": f"Tell me something in a whole sentence, or ask me about what you told me. {RULE_BASED}.",
-    "too long": "That is too long for one note. It stays in our conversation.",
 }
 NO_TASKS = "Nothing is on your list. For example: “remind me to call Ana tomorrow at 9”."
 NOTHING = f"I found nothing to quote. {RULE_BASED}: I keep what you tell me and quote it when you ask."
@@ -275,7 +272,7 @@ def read_message(text: str, now: datetime | None = None) -> Sentence:
             return Sentence(kind, rest if kind in ("finish_task", "forget") else flat)
     if len(re.findall(r"\w+", flat)) <= 2 and flat.isascii():
         return Sentence("remark", text)
-    return Sentence("too long" if len(text) > LONGEST_STATEMENT else "statement", text)
+    return Sentence("statement", text)
 
 
 def find_due(text: str, now: datetime | None) -> tuple[str, datetime | None]:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict, TypeVar
 from agent.types.arguments import Argument, Name, Seconds, Text, Turns, Where, model_or_name
 from agent.types.client import Called, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
-from memory.records import Decision, ForgetCandidate, Hit, Memory, Role
+from memory.records import Decision, ForgetCandidate, Hit, Memory
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
@@ -42,8 +42,6 @@ class TurnRequest:
     """The speaker's display name; default: the id."""
     instructions: str = ""
     """Instructions of the calling program; the model sees them quoted, as that program's wishes."""
-    earlier: tuple[tuple[Role, str], ...] = ()
-    """Earlier messages that the calling program sent, oldest first; used where the transcript has none."""
     origins: tuple[str, ...] = ()
     """The ids of the messages of a chat platform that make up this one. `ConversationService.forget_sent`
     finds it by each of them."""
@@ -138,8 +136,6 @@ class TurnOptions(TypedDict, total=False):
     """The name to show for the user; default: the id."""
     instructions: Text
     """What the calling program wishes of the answer; the model sees it as a wish."""
-    earlier: Sequence[tuple[Role, Text]]
-    """Earlier messages, as (role, text): the model sees those where the transcript has none."""
     origins: Sequence[str]
     """The ids that a chat platform gave to the message, for when it is deleted there."""
     client: ClientTurn | None

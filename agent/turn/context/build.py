@@ -26,7 +26,6 @@ from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.summaries import ConversationSummaries, owner_of
 from memory.sql.messages.transcript import Transcript
-from memory.text import storable
 
 log = logging.getLogger("hachi.turn")
 
@@ -93,12 +92,12 @@ async def build_context(services: ContextServices, received: ReceivedMessage) ->
 
 
 async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltContext:
-    request, now, limit = received.request, services.clock(), services.history_messages
+    request, now = received.request, services.clock()
     prompt = PromptContext(
         now,
         request.speaker,
         request.place,
-        _earlier(request, limit) if received.history is None else received.history,
+        received.history or (),
         request.text,
         persona=services.persona,
         budgets=services.budgets,
@@ -124,7 +123,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     prompt = within_budgets(
         replace(
             prompt,
-            history=history or prompt.history,
+            history=history,
             known=known,
             summary=active.summary if active else "",
             knowledge=documents,
@@ -155,16 +154,6 @@ async def _history(services: ContextServices, received: ReceivedMessage) -> Sequ
 def _ids(history: Sequence[Message | Item]) -> list[str]:
     """Return the ids of the messages that are in the transcript."""
     return [one.id for one in history if isinstance(one, Message | Said) and one.id]
-
-
-def _earlier(request: TurnRequest, limit: int) -> list[Message]:
-    """Return the messages that the calling program passed along. They are used if the transcript has none,
-    and are not stored."""
-    passed = request.earlier[max(0, len(request.earlier) - limit) :]
-    return [
-        Message("", request.conversation_id, role, request.speaker, storable(text), request.sent_at)
-        for role, text in passed
-    ]
 
 
 async def _documents(services: ContextServices, request: TurnRequest) -> tuple[str, frozenset[str]]:

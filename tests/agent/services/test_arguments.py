@@ -137,7 +137,6 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
         ("conversations.import_", {"parsed": {}}, "parsed: {} is no ParsedImport"),
         ("documents.remove", {"what": "two\nlines"}, "no such document here: two lines; "),
         ("admin.reindex", {"progress": 7}, "progress: 7 is no function"),
-        ("respond", {"text": "x", "earlier": [("user", 7)]}, "earlier: 7 is no text"),
         ("respond", {"text": "x", "model": 5}, "model: 5 is no Model of the Agents SDK"),
         ("respond", {"text": "x", "timeout": 0}, "timeout: 0 is no number of seconds above 0"),
         ("respond", {"text": "x", "max_turns": 2.5}, "max_turns: 2.5 is no whole number from 1 to 50"),
