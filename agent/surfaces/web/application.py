@@ -100,7 +100,7 @@ def beside(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
 
 CONSOLE = frozenset(
     [
-        *" talk memories messages forget restore tasks".split(" "),
+        *" talk memories messages forget restore keep tasks".split(" "),
         *"documents traces statistics compare live enter leave static".split(),
     ]
 )

@@ -1,6 +1,7 @@
 """Shows the differences between two texts word by word, with a little of the text around them."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
@@ -10,18 +11,16 @@ CONTEXT = 120
 MAX_WORDS = 600
 """How many words from the first change to the last are compared. Beyond that, all of them count as changed,
 because a comparison takes the square of their number."""
-MAX_WORD = 40
-"""Characters. A longer word may be split."""
 MAX_PIECE = 3_000
 """Characters of one piece that are shown."""
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
-Kind = Literal["same", "changed", "omitted"]
+Words = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    kind: Kind
+    kind: Literal["same", "changed", "omitted"]
     text: str
     """The text; for `omitted`, a description of what is left out."""
 
@@ -33,53 +32,39 @@ class WordDiff:
 
 
 def word_diff(before: str, after: str) -> WordDiff:
-    start = _common(before, after)
-    end = _common(before[start:][::-1], after[start:][::-1])
-    head, tail = before[:start], before[len(before) - end :]
-    old, new = _changes(before[start : len(before) - end], after[start : len(after) - end])
-    return WordDiff(_in_context(head, old, tail), _in_context(head, new, tail))
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    start = _shared(old, new)
+    end = _shared(old[start:][::-1], new[start:][::-1])
+    head, tail = "".join(old[:start]), "".join(old[len(old) - end :])
+    changed, others = old[start : len(old) - end], new[start : len(new) - end]
+    spans = [(False, changed, others)]
+    if max(len(changed), len(others)) <= MAX_WORDS:
+        steps = SequenceMatcher(None, changed, others, autojunk=False).get_opcodes()
+        spans = [(kind == "equal", changed[a:b], others[c:d]) for kind, a, b, c, d in steps]
+    return WordDiff(
+        [*_in_context(head, tail, [(same, words) for same, words, _ in spans])],
+        [*_in_context(head, tail, [(same, words) for same, _, words in spans])],
+    )
 
 
-def _common(one: str, other: str) -> int:
-    """Return the length of the common prefix, shortened so that it does not split a word."""
+def _shared(one: Words, other: Words) -> int:
+    """Return how many words both begin with."""
     pairs = enumerate(zip(one, other, strict=False))
-    length = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-    for end in range(length, max(0, length - MAX_WORD), -1):
-        if not one[end - 1].isalnum():
-            return end
-    return length if length > MAX_WORD else 0
+    return next((at for at, (word, their) in pairs if word != their), min(len(one), len(other)))
 
 
-def _changes(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
-    words, others = _WORD.findall(before), _WORD.findall(after)
-    if not words or not others or max(len(words), len(others)) > MAX_WORDS:
-        return _cut(before), _cut(after)
-    old: list[Piece] = []
-    new: list[Piece] = []
-    for operation, a, b, c, d in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
-        kind: Kind = "same" if operation == "equal" else "changed"
-        old += _piece(kind, "".join(words[a:b]))
-        new += _piece(kind, "".join(others[c:d]))
-    return old, new
+def _in_context(head: str, tail: str, spans: Sequence[tuple[bool, Words]]) -> Iterator[Piece]:
+    same = "characters that are the same"
+    yield from _omitted(len(head) - CONTEXT, same)
+    for equal, text in ((True, head[-CONTEXT:]), *((equal, "".join(words)) for equal, words in spans)):
+        if text:
+            yield Piece("same" if equal else "changed", text[:MAX_PIECE])
+            yield from _omitted(len(text) - MAX_PIECE, "more characters")
+    if tail:
+        yield Piece("same", tail[:CONTEXT])
+    yield from _omitted(len(tail) - CONTEXT, same)
 
 
-def _cut(text: str) -> list[Piece]:
-    return [*_piece("changed", text[:MAX_PIECE]), *_omitted(len(text) - MAX_PIECE, "more characters")]
-
-
-def _in_context(head: str, pieces: list[Piece], tail: str) -> list[Piece]:
-    return [
-        *_omitted(len(head) - CONTEXT),
-        *_piece("same", head[-CONTEXT:]),
-        *pieces,
-        *_piece("same", tail[:CONTEXT]),
-        *_omitted(len(tail) - CONTEXT),
-    ]
-
-
-def _piece(kind: Kind, text: str) -> list[Piece]:
-    return [Piece(kind, text)] if text else []
-
-
-def _omitted(number: int, what: str = "characters that are the same") -> list[Piece]:
-    return _piece("omitted", f"{number:,} {what}" if number > 0 else "")
+def _omitted(number: int, what: str) -> Iterator[Piece]:
+    if number > 0:
+        yield Piece("omitted", f"{number:,} {what}")
