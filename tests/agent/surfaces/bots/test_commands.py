@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from agent.surfaces.bots.answers import (
-    STANDS,
     Answer,
     Asker,
     Button,
@@ -15,7 +14,7 @@ from agent.surfaces.bots.answers import (
 )
 from agent.surfaces.bots.commands import GONE, UNDO_OVER, Commands
 from agent.surfaces.bots.platform import Content
-from hachi import Companion
+from hachi import Companion, Settings
 from memory.audience import Place
 
 ANA, BEN = "chat:1", "chat:2"
@@ -139,27 +138,21 @@ async def test_trace_shows_the_askers_own_last_turn_in_this_place(pet: Companion
     assert "jasmine tea" in texts(await commands.run("trace", BEN_IN_GENERAL))[0]
 
 
-@pytest.mark.parametrize("allowed", [True, False])
-async def test_who_manages_a_channel_sets_what_is_listened_to(commands: Commands, allowed: bool) -> None:
+async def test_what_is_listened_to_is_shown_and_a_wrong_word_is_told(commands: Commands) -> None:
     async def may_set() -> bool:
-        return allowed
+        return True
 
     assert "who mentions me" in (await commands.listen(IN_GENERAL, "", may_set)).text
-    changed = await commands.listen(IN_GENERAL, " Everything", may_set)
-    assert ("everything that is written" if allowed else "you may not") in changed.text
-    shown = await commands.listen(IN_GENERAL, "", may_set)
-    assert ("everything that is written" if allowed else "who mentions me") in shown.text
     assert "one of: mentions, everything" in (await commands.listen(IN_GENERAL, "loudly", may_set)).text
     assert "direct messages" in (await commands.listen(PRIVATELY, "nothing", may_set)).text
 
 
-async def test_privacy_says_where_messages_are_sent(commands, open_pet, tmp_path) -> None:
+async def test_privacy_says_where_messages_are_sent(pet, commands, monkeypatch) -> None:
     assert "Nothing of it leaves" in str(await commands.run("privacy", PRIVATELY))
-    at_openai = await open_pet(home=tmp_path / "two", openai_api_key="sk-test", embedder="bundled")
-    assert "gpt-5-mini at OpenAI" in str(await Commands(at_openai).run("privacy", PRIVATELY))
     own = {"openai_base_url": "http://127.0.0.1:9/v1", "model": "small"}
-    elsewhere = await open_pet(home=tmp_path / "three", **own)
-    assert "the model small." in str(await Commands(elsewhere).run("privacy", PRIVATELY))
+    for settings, told in (({}, "gpt-5-mini at OpenAI"), (own, "the model small.")):
+        monkeypatch.setattr(type(pet), "settings", Settings.load(openai_api_key="sk-test", **settings))
+        assert told in str(await commands.run("privacy", PRIVATELY))
 
 
 async def test_a_person_has_nothing_of_theirs_kept_here_or_anywhere_and_takes_it_back(
@@ -199,42 +192,7 @@ async def test_errors_are_answered_and_not_raised(pet: Companion, commands: Comm
     assert "reach my memory" in str(await commands.text_to_edit(PRIVATELY, "0" * 36))
 
 
-# Who said it.
-
-ADA_IN_GENERAL = Asker("chat:ada", GENERAL, name="Ada")
-
-
-async def test_a_note_and_its_correction_stay_their_authors(pet, commands) -> None:
-    noted = await commands.run("remember", ADA_IN_GENERAL, "I prefer green tea")
-    asked = "Who prefers which tea?"
-    heard = await pet.respond(asked, user="chat:cyn", author="Cyn", place=GENERAL)
-    assert "Ada told me" in heard.message
-    assert "Cyn told me" not in heard.message
-    [memory] = await pet.memories.list(user="chat:ada", place=GENERAL)
-    assert memory.subjects == ("ada",)
-    id = button(noted, "Edit").value
-    await commands.edit(ADA_IN_GENERAL, id, "I prefer black tea")
-    heard = await pet.respond(f"{asked} Black?", user="chat:cyn", author="Cyn", place=GENERAL)
-    assert "Ada told me" in heard.message
-    [memory] = await pet.memories.list(user="chat:ada", place=GENERAL)
-    assert (memory.content, memory.subjects) == ("I prefer black tea", ("ada",))
-
-
-async def test_a_note_about_somebody_here_bears_on_them(pet, commands) -> None:
-    await pet.respond("Hello there", user="chat:ben", author="Ben", place=GENERAL)
-    await commands.run("remember", ADA_IN_GENERAL, "Ben prefers green tea")
-    [memory] = await pet.memories.list(user="chat:ada", place=GENERAL)
-    assert memory.subjects == ("ben",)
-
-
 # What a person asks in words to forget, and what they delete.
-
-
-async def asked(pet: Companion, text: str, asker: Asker = PRIVATELY) -> Answer:
-    """The question after somebody wrote this."""
-    reply = await pet.respond(text, user=asker.user, place=asker.place)
-    assert reply.forget is not None
-    return forget_question(reply.forget)
 
 
 async def known(pet: Companion) -> str:
@@ -242,36 +200,26 @@ async def known(pet: Companion) -> str:
     return str([*facts, *(message.text for message in await pet.conversations.messages(user=ANA))])
 
 
-async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion) -> None:
+async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion, commands: Commands) -> None:
     for fact in ("Ana takes citalopram at night", "Ana takes citalopram for her depression"):
         told = await pet.remember(fact, user=ANA)
-    gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
-    assert [item.text for item in gone.items] == ["Ana takes citalopram at night"]
-    assert (
-        await press(Commands(pet), PRIVATELY, gone, "Forget")
-    ).text == "Forgotten: Ana takes citalopram at night"
+    gone = await commands.press(PRIVATELY, "delete", str(told.id))
+    assert texts(gone) == ["Ana takes citalopram at night"]
+    again = await press(commands, PRIVATELY, gone, "Forget")
+    assert again.text == "Forgotten: Ana takes citalopram at night"
     assert await pet.memories.list(user=ANA) == []
 
 
-@pytest.mark.parametrize("asker", [Asker(BEN), BEN_IN_GENERAL])
-async def test_nobody_else_can_confirm(pet: Companion, asker: Asker) -> None:
+async def test_nobody_else_can_confirm(pet: Companion, commands: Commands) -> None:
     await pet.respond(PIN, user=ANA, place=GENERAL)
-    question = await asked(pet, "please forget my bank PIN", IN_GENERAL)
-    assert (await press(Commands(pet), asker, question, "Forget")).text == GONE
+    reply = await pet.respond("please forget my bank PIN", user=ANA, place=GENERAL)
+    assert reply.forget is not None
+    question = forget_question(reply.forget)
+    assert (await press(commands, BEN_IN_GENERAL, question, "Forget")).text == GONE
     assert "4711" in await known(pet)
-    gone = await press(Commands(pet), IN_GENERAL, question, "Forget")
-    assert (await press(Commands(pet), asker, gone, "Undo")).text == UNDO_OVER
+    gone = await press(commands, IN_GENERAL, question, "Forget")
+    assert (await press(commands, BEN_IN_GENERAL, gone, "Undo")).text == UNDO_OVER
     assert "4711" not in await known(pet)
-
-
-async def test_without_an_undo_there_is_no_button_for_it(
-    open_pet: Callable[..., Awaitable[Companion]],
-) -> None:
-    pet = await open_pet(forget_undo_minutes=0)
-    told = await pet.remember("Ana has the flu", user=ANA)
-    gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
-    assert gone.buttons == ()
-    assert gone.note == ("Taken: 1 memory. ", STANDS)
 
 
 async def test_of_whoever_wants_nothing_kept_no_message_is_remembered(commands: Commands, pet) -> None:

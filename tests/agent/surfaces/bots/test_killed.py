@@ -58,7 +58,10 @@ class OnDiscord:
         return self.server.shown(DM)
 
 
-@pytest.fixture(params=[(SlackServer, OnSlack), (DiscordServer, OnDiscord)], ids=["slack", "discord"])
+ON_DISCORD = pytest.param((DiscordServer, OnDiscord), id="discord", marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=[pytest.param((SlackServer, OnSlack), id="slack"), ON_DISCORD])
 async def platform(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     server, on = request.param
     async with server.running() as running:

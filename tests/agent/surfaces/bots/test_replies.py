@@ -32,22 +32,6 @@ async def test_text_is_shown_at_most_once_per_interval_and_the_final_one_at_once
     assert time.monotonic() - begun < 5
 
 
-async def test_a_slow_platform_gets_only_the_newest_text(posts, monkeypatch) -> None:
-    gate, post = asyncio.Event(), posts.post
-
-    async def slow(text: str, *, final: bool) -> Any:
-        await gate.wait()
-        return await post(text, final=final)
-
-    monkeypatch.setattr(posts, "post", slow)
-    async with reply(posts) as live:
-        await write(live, *"abc")
-        gate.set()
-        await write(live, "")
-        assert await live.finish("abc.")
-    assert (posts.texts, posts.calls[:3]) == (["abc."], ["post", "edit", "edit"])
-
-
 @pytest.mark.parametrize(("failures", "shown"), [(ATTEMPTS - 1, ["done"]), (ATTEMPTS, [])])
 async def test_the_final_text_is_tried_again(posts, failures, shown) -> None:
     posts.failures = failures
@@ -65,13 +49,6 @@ async def test_what_stands_below_a_reply_is_shown_once_though_it_is_tried_again(
     assert posts.texts == ["```\nNoted.\n```\n\nAna likes tea"], "a block is closed above it"
     assert (posts.receipts, posts.question) == (receipts, question)
     assert posts.calls == ["post", "edit", "edit", "conclude", "ask"]
-
-
-async def test_nothing_is_shown_after_the_block_is_left(posts) -> None:
-    async with reply(posts, interval=9) as live:
-        await write(live, "a", "b")
-    await asyncio.sleep(0)
-    assert posts.texts == ["a"]
 
 
 async def test_a_growing_text_continues_in_further_messages_that_a_shorter_one_removes(posts) -> None:
@@ -120,11 +97,3 @@ async def test_a_reply_that_is_stopped_on_the_platform_gets_its_final_text(posts
         assert ended == [True]
         assert await live.finish("Once upon (stopped)")
     assert posts.texts == ["Once upon (stopped)"]
-
-
-async def test_a_reply_is_withdrawn_whole(posts) -> None:
-    async with reply(posts) as live:
-        await write(live, A + B)
-        assert len(posts.texts) == 2
-        await live.withdraw()
-    assert posts.texts == []

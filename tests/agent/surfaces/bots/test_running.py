@@ -1,7 +1,5 @@
 """Where a reminder is delivered, what is said of the model, and the jobs that need the platform."""
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +20,6 @@ WAITING = "SELECT * FROM work WHERE kind IN ('answer', 'posts')"
 
 def ana(text: str, **given: Any) -> IncomingMessage:
     return IncomingMessage(ANA, **{"place": GENERAL, "source": Content("Ana", text)} | given)
-
-
-async def until(holds: Callable[[], Any]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - what is waited for happens in the server and in the turn
-            await asyncio.sleep(0.002)
 
 
 REMINDER = "⏰ Reminder: “call Lucie”"
@@ -158,25 +150,6 @@ async def test_what_the_platform_does_not_show_any_more_is_answered_as_it_came_u
     assert server.asked[0].conversation[-1] == ("user", "question 1")
     assert "question" not in str(rows("SELECT * FROM deliveries"))
     assert rows(WAITING) == []
-
-
-@pytest.mark.parametrize("erased", [True, False])
-async def test_a_reply_to_who_wants_nothing_kept_goes_with_the_question(
-    jobs: PlatformJobs, platform: Any, server: ScriptedServer, rows: Any, erased: bool
-) -> None:
-    pet = jobs.conversations.pet
-    await pet.people.keep(False, user=ANA)
-    server.script(answer("4711, you say."))
-    await jobs.conversations.receive(ana("my PIN is 4711", origin="chat:1"), "mentions")
-    await jobs.conversations.settle()
-    assert (platform.said, rows("SELECT * FROM messages")) == (["4711, you say."], [])
-    if erased:
-        await pet.people.erase(user=ANA)
-    else:
-        await jobs.conversations.deleted("chat:1")
-    await do(jobs)
-    assert platform.said == [""]
-    assert ANA not in str(rows("SELECT * FROM deliveries"))
 
 
 async def test_a_reply_that_could_not_be_shown_is_shown_once_the_platform_is_back(

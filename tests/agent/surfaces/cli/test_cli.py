@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import process, stopping, until
+from command import stopping, until
+from forked import forked_with
 from scripted_server import Say
 
 from agent.services.listing import ListService
 from agent.surfaces.cli import main
 from agent.surfaces.cli.options import login
-from agent.surfaces.cli.session import error_line
 
 NO_SPACE = "hachi: there is no room left to write; make room and run it again"
 WRONG_USAGE = [
@@ -28,11 +28,10 @@ def test_version_and_help(shared):
     assert (ran.code, "chat" in ran.out, "doctor" in ran.out) == (0, True, True)
 
 
-@pytest.mark.parametrize("columns", ["60", "80"])
-def test_no_line_of_help_is_cut(shared, columns):
+def test_no_line_of_help_is_cut(shared):
     groups = "memories people tasks context messages knowledge traces keys jobs embedders".split()
     for group in ["", *groups]:
-        ran = shared(*group.split(), "-h", COLUMNS=columns)
+        ran = shared(*group.split(), "-h", COLUMNS="60")
         commands = ran.out.partition("Commands:\n")[2].splitlines()
         assert commands
         assert [line for line in commands if line.endswith("...")] == []
@@ -110,19 +109,16 @@ def test_a_bug_is_one_line_with_its_traceback_in_the_log(hachi, home, monkeypatc
     assert "Traceback" in (home / "hachi.log").read_text()
 
 
-def test_an_error_is_one_line():
-    assert error_line(OSError("odd\nerror")) == "odd error"
-    assert error_line(OSError()) == "OSError"
-
-
 def test_ctrl_c_ends_a_process_with_one_line(home):
-    with process("chat") as running:
-        running.stdin.write(b"hello\n")
-        running.stdin.flush()
-        assert running.stdout.readline()
-        running.send_signal(signal.SIGINT)
-        assert running.wait(timeout=10) == 1, "it waits for a line that never comes"
-        assert running.stderr.read().splitlines()[-1] == b"hachi: stopped"
+    (heard, keys), (told, said) = os.pipe(), os.pipe()
+    with forked_with(heard, said, "chat") as running, open(told) as out, open(keys, "w") as typing:
+        typing.write("hello\n")
+        typing.flush()
+        assert any(line.startswith("Tell me something") for line in out)
+        os.kill(running.pid, signal.SIGINT)
+        running.join(timeout=20)
+        assert running.exitcode == 1, "it waits for a line that never comes"
+        assert out.read().splitlines()[-1] == "hachi: stopped"
 
 
 def test_ctrl_c_stops_a_turn(hachi, model):

@@ -33,7 +33,6 @@ def test_json_keeps_every_script_and_refuses_unknown_types(capsys):
     ("columns", "shown"),
     [
         ("160", ["id", "content", "subjects", "type"]),
-        ("80", ["id", "content", "subjects"]),
         ("50", ["id", "content"]),
     ],
 )

@@ -1,16 +1,13 @@
 """Health, readiness and the metrics."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from scripted_server import Call, Say, ScriptedServer, answer
-from sites import companion_in
 
 from memory.errors import IndexUnavailable, StoreUnavailable
-from tests.agent.surfaces.http.conftest import opened
 
 Serve = Callable[..., Awaitable[Any]]
 
@@ -50,11 +47,6 @@ async def test_readiness_names_the_part_that_is_away(serve: Serve, monkeypatch: 
             assert (await site.client.get("/healthz")).status_code == 200
         assert answer.status_code == 503
         assert answer.json()["checks"] == {"record": "ok", "index": "ok", "model": "ok"} | {part: "away"}
-
-
-async def test_without_a_model_it_is_not_ready(serve: Serve, server: ScriptedServer) -> None:
-    site = await serve(openai_base_url=server.url)
-    assert (await site.client.get("/readyz")).json()["checks"]["model"] == "away"
 
 
 async def test_metrics_have_their_names_and_count_decisions_and_searches(serve: Serve, clock: Any) -> None:
@@ -110,30 +102,3 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
     applied, failed = found["memory_extraction_success"], found["memory_extraction_errors"]
     assert found["memory_extraction_count"] == applied + failed
     assert min(applied, failed) >= 1
-
-
-async def test_metrics_count_what_waits_for_model_calls(serve: Serve, server: ScriptedServer) -> None:
-    site = await serve(
-        openai_base_url=server.url,
-        openai_api_key="sk-1",
-        model="tiny",
-        api="chat",
-        look_back="model",
-        upkeep_per_hour=1,
-    )
-    server.then = answer("I see.")
-    for text in ("I keep two boats", "I keep two cats"):
-        await site.say(text, await site.headers("ana"))
-        await site.pet.settle()
-
-    assert len(server.looked_back) == 1
-    assert (await metrics(site))["upkeep_waiting_count"] == 1
-
-
-async def test_metrics_are_those_of_all_processes_and_survive_them(home: Path) -> None:
-    async with companion_in(home) as other:
-        await other.remember("Ana keeps ferrets", user="ana")
-    async with opened(home) as site:
-        await site.pet.remember("Ana keeps ferrets", user="ana")
-        found = await metrics(site)
-    assert (found["memory_saved_count"], found["memory_dedup_rate"]) == (1, 0.5)

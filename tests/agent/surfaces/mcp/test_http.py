@@ -46,14 +46,6 @@ async def test_without_a_key_of_its_own_a_request_is_refused(site: Any) -> None:
     assert refused.group_contains(MCPError, match="error response")
 
 
-async def test_the_limits_of_the_http_api_hold(serve: Serve) -> None:
-    site = await serve(http_rate=3, http_max_body=10_000)
-    _, headers = await site.key("ana")
-    long = await site.post({"jsonrpc": "2.0", "id": 1, "method": "x" * 20_000}, headers)
-    assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
-    assert [(await site.post(headers=headers)).status_code for _ in range(3)] == [200, 200, 429]
-
-
 async def test_a_page_elsewhere_that_has_a_key_is_not_let_in(serve: Serve) -> None:
     site = await serve()
     assert (await site.post(headers={"host": "evil.example"})).status_code == 403  # before the first key too
@@ -77,8 +69,7 @@ MODERN = {"mcp-protocol-version": "2026-07-28"}
 
 
 @pytest.mark.parametrize(
-    ("host", "names", "status"),
-    [("192.168.1.4", (), 421), ("0.0.0.0", (), 200), ("192.168.1.4", ("hachi.example",), 200)],
+    ("host", "names", "status"), [("0.0.0.0", (), 200), ("192.168.1.4", ("hachi.example",), 200)]
 )
 async def test_on_every_address_any_name_is_answered_and_elsewhere_only_known_ones(
     serve: Serve, host: str, names: tuple[str, ...], status: int

@@ -34,29 +34,21 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("remember", {}, "content: field required"),
     ("remember", {"content": "a", "user": "ben"}, "user: there is no such argument"),
     ("remember", {"content": "a", "replaces": "%"}, "there is no memory '%' here"),
-    ("search_memories", {"query": "boat", "limit": 1_000}, "limit: 1000 is no whole number from 1 to 100"),
-    ("remember", {"content": "a", "subjects": [*map(str, range(51))]}, "subjects: more than 50 texts"),
     ("forget", {"id": "every one"}, "there is no memory 'every one' here"),
-    ("update_task", {}, "description: say what is to be done, or give the id of a task"),
     ("update_task", {"description": "call Ben", "due": "soon"}, "due: 'soon' is not a time"),
 ]
 
 
-@pytest.mark.parametrize(("tool", "arguments", "message"), WRONG_CALLS)
-async def test_a_wrong_call_is_told_in_one_line(shared, agent, tool, arguments, message) -> None:
+async def test_a_wrong_call_is_told_in_one_line(shared: Companion, agent: Any) -> None:
     async with agent(shared, "ana") as ana:
-        assert (await ana.refused(tool, **arguments)).startswith(message)
-
-
-async def test_an_unknown_tool_is_an_error_of_the_protocol(shared: Companion, agent: Any) -> None:
-    async with agent(shared, "ana") as ana:
+        for tool, arguments, message in WRONG_CALLS:
+            assert (await ana.refused(tool, **arguments)).startswith(message)
         with pytest.raises(MCPError, match="there is no tool 'erase_everything'"):
             await ana.ask("erase_everything")
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
+async def test_for_nobody_nothing_is_read_or_kept(shared, agent) -> None:
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("search_memories", {"query": "boat"}),
         ("get_recent_memories", {}),
         ("search_knowledge", {"query": "boat"}),
@@ -64,11 +56,10 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(shared: Companion, ag
         ("remember", {"content": "Ana has a red boat"}),
         ("update_task", {"description": "paint the boat"}),
         ("forget", {"id": "0" * 36}),
-    ],
-)
-async def test_for_nobody_nothing_is_read_or_kept(shared, agent, tool, arguments) -> None:
+    )
     async with agent(shared, None) as anonymous:
-        assert (await anonymous.refused(tool, **arguments)).startswith("nobody is named")
+        for tool, arguments in calls:
+            assert (await anonymous.refused(tool, **arguments)).startswith("nobody is named")
 
 
 async def test_a_fault_is_told_in_full_only_to_an_operator_and_a_bug_only_in_the_log(

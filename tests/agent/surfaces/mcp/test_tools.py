@@ -55,49 +55,6 @@ async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, 
         assert "gone for good" in await ida.refused("undo_forget", id=gone["undo_id"])
 
 
-async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages(shared, agent) -> None:
-    said = {"author": "bea", "text": "the harbour " + "and so on " * 400, "sent_at": shared.clock()}
-    await shared.conversations.import_messages([said], user="bea")
-    async with agent(shared, "bea") as bea:
-        [found] = (await bea.call("search_memories", query="harbour"))["memories"]
-        assert (found["kind"], "subjects" in found) == ("messages", False)
-        [line] = found["lines"]
-        assert len(line) < 1_600
-        assert line.startswith("bea: the harbour")
-        assert line.endswith("more characters)")
-
-        await bea.call("remember", content="Bea has a red boat\x00 in Brest", subjects=["boat"])
-        await bea.call("remember", content="Bea has a red bicycle", subjects=["bicycle"])
-        tagged = await bea.call("search_memories", query="red\x00", subjects=["bicycle"])
-        assert [found["content"] for found in tagged["memories"]] == ["Bea has a red bicycle"]
-        assert len((await bea.call("search_memories", query="red", limit=1))["memories"]) == 1
-        assert "Bea has a red boat in Brest" in await bea.knows()
-
-
-async def test_a_search_is_narrowed_by_day_author_and_kind_and_shows_what_was_answered(shared, agent) -> None:
-    asked = {"author": "Kim", "text": "How long did you date Viktor?", "sent_at": "2025-05-01T10:00:00Z"}
-    told = {"author": "cleo", "text": "Three years, until he left", "sent_at": "2025-05-01T10:01:00Z"}
-    await shared.conversations.import_messages([asked, told], user="cleo")
-    await shared.people.set_context("timezone", "Europe/Paris", user="cleo")
-    async with agent(shared, "cleo") as cleo:
-        await cleo.call("remember", content="Viktor was Cleo's friend")
-
-        [found] = (await cleo.call("search_memories", query="he left", author="cleo", kind="message"))[
-            "memories"
-        ]
-        assert (found["at"], len(found["ids"])) == ("Thu 01 May 2025 12:01", 1)
-        assert found["lines"] == ["~ Kim: How long did you date Viktor?", "cleo: Three years, until he left"]
-
-        since = await cleo.call("search_memories", query="Viktor", since="2025-05-03")
-        assert [one["content"] for one in since["memories"]] == ["Viktor was Cleo's friend"]
-        until = await cleo.call("search_memories", query="Viktor", until="2025-04-29")
-        assert (until["memories"], until["note"]) == ([], "nothing was found")
-        assert "Viktor was Cleo's friend" in [one.get("content") for one in until["newest"]]
-        assert (await cleo.refused("search_memories", query="x", since="May")).startswith("since: give a day")
-    async with agent(shared, "newcomer") as newcomer:
-        assert (await newcomer.call("search_memories", query="boat"))["note"] == "nothing is remembered yet"
-
-
 async def test_nothing_private_is_told_in_a_place(shared: Companion, agent: Any) -> None:
     async with (
         agent(shared, "fay") as alone,

@@ -101,34 +101,6 @@ def test_what_a_model_writes_runs_in_its_own_direction_and_has_no_styles(browser
     assert browser.execute_script(style, "td", "textAlign") == "right"
 
 
-def test_what_was_typed_stays_where_the_server_goes_away(browser):
-    browser.execute_cdp_cmd("Network.enable", {})
-    gone = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-    browser.execute_cdp_cmd("Network.emulateNetworkConditions", gone)
-    try:
-        say(browser, "keep these words")
-        until(browser, lambda: all_of(browser, ".said .wrong"))
-        assert one(browser, ".said .wrong").text.startswith("The server does not answer.")
-        assert one(browser, "#text").get_attribute("value") == "keep these words"
-    finally:
-        browser.execute_cdp_cmd(
-            "Network.emulateNetworkConditions",
-            gone | {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1},
-        )
-    browser.get_log("browser")  # has the failed request
-
-
-def test_without_scripts_it_answers_too(browser, site):
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        browser.get(site.url)
-        one(browser, "#text").send_keys("I have a cat")
-        one(browser, "#talk button").click()
-        until(browser, lambda: "I have a cat" in one(browser, ".said").text)
-    finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-
-
 def test_a_phone_does_not_scroll_sideways(browser, site):
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

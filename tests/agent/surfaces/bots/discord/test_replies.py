@@ -3,18 +3,17 @@ refuses."""
 
 import json
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, DiscordServer, Posted, refusal
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_server import Hang, Say, ScriptedServer, answer
+from scripted_server import Say, ScriptedServer, answer
 
-from agent.surfaces.bots.answers import NOTHING, Answer, Button, Item
-from agent.surfaces.bots.discord.messages import channel_id, place_of, user_id, user_name
-from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, answer_view, escape
+from agent.surfaces.bots.answers import NOTHING, Answer, Item
+from agent.surfaces.bots.discord.messages import channel_id, place_of
+from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, escape
 from agent.surfaces.bots.running import FORGOTTEN
 from agent.surfaces.bots.splitting import utf16_length
 from agent.surfaces.bots.turns import NOT_HERE
@@ -26,35 +25,27 @@ HERE = Place(("discord", str(GUILD), str(GENERAL)))
 FLU = {"content": "Ana has the flu", "subjects": ["ana"], "ttl": "6d"}
 
 
-async def test_a_reply_is_edited_while_it_is_generated_with_its_code_closed(bot, platform, server) -> None:
-    server.script(Hang('{"message": "```py\\nprint(1)\\nprint(2)\\nprint(3)\\n', 6))
-    await bot.reached(await platform.say("hello"))
-    await platform.until(lambda: "print(2" in "".join(platform.shown(DM)))
-    [shown] = platform.posted(DM)
-    assert len(shown.texts) >= 2  # how often it is edited depends on the machine
-    assert all(text.startswith("```py\n") and text.endswith("\n```") for text in shown.texts)
-    await bot.client.conversations.stop(grace=0)
-
-
 async def test_a_long_reply_comes_in_parts_and_only_the_first_is_a_reply_on_discord(
     bot, platform: DiscordServer, server: ScriptedServer
 ) -> None:
-    text = "Here it is 👍:\n```py\n" + "print('é' * 40)  # שלום\n" * 200 + "```\n" + "That is all. " * 200
+    text = "Here it is 👍:\n```py\n" + "print('é' * 40)  # שלום\n" * 100 + "```\n" + "That is all. " * 60
     server.script(answer(text))
     await bot.hears(f"{AT} a long one please", channel=GENERAL)
     parts = platform.posted(GENERAL)
-    assert len(parts) > 3
+    assert len(parts) > 1
     assert [bool(part.body.get("message_reference")) for part in parts] == [True] + [False] * (len(parts) - 1)
-    assert "".join(part.text for part in parts).count("print(") == 200
+    assert "".join(part.text for part in parts).count("print(") == 100
     assert platform.refused == []
 
 
 async def test_a_reply_whose_answer_is_lost_is_posted_once(bot, platform, server) -> None:
-    platform.lost_answers = 1
-    server.script(answer("Hello there, how are you today?"))
-    await bot.hears("hello")
-    assert platform.shown(DM) == ["Hello there, how are you today?"]
-    assert [code for code, _ in platform.refused] == [0]
+    platform.lost_answers = 2
+    server.script(forgetting("Ana has an umbrella"), answer("Hello Ana!"))
+    await bot.hears("forget my umbrella")
+    assert platform.shown(DM) == ["I will ask you to confirm.", NOTHING]
+    platform.without_history.add(GENERAL)  # nor may it reply on Discord
+    await bot.hears(f"{AT} hello", channel=GENERAL)
+    assert platform.shown(GENERAL) == ["Hello Ana!"]
 
 
 async def test_its_author_stops_a_reply_with_a_button_that_goes_with_it(bot, platform, server) -> None:
@@ -68,15 +59,6 @@ async def test_its_author_stops_a_reply_with_a_button_that_goes_with_it(bot, pla
     await bot.client.conversations.settle()
     assert reply.text.endswith("\n\n(stopped)")
     assert reply.buttons == []
-
-
-async def test_where_the_bot_may_not_read_the_history_it_answers_without_a_reply_on_discord(
-    bot, platform, server
-) -> None:
-    platform.without_history.add(GENERAL)
-    server.script(answer("Hello Ana!"))
-    await bot.hears(f"{AT} hello", channel=GENERAL)
-    assert platform.shown(GENERAL) == ["Hello Ana!"]
 
 
 async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(bot, pet, platform, server) -> None:
@@ -123,25 +105,30 @@ async def here(pet: Companion) -> list[str]:
     return [memory.content for memory in await pet.memories.list(user=f"discord:{BEN}", place=HERE)]
 
 
-@pytest.mark.parametrize(
-    ("label", "text", "outcome", "kept"),
-    [
-        ("Forget", "Forgotten: Ana has the flu", "forgotten", []),
-        ("Make private", "Between us now: Ana has the flu", "made private", ["Ana has the flu"]),
-    ],
-)
-async def test_a_receipt_has_buttons_for_who_told_it(
-    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer, label, text, outcome, kept
-) -> None:
+async def test_a_receipt_has_buttons_for_who_told_it(bot, pet, platform, server) -> None:
+    label = "Make private"
     reply = await receipt(bot, server)
     assert reply.text == "Get well soon!\n\n-# Remembered until <t:1795771800:f>: Ana has the flu"
     assert labels(reply) == [["Forget", "Edit", "Make private"]]
     assert "somebody else" in (await press(platform, reply, label, by=BEN)).text
     assert await here(pet) == ["Ana has the flu"]
-    assert (await press(platform, reply, label)).text.startswith(text)
-    assert (reply.text, reply.buttons) == (f"Get well soon!\n\n-# ({outcome})", [])
+    assert (await press(platform, reply, label)).text.startswith("Between us now: Ana has the flu")
+    assert (reply.text, reply.buttons) == ("Get well soon!\n\n-# (made private)", [])
     assert await here(pet) == []
-    assert [memory.content for memory in await pet.memories.list(user=f"discord:{ANA}")] == kept
+    assert len(await pet.memories.list(user=f"discord:{ANA}")) == 1
+    facts = [{"content": f"Ana's locker {n} has the code {n}{n}{n}", "subjects": ["ana"]} for n in range(7)]
+    server.script(answer("A lot of lockers.\n```", *facts))
+    await bot.hears("my lockers …")
+    [reply] = platform.posted(DM)
+    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in range(1, 6)]
+    assert reply.text.endswith("-# … and 2 more: /memories")
+    assert reply.text.startswith("A lot of lockers.\n```\n```\n\n-# Remembered: Ana's locker 0")
+    await press(platform, reply, "Forget 2")
+    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in (1, 3, 4, 5)]
+    assert reply.text.splitlines()[5:7] == [
+        "-# (forgotten)",
+        "-# Remembered: Ana's locker 2 has the code 222",
+    ]
 
 
 async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
@@ -163,7 +150,7 @@ async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
 
     await pet.settle()
     await bot.client.leave()
-    await go_online()
+    jobs = (await go_online()).client.jobs
     pressed = await platform.press(question, f"Forget {number}")
     await platform.until(lambda: len(pressed.follow_ups) == 2)
     gone, left = pressed.follow_ups
@@ -171,21 +158,16 @@ async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
     assert gone.text.startswith("Forgotten: Ana has the flu\n-# Taken: 1 memory, 1 message, 1 reply, ")
     assert left.text.splitlines()[number] == f"{number}. (forgotten)"
     assert (left.ephemeral, labels(left)) == (True, [[f"Forget {3 - number}"]])
+    await jobs.do()
     await platform.until(lambda: platform.shown(GENERAL) == [FORGOTTEN, FORGOTTEN])
     assert await here(pet) == ["Ana has a *red* boat"]
     await platform.press(gone, "Undo")
     await platform.until(lambda: gone.text == "I remember it again: Ana has the flu")
+    await jobs.do()
     await platform.until(lambda: platform.shown(GENERAL) == ["I will ask you to confirm."])
     await bot.client.conversations.settle()
     assert len(await here(pet)) == 2
     assert rows("SELECT * FROM hidden") == []
-
-
-async def test_where_nothing_is_found_to_forget_the_bot_says_so_once(bot, platform, server) -> None:
-    platform.lost_answers = 2
-    server.script(forgetting("Ana has an umbrella"))
-    await bot.hears("forget my umbrella")
-    assert platform.shown(DM) == ["I will ask you to confirm.", NOTHING]
 
 
 async def test_a_memory_is_edited_in_a_modal(bot, pet, platform, server) -> None:
@@ -205,23 +187,6 @@ async def test_a_memory_is_edited_in_a_modal(bot, pet, platform, server) -> None
     assert await here(pet) == ["Ana has the measles"]
 
 
-async def test_of_many_receipts_five_are_shown_each_with_its_buttons(bot, platform, server) -> None:
-    facts = [{"content": f"Ana's locker {n} has the code {n}{n}{n}", "subjects": ["ana"]} for n in range(7)]
-    server.script(answer("A lot of lockers.\n```", *facts))
-    await bot.hears("my lockers …")
-    [reply] = platform.posted(DM)
-    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in range(1, 6)]
-    assert reply.text.endswith("-# … and 2 more: /memories")
-    assert reply.text.startswith("A lot of lockers.\n```\n```\n\n-# Remembered: Ana's locker 0")
-    await press(platform, reply, "Forget 2")
-    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in (1, 3, 4, 5)]
-    assert reply.text.splitlines()[5:7] == [
-        "-# (forgotten)",
-        "-# Remembered: Ana's locker 2 has the code 222",
-    ]
-
-
-NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LETTERS = st.text(max_size=400)
 
 
@@ -230,14 +195,6 @@ LETTERS = st.text(max_size=400)
 )
 def test_every_answer_fits_discords_limit(text: str, items: list[Item]) -> None:
     assert utf16_length(answer_text(Answer(text, tuple(items), note=("that is all",)))) <= LIMIT
-
-
-def test_the_number_of_buttons_is_limited() -> None:
-    items = tuple(Item("x", buttons=(Button("Forget", "delete", str(number)),)) for number in range(30))
-    view = answer_view(Answer("many", items), 7)
-    assert view is not None
-    assert len(view.children) == 25
-    assert answer_view(Answer("none", (Item("x"),)), 7) is None
 
 
 @given(LETTERS)
@@ -252,11 +209,6 @@ def test_escaped_text_has_no_markup(text: str) -> None:
 def test_names_and_addresses_stay_whole_and_other_markup_is_escaped() -> None:
     assert escape("see https://a.example/my_page?x=1#y") == "see https://a.example/my_page?x=1#y"
     assert escape("# big _slanted_ - a__b") == "\\# big \\_slanted\\_ - a\\_\\_b"
-
-
-def test_only_users_of_discord_have_a_discord_id() -> None:
-    assert (user_name(12), user_id("discord:12")) == ("discord:12", 12)
-    assert [user_id(name) for name in ("slack:T1:U1", "discord:", "discord:ana", "ana")] == [None] * 4
 
 
 def test_only_channels_and_threads_have_an_id_and_an_unknown_channel_is_not_private() -> None:

@@ -49,19 +49,6 @@ async def test_what_is_edited_deleted_and_forgotten_on_discord_is_so_there_too(
     await platform.until(lambda: platform.shown(GENERAL) == ["With milk."])
 
 
-async def test_what_is_made_private_on_discord_goes_there_and_is_kept(
-    bot: Any, platform: DiscordServer, server: ScriptedServer, pet: Any, rows: Any
-) -> None:
-    user = f"discord:{ANA}"
-    server.script(answer("Get well soon!", {"content": "Ana has the flu"}))
-    await bot.hears(f"{AT} I have the flu", channel=GENERAL)
-    [memory] = await pet.memories.list(user=user)
-    await pet.memories.make_private(memory.id, user=user, place=memory.place)
-    await platform.until(lambda: not platform.shown(GENERAL))
-    await bot.client.conversations.settle()
-    assert rows("SELECT * FROM hidden WHERE kind = 'message'") == []
-
-
 async def test_a_question_that_is_deleted_while_it_is_answered_leaves_nothing_and_a_reply_does_not_return(
     bot: Any, platform: DiscordServer, server: ScriptedServer, rows: Any
 ) -> None:
@@ -103,27 +90,7 @@ async def test_two_people_of_one_name_are_told_apart_everywhere_and_a_new_name_i
     assert await called({ana, ben}, here) == {ana: {"Zoe"}, ben: {other}}
 
 
-async def test_who_is_known_from_a_history_or_a_reply_is_called_as_everywhere_in_the_server(
-    bot: Any, platform: DiscordServer, server: ScriptedServer
-) -> None:
-    platform.nicknames[BEN] = "Kim"
-    server.script(answer("I see."), answer("Hello, Kim."))
-    said = platform.written("the ladder is broken", by=BEN, channel=GENERAL)
-    del said["member"]
-    reference = {"message_id": said["id"], "channel_id": str(GENERAL)}
-    replied = {"type": 19, "message_reference": reference, "referenced_message": said}
-    await bot.hears(f"{AT} <@{BEN}> is right", channel=GENERAL, **replied)
-    assert "> Kim: the ladder is broken" in server.asked[0].system
-    assert server.asked[0].conversation[-1] == ("user", "Ana: @Kim is right")
-    await platform.end_session()
-    await bot.reached(await platform.say(f"{AT} hello", by=BEN, channel=GENERAL))
-    await bot.client.conversations.settle()
-    assert server.asked[1].conversation[-1] == ("user", "Kim: hello")
-
-
-async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(
-    go_online: Any, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(go_online, platform, server) -> None:
     server.script(answer("Hello."), answer("Hello, Ben."), answer("In private."))
     bot = await go_online()
     await bot.hears("hello", channel=DM)

@@ -11,8 +11,6 @@ from slack_server import APP_TOKEN, BOT_TOKEN, SECRET, SlackServer
 from agent.surfaces.bots.slack.bot import SlackBot, listening
 from hachi import Companion, Settings
 
-OpenPet = Callable[..., Awaitable[Companion]]
-
 
 @pytest.fixture(autouse=True)
 def _nobodys_slack(monkeypatch: pytest.MonkeyPatch) -> None:

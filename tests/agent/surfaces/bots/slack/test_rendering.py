@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from slack_server import _fits, buttons_of
 
@@ -52,6 +52,7 @@ def test_mentions_are_found_and_quotations_and_addresses_are_not_escaped_in_mark
     )
 
 
+@settings(max_examples=50)
 @given(TEXT)
 def test_escaped_text_reads_as_it_was_and_has_nothing_that_slack_acts_on(text: str) -> None:
     assert plain_text(escape(text), {}) == text.strip()
@@ -59,6 +60,7 @@ def test_escaped_text_reads_as_it_was_and_has_nothing_that_slack_acts_on(text: s
     assert not re.search("<(!channel|@U1)", escape_markdown(text))
 
 
+@settings(max_examples=50)
 @example("`<`", "```")
 @given(TEXT, TEXT)
 def test_a_growing_text_only_gets_longer_when_escaped(start: str, rest: str) -> None:
@@ -70,7 +72,6 @@ def test_a_growing_text_only_gets_longer_when_escaped(start: str, rest: str) -> 
 @pytest.mark.parametrize(
     "code",
     [
-        "```c\nif (a < b && *p > 1) { x_y_z = &a; } // https://a.test/?b&c\n<x>\n```\n",
         "~~~\na < b\n```\n& c\n~~~",
         "````\n```\n<a>\n```\n<b>\n````",
         "`a < b && *p`, ``x ` <y>`` and `_z_ > &`",
@@ -106,20 +107,12 @@ ANSWERS = st.builds(
 )
 
 
+@settings(max_examples=20)
 @given(ANSWERS)
 def test_every_answer_fits_slacks_limits(answer: Answer) -> None:
     blocks = answer_blocks(answer)
     assert len(blocks) <= MAX_BLOCKS
     _fits({"text": answer_text(answer), "blocks": blocks})
-
-
-@given(LONG, st.integers(8, 60))
-def test_shortened_text_is_still_escaped(text: str, limit: int) -> None:
-    short = shorten(escape(text), limit)
-    assert len(short) <= limit
-    assert text.startswith(plain_text(short.removesuffix(" …"), {}).strip()) or text.strip().startswith(
-        plain_text(short.removesuffix(" …"), {})
-    )
 
 
 def test_one_button_of_one_line_replaces_its_message() -> None:

@@ -34,74 +34,19 @@ def talk(hachi):
     return run
 
 
-def test_help_names_every_command(talk):
-    ran = talk("/help", "/nonsense")
-    assert all(f"/{name}" in ran.out for name in ("memories", "forget", "tasks", "context", "trace"))
-    assert "hachi: there is no /nonsense; /help lists what there is" in ran.err
-
-
-def test_a_program_may_use_them_too_and_none_is_taken_for_a_message(hachi):
-    hachi("memories", "add", PAUL)
-    hachi("memories", "add", "Lea sails at night")
-    told = "/memories\n/nonsense x\n/forget Paul carpenter\n1\n/memories\n/trace\n/help\n"
-    ran = hachi("chat", stdin=told.encode())
-    assert ran.code == 1
-    assert "hachi: there is no /nonsense; /help lists what there is" in ran.err
-    listed, _, rest = ran.out.partition(ASK_A_PROGRAM)
-    assert ("sails" in listed, f"1. {PAUL}" in listed) == (True, True)
-    assert "taken: 1 memory" in rest
-    assert "(There was no turn yet.)" in rest
-    assert "/context" in rest
-    assert hachi("messages", "list", "--json").json == []
-    assert [one["content"] for one in hachi("memories", "list", "--json").json] == ["Lea sails at night"]
-
-
-def test_exit_ends_a_piped_conversation_too_and_is_no_message(hachi):
-    said = hachi("chat", stdin=b"my name is Mickael\nexit\nmy dog is Rex\n")
-    assert said.code == 0
-    told = [one["text"] for one in hachi("messages", "list", "--json").json]
-    assert ("my name is Mickael" in told, "exit" in told, "my dog is Rex" in told) == (True, False, False)
-
-
-def test_with_json_a_command_is_refused_in_one_line(hachi):
-    ran = hachi("chat", "--json", stdin=b"/forget Paul\nhello\n")
-    assert (ran.code, "/forget prints for people; with --json use" in ran.err) == (1, True)
-    assert len(ran.out.splitlines()) == 1
-
-
-def test_what_is_remembered_is_listed_and_searched(talk, hachi):
-    assert "(Nothing is remembered.)" in talk("/memories").out
-    hachi("memories", "add", PAUL)
-    hachi("memories", "add", "Lea sails at night")
-    assert all(fact in talk("/memories").out for fact in ("carpenter", "sails"))
-    found = talk("/memories what is Paul's work?").out
-    assert "carpenter" in found
-    assert "sails" not in found
-
-
-def test_tasks_and_what_is_known_are_shown(talk, hachi):
-    assert "(There are no open tasks.)" in talk("/tasks").out
+def test_a_person_types_commands_beside_messages(talk, hachi):
     hachi("tasks", "add", "call mum")
     hachi("context", "set", "name", "Mickael")
-    ran = talk("/tasks", "/context")
-    assert "call mum" in ran.out
-    assert "name: Mickael" in ran.out
-
-
-def test_the_last_turn_is_shown_as_a_tree(talk):
-    ran = talk("/trace", "hello", "/trace")
-    assert "There was no turn yet" in ran.out
-    assert "mickael: hello" in ran.out or '"hello"' in ran.out
-
-
-def test_a_path_is_a_message(talk):
-    assert "hachi: " in talk("/etc/hosts is empty").out
-
-
-def test_a_line_break_is_typed_with_alt_enter(talk, hachi):
-    talk("I keep bees\x1b\rin the garden")
-    [question] = [one for one in hachi("messages", "list", "--json").json if one["author"] == "mickael"]
-    assert question["text"] == "I keep bees\nin the garden"
+    ran = talk(
+        "/help", "/nonsense", "/trace", "/memories", "/tasks", "/context", "/etc/hosts is empty", "/trace"
+    )
+    assert all(f"/{name}" in ran.out for name in ("memories", "forget", "tasks", "context", "trace"))
+    assert "hachi: there is no /nonsense; /help lists what there is" in ran.err
+    for shown in ("(There was no turn yet.)", "(Nothing is remembered.)", "call mum", "name: Mickael"):
+        assert shown in ran.out
+    assert "/etc/hosts is empty" in ran.out.rpartition("call 1")[0], "a path is a message"
+    talk("I keep bees\x1b\rin the garden")  # Alt-Enter breaks the line
+    assert said(hachi)[0] == "I keep bees\nin the garden"
 
 
 def test_a_due_task_rings_and_nobody_elses(talk, hachi):
@@ -109,9 +54,24 @@ def test_a_due_task_rings_and_nobody_elses(talk, hachi):
     hachi("tasks", "add", "stretch", "--due", just_now)
     hachi("tasks", "add", "sleep", "--due", just_now, "--user", "mickaela")
     ran = talk("hello")
-    assert "⏰" in ran.out
-    assert "stretch" in ran.out
-    assert "sleep" not in ran.out
+    assert ("⏰" in ran.out, "stretch" in ran.out, "sleep" in ran.out) == (True, True, False)
+
+
+def test_a_program_may_use_them_too_and_none_is_taken_for_a_message(hachi):
+    hachi("memories", "add", PAUL)
+    hachi("memories", "add", "Lea sails at night")
+    told = "/memories sails\n/nonsense x\n/forget Paul carpenter\n1\n/memories\n/trace\n/help\nexit\nhi\n"
+    ran = hachi("chat", stdin=told.encode())
+    assert ran.code == 1
+    assert "hachi: there is no /nonsense; /help lists what there is" in ran.err
+    listed, _, rest = ran.out.partition(ASK_A_PROGRAM)
+    assert ("sails" in listed, f"1. {PAUL}" in listed) == (True, True)
+    assert PAUL not in listed.partition("1. ")[0], "it was searched"
+    assert "taken: 1 memory" in rest
+    assert "(There was no turn yet.)" in rest
+    assert "/context" in rest
+    assert hachi("messages", "list", "--json").json == []
+    assert [one["content"] for one in hachi("memories", "list", "--json").json] == ["Lea sails at night"]
 
 
 CANDIDATES = [
@@ -124,15 +84,13 @@ PIN = "my bank PIN is 4711, do not tell"
 @pytest.mark.parametrize(
     ("answer", "named"),
     [
-        ("y", [1, 2, 3]),
         (" YES ", [1, 2, 3]),
-        ("2", [2]),
         ("1 3", [1, 3]),
         ("3,1", [1, 3]),
         ("9", []),
         ("", []),
-    ]
-    + [(no, []) for no in ("n", "no", "never", "yesterday?")],
+        ("yesterday?", []),
+    ],
 )
 def test_only_what_the_answer_names_is_chosen(answer, named):
     assert [int(candidate.id) for candidate in chosen(answer, CANDIDATES)] == named
@@ -145,37 +103,15 @@ def test_a_yes_is_for_what_contains_the_words_that_were_given():
     assert (ask_a_program(maybe), ask_a_program(CANDIDATES)) == (WHICH_A_PROGRAM, ASK_A_PROGRAM)
 
 
-@pytest.mark.parametrize("typed", [True, False])
-def test_what_matches_nothing_offers_nothing_and_is_told_in_two_short_lines(talk, hachi, typed):
-    hachi("chat", "-m", "My name is Mickael and I live in Lyon.")
-    ran = talk("/forget zebra", "y") if typed else hachi("chat", "-m", "forget that I saw a zebra")
-    assert NOTHING in ran.out
-    assert "Lyon" not in ran.out
-    if not typed:
-        [line] = ran.out.split(NOTHING)[0].strip().splitlines()
-        assert line.startswith("I forget only what you confirm")
-        assert len(line) < 80
-
-
 def test_what_is_confirmed_is_forgotten(talk, hachi):
-    ran = talk(PIN, "please forget my bank PIN", "y")
+    ran = talk("/forget zebra", PIN, "please forget my bank PIN", "y")
     assert ran.code == 0
+    assert NOTHING in ran.out
     assert "1. " in ran.out
     assert PIN in ran.out.split("forgotten ")[1]
     assert "taken: 1 memory, 2 messages" in ran.out
     assert "hachi memories restore" in ran.out
     assert "4711" not in hachi("memories", "list").out
-    assert "4711" not in hachi("chat", "-m", "what is my bank PIN?").out
-
-
-def test_where_nobody_can_be_asked_the_commands_are_shown(hachi):
-    hachi("chat", "-m", PIN)
-    ran = hachi("chat", "-m", "please forget my bank PIN")
-    [memory] = hachi("memories", "list", "--json").json
-    assert f"hachi memories delete {memory['id'][:8]}" in ran.out
-    assert NOTHING in hachi("chat", "-m", "please forget my umbrella").out
-    candidate, *_ = hachi("chat", "--json", "-m", "forget my bank PIN").json["forget"]
-    assert (candidate["id"], candidate["kind"]) == (memory["id"], "memory")
 
 
 def test_a_program_answers_the_question_with_its_next_line(hachi):
@@ -186,22 +122,20 @@ def test_a_program_answers_the_question_with_its_next_line(hachi):
     assert question
     assert "taken: 1 memory, 2 messages" in rest
     assert said(hachi) == ["what is my bank PIN?"]
-    assert "4711" not in hachi("memories", "list").out
+    refused = hachi("chat", "--json", stdin=b"/forget Paul\nhello\n")
+    assert (refused.code, "/forget prints for people; with --json use" in refused.err) == (1, True)
+    assert len(refused.out.splitlines()) == 1
 
 
-def test_a_program_may_refuse_or_go_on(hachi):
-    told = f"{PIN}\nforget my bank PIN\nn\nforget my bank PIN\nyes, it rains\ny\n"
+def test_what_is_no_answer_forgets_nothing_and_the_commands_are_shown(hachi):
+    told = f"{PIN}\nforget my bank PIN\nn\nforget my bank PIN\nyes, it rains\ny\nforget my bank PIN\n"
     ran = hachi("chat", stdin=told.encode())
-    assert (ran.out.count(ASK_A_PROGRAM), ran.out.count(KEPT)) == (2, 1)
-    assert said(hachi)[:2] == ["y", "yes, it rains"]
-    assert "4711" in hachi("memories", "list").out
-
-
-def test_an_end_of_input_is_no_answer_and_json_has_the_receipts(hachi):
-    ran = hachi("chat", stdin=f"{PIN}\nforget my bank PIN\n".encode())
-    assert KEPT in ran.out
-    [memory] = hachi("memories", "list", "--json").json
+    assert (ran.out.count(ASK_A_PROGRAM), ran.out.count(KEPT)) == (3, 2), "nor is the end of the input"
+    assert said(hachi)[1:3] == ["y", "yes, it rains"]
+    [memory] = [one for one in hachi("memories", "list", "--json").json if "4711" in one["content"]]
     assert f"hachi memories delete {memory['id'][:8]}" in ran.out
+    candidate, *_ = hachi("chat", "--json", "-m", "forget my bank PIN").json["forget"]
+    assert (candidate["id"], candidate["kind"]) == (memory["id"], "memory")
     lines = hachi("chat", "--json", stdin=b"forget my bank PIN\n1\n").out.splitlines()
     assert json.loads(lines[-1])["forgotten"][0]["memories"] == [memory["id"]]
 

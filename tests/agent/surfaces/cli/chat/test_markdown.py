@@ -18,8 +18,6 @@ def shown(text: str) -> str:
     ("text", "finished"),
     [
         ("one", ""),
-        ("one\n", ""),
-        ("one\n\n", "one\n\n"),
         ("one\n\ntwo", "one\n\n"),
         ("one\n\n```\na\n\nb", "one\n\n"),
         ("```\na\n\nb\n```\n\nend", "```\na\n\nb\n```\n\n"),

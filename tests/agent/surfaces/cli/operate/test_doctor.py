@@ -42,18 +42,6 @@ def test_everything_in_order(hachi, home):
     assert settings["HACHI_MAX_TURNS"] == {"name": "HACHI_MAX_TURNS", "value": "5", "source": "default"}
 
 
-def test_secrets_are_masked(shared):
-    settings = {
-        "OPENAI_API_KEY": "sk-secret1",
-        "OPENAI_BASE_URL": "http://ann:secret2@127.0.0.1:9/v1",
-        "HACHI_MODEL": "small",
-    }
-    for ran in (shared("doctor", **settings), shared("doctor", "--json", **settings)):
-        assert "OPENAI_API_KEY" in ran.out
-        assert "secret1" not in ran.out
-        assert "secret2" not in "".join(line for line in ran.out.splitlines() if "BASE_URL" in line)
-
-
 @pytest.mark.parametrize(
     ("status", "name", "mark", "message"),
     [
@@ -61,7 +49,6 @@ def test_secrets_are_masked(shared):
         (200, "huge", "✓", "huge; the server answers, but does not list this model"),
         (404, "tiny", "✓", "has no list of models"),
         (401, "tiny", "✗", "OPENAI_API_KEY"),
-        (500, "tiny", "✗", "500"),
     ],
 )
 def test_the_model_server_is_asked_for_the_model(hachi, model, status, name, mark, message):
@@ -70,14 +57,6 @@ def test_the_model_server_is_asked_for_the_model(hachi, model, status, name, mar
     assert ran.code == (mark == "✗")
     assert marks(ran.out)["model"] == mark
     assert message in ran.out
-
-
-def test_a_model_that_is_away_or_not_named(shared):
-    ran = shared("doctor", "--json", OPENAI_BASE_URL=f"{AWAY}/v1", HACHI_MODEL="small")
-    assert (ran.code, ran.json["ok"]) == (1, False)
-    assert ran.json["checks"][-1]["detail"].endswith("cannot be reached; is it running?")
-    ran = shared("doctor", OPENAI_BASE_URL=f"{AWAY}/v1")
-    assert (ran.code, "HACHI_MODEL must name" in ran.out) == (1, True)
 
 
 def test_what_cannot_be_opened_is_marked(hachi, home):
@@ -107,7 +86,13 @@ def test_a_slow_check_and_a_missing_part_are_told(shared, monkeypatch):
     assert "nothing-of-that-name not installed" in ran.out
 
 
-def test_what_is_wrong_comes_first_and_only_changed_settings_are_shown(shared):
+def test_what_is_wrong_comes_first_and_only_changed_settings_are_shown_without_secrets(shared):
+    own = {"OPENAI_BASE_URL": "http://ann:secret2@127.0.0.1:9/v1", "HACHI_MODEL": "small"}
+    ran = shared("doctor", "--json", OPENAI_API_KEY="sk-secret1", **own)
+    assert (ran.code, ran.json["ok"], "secret" in ran.out) == (1, False, False)
+    assert ran.json["checks"][-1]["detail"].endswith("cannot be reached; is it running?")
+    ran = shared("doctor", OPENAI_BASE_URL=f"{AWAY}/v1")
+    assert (ran.code, "HACHI_MODEL must name" in ran.out) == (1, True)
     ran = shared("doctor", QDRANT_URL=AWAY, HACHI_MAX_TURNS="7")
     assert ran.out.splitlines()[:2] == ["Wrong", next(x for x in ran.out.splitlines() if x[:7] == "✗ index")]
     assert "HACHI_MAX_TURNS           7\n" in ran.out
@@ -119,15 +104,14 @@ def test_what_is_wrong_comes_first_and_only_changed_settings_are_shown(shared):
     assert "HACHI_DISCORD_SERVERS     unset (default)" in whole.out
 
 
-@pytest.mark.parametrize("kind", ["table", "index"])
-def test_damaged_pages_are_found(hachi, home, kind):
+def test_damaged_pages_are_found(hachi, home):
     hachi("memories", "add", "Ana keeps ferrets")
     with closing(sqlite3.connect(home / "hachi.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         [(page, size)] = connection.execute(
             "SELECT rootpage, page_size FROM sqlite_master, pragma_page_size"
             " WHERE tbl_name = 'tasks' AND type = ? LIMIT 1",
-            (kind,),
+            ("index",),
         )
     with (home / "hachi.db").open("r+b") as file:
         file.seek((page - 1) * size)

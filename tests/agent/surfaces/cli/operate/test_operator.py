@@ -119,7 +119,9 @@ def test_doctor_fails_on_work_that_was_given_up_and_says_what_to_do(stuck):
     ran = stuck("doctor")
     assert ran.code == 1
     assert "✗ work       1 given up; `hachi jobs list`" in ran.out
-    stuck("jobs", "drop", GIVEN_UP, "--yes")
+    assert stuck("jobs", "drop", "11111111").code == 2, "without a terminal it needs --yes"
+    assert stuck("jobs", "drop", "11111111", "--yes").out == "dropped 11111111: store_memories of lea\n"
+    assert [job["id"] for job in stuck("jobs", "list", "--json").json] == [CRASHED]
     ran = stuck("doctor")
     assert (ran.code, "1 may be what ends the process" in ran.out) == (1, True)
 
@@ -139,25 +141,6 @@ def test_what_was_given_up_is_tried_again_all_of_it_or_one(stuck):
     assert stuck("jobs", "retry", "22222222", "--json").json == {"due": 1}
     assert [job["crashes"] for job in stuck("jobs", "list", "--json").json] == [0, 0]
     assert "no job 'nonsense'" in stuck("jobs", "retry", "nonsense").complaint
-
-
-def test_a_dropped_job_is_gone(stuck):
-    assert stuck("jobs", "drop", "11111111").code == 2, "without a terminal it needs --yes"
-    assert stuck("jobs", "drop", "11111111", "--yes").out == "dropped 11111111: store_memories of lea\n"
-    assert [job["id"] for job in stuck("jobs", "list", "--json").json] == [CRASHED]
-
-
-def test_the_bundled_embedder_is_measured_and_keeps_its_thresholds(hachi):
-    ran = hachi("embedders", "calibrate", HACHI_EMBEDDER="bundled")
-    assert ran.code == 0
-    for shown in (
-        "questions and their answers",
-        "272",
-        "dedupe 0.98, recall 0.21, floor 0.17",
-        "nothing was",
-    ):
-        assert shown in ran.out
-    assert not (hachi.home / "embedders.json").exists()
 
 
 def test_another_embedder_has_the_measured_thresholds_from_then_on(hachi, monkeypatch):

@@ -35,17 +35,6 @@ def test_erasing_shows_what_goes_asks_and_prints_a_receipt(anas, home):
     assert [memory["content"] for memory in anas("memories", "list", "--json").json] == ["Mickael rows"]
 
 
-def test_the_receipt_as_json_and_what_others_said_too(anas):
-    anas("memories", "add", "Ana skis", "--user", "lea", "--place", "acme/general")
-    receipt = anas("memories", "erase", "--user", "ana", "--yes", "--json").json
-    assert (receipt["user"], receipt["verified"]) == ("ana", True)
-    assert receipt["removed"]["messages"] == 2
-    assert receipt["at"].endswith("+00:00")
-    assert [(left["kind"], left["count"], left["expected"]) for left in receipt["left"]] == [
-        ("memories shared", 1, True)
-    ]
-
-
 def test_an_erasure_needs_yes_without_a_terminal_and_exits_with_1_if_not_verified(anas, home):
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
         database.execute(
@@ -58,6 +47,10 @@ def test_an_erasure_needs_yes_without_a_terminal_and_exits_with_1_if_not_verifie
     assert ran.code == 1
     assert "STILL THERE: 1 person" in ran.out
     assert "not verified" in ran.out
+    receipt = anas("memories", "erase", "--user", "mickael", "--yes", "--json").json
+    assert (receipt["user"], receipt["verified"], receipt["left"]) == ("mickael", True, [])
+    assert receipt["removed"]["memories"] == 1
+    assert receipt["at"].endswith("+00:00")
 
 
 # Exporting and importing.
@@ -115,18 +108,11 @@ def test_a_transcript_is_imported(hachi):
     assert "lea: I broke my shoulder" in hachi("memories", "search", "shoulder").out
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (b"{not json", "is no JSON"),
-        (b"7", "stdin: this is no export of hachi, ChatGPT, Claude or mem0"),
-        (json.dumps([MESSAGE, {"author": "lea"}]).encode(), "message 2 has no 'text'"),
-    ],
-)
-def test_a_bad_file_is_one_line_and_nothing_is_imported(shared, given, message):
-    ran = shared("memories", "import", "--user", "eve", stdin=given)
+def test_a_bad_file_is_one_line_and_nothing_is_imported(shared):
+    bad = json.dumps([MESSAGE, {"author": "lea"}]).encode()
+    ran = shared("memories", "import", "--user", "eve", stdin=bad)
     assert ran.code == 1
-    assert message in ran.complaint
+    assert "message 2 has no 'text'" in ran.complaint
     assert json.loads(shared("memories", "export", "--user", "eve").out)["messages"] == []
 
 
@@ -175,17 +161,6 @@ def test_everything_moves_to_another_database_and_is_compared(hachi, tmp_path):
         "Mickael skis"
     ]
     assert "--to is no URL" in hachi("move", "--to", "nowhere").complaint
-
-
-def test_a_home_without_a_database_is_not_moved(hachi, tmp_path):
-    nowhere = tmp_path / "nowhere"
-    ran = hachi("move", "--to", f"sqlite:///{tmp_path / 'new.db'}", HACHI_HOME=str(nowhere))
-    assert (ran.code, ran.complaint) == (
-        1,
-        f"hachi: there is no database {nowhere / 'hachi.db'}, so there is nothing to move",
-    )
-    assert not (tmp_path / "new.db").exists()
-    assert not (nowhere / "hachi.db").exists()
 
 
 def test_an_export_is_learned_from_and_its_cost_is_told(hachi, monkeypatch, home):

@@ -79,35 +79,6 @@ async def test_a_stream_brings_pieces_then_memories_then_usage(scripted: Any, mo
     assert len({chunk.id for chunk in chunks}) == 1
 
 
-async def test_what_is_used_was_searched_for_or_listed_where_nothing_was(
-    scripted: Any, model: ScriptedServer
-) -> None:
-    await scripted.pet.remember("Fox repairs clocks", user="fox", importance=0.4)
-    headers = await scripted.headers("fox")
-
-    async def used(*calls: Call) -> list[str]:
-        model.script(*calls, answer("Hm."))
-        told = (await scripted.say("well?", headers)).json()
-        return [memory["content"] for memory in told["memories"] if memory["kind"] == "memory"]
-
-    listing = Call("get_recent_memories", {})
-    assert await used(listing) == ["Fox repairs clocks"]
-    assert await used(Call("search_memories", {"query": "clocks"}), listing) == ["Fox repairs clocks"]
-    assert await used(Call("search_memories", {"query": "zebras", "kind": "summary"}), listing) == []
-
-
-async def test_two_chats_are_two_conversations_and_one_person(site: Any) -> None:
-    for user in ("ana", "ben"):
-        headers = await site.headers(user) | {"x-openwebui-user-name": "Ana%20B%C3%A9"}
-        for chat_id in ("1", "a/b:c"):
-            await site.say("hello", headers | {"x-openwebui-chat-id": chat_id})
-    await site.say("hello", await site.headers("ana"))
-    ana, ben = site.messages("ana"), site.messages("ben")
-    assert {row["author"] for row in ana if row["role"] == "user"} == {"Ana Bé", "ana"}
-    ids = {row["conversation_id"] for row in ana + ben}
-    assert (len(ids), len([id for id in ids if id.endswith(":ana")])) == (5, 3)
-
-
 async def test_the_client_raises_typed_errors_and_repeats_no_turn(scripted, model) -> None:
     _, secret = await scripted.key("dan")
     async with client_of(scripted, "hachi-wrong") as client:

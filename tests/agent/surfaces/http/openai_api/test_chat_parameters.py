@@ -50,23 +50,13 @@ async def test_sampling_parameters_reach_the_model(scripted: Any, model: Scripte
     assert (choice["message"]["content"], choice["finish_reason"]) == ("Hm. ", "length")
 
 
-async def test_a_stop_sequence_ends_a_stream(scripted: Any, model: ScriptedServer) -> None:
-    model.script(answer("One line of many words.\nAnd another one.\nAnd a third."))
-    streamed = await scripted.say("hello", await scripted.headers("ana"), stream=True, stop="\nAnd a")
-    chunks = [json.loads(line[6:]) for line in streamed.text.splitlines() if line.startswith("data: {")]
-    assert "".join(c["choices"][0]["delta"].get("content", "") for c in chunks) == "One line of many words."
-
-
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"n": 2}, "n must be 1"),
         ({"logprobs": True}, "logprobs: no probabilities"),
-        ({"top_logprobs": 3}, "top_logprobs"),
         ({"modalities": ["text", "audio"], "audio": {"voice": "alloy"}}, "answers are text"),
         ({"functions": [{"name": "f"}]}, "send `tools`"),
         ({"logit_bias": {"50256": -100}}, "logit_bias"),
-        ({"store": True}, "store"),
         ({"temperature": 9}, "temperature"),
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}}, "no tool 'x'"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "needs a `schema`"),
@@ -79,23 +69,8 @@ async def test_what_cannot_be_done_is_refused(scripted: Any, given: Any, why: st
     assert "refuse this" not in [row["text"] for row in scripted.messages("ana")]
 
 
-async def test_what_asks_for_the_usual_is_accepted(scripted: Any, model: ScriptedServer) -> None:
-    model.script(answer("Hm."))
-    usual = {
-        "n": 1,
-        "logprobs": False,
-        "modalities": ["text"],
-        "store": False,
-        "logit_bias": {},
-    }
-    usual |= {"service_tier": "auto", "response_format": {"type": "text"}, "tools": [], "stop": None}
-    assert (await scripted.say("hello", await scripted.headers("ana"), **usual)).status_code == 200
-
-
-@pytest.mark.parametrize("name", ["temperature", "min_p"])
-async def test_a_parameter_that_the_model_refuses_is_the_clients(
-    scripted: Any, model: ScriptedServer, name: str
-) -> None:
+async def test_a_parameter_that_the_model_refuses_is_the_clients(scripted, model) -> None:
+    name = "min_p"
     model.script(Fail(400, f"Unsupported value: {name!r} does not support 0.2 with this model."))
     answered = await scripted.say("hello", await scripted.headers("ana"), **{name: 0.2})
     assert (answered.status_code, f"{name}: the model" in answered.text) == (400, True)
@@ -120,9 +95,7 @@ async def test_what_a_server_of_models_knows_is_passed_on_to_it_and_not_to_opena
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_clients_tool_is_called_and_its_result_answered(
-    scripted: Any, model: ScriptedServer, stream: bool
-) -> None:
+async def test_a_clients_tool_is_called_and_its_result_answered(scripted, model, stream) -> None:
     user = f"tool{stream}"
     _, secret = await scripted.key(user)
     await scripted.pet.remember("Tia lives in Lyon", user=user, subjects=["tia"])
@@ -157,43 +130,6 @@ async def test_a_clients_tool_is_called_and_its_result_answered(
     assert [row["text"] for row in scripted.messages(user)] == [messages[0]["content"], "Sunny in Lyon."]
 
 
-def named(name: str) -> dict[str, Any]:
-    return {"type": "function", "function": {**WEATHER["function"], "name": name}}
-
-
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_clients_tool_with_a_name_of_ours_is_shown_to_the_model_by_another(
-    scripted: Any, model: ScriptedServer, stream: bool
-) -> None:
-    user = f"twice{stream}"
-    _, secret = await scripted.key(user)
-    model.script(Call("client_search_memories", {"town": "Lyon"}, id="call_theirs"), answer("Nothing there."))
-    offered = [named("search_memories"), named("weather")]
-    choice = {"type": "function", "function": {"name": "search_memories"}}
-    messages: list[Any] = said("what do you know?")
-    async with client_of(scripted, secret) as client:
-        ask = client.chat.completions.create
-        given: dict[str, Any] = {"model": "m", "tools": offered}
-        if stream:
-            chunks = [c async for c in await ask(**given, messages=messages, tool_choice=choice, stream=True)]
-            [call] = [c for chunk in chunks for c in chunk.choices[0].delta.tool_calls or ()]
-        else:
-            [choices] = (await ask(**given, messages=messages, tool_choice=choice)).choices
-            [call] = choices.message.tool_calls
-        asked = model.asked[-1]
-        assert asked.json["tool_choice"]["function"] == {"name": "client_search_memories"}
-        assert {"search_memories", "client_search_memories", "weather"} <= asked.tools.keys()
-        assert (call.id, call.function.name) == ("call_theirs", "search_memories")
-
-        made = {"id": call.id, "type": "function", "function": {"name": "search_memories", "arguments": "{}"}}
-        messages += [{"role": "assistant", "content": None, "tool_calls": [made]}]
-        messages += [{"role": "tool", "tool_call_id": call.id, "content": "nothing"}]
-        whole = await ask(**given, messages=messages)
-    *_, repeated, _ = model.asked[-1].json["messages"]
-    assert repeated["tool_calls"][0]["function"]["name"] == "client_search_memories"
-    assert whole.choices[0].message.content == "Nothing there."
-
-
 async def test_tools_that_a_client_does_not_want_called_are_not_offered(scripted, model) -> None:
     model.script(answer("Hm."), answer("Hm."))
     headers = await scripted.headers("ana")
@@ -207,18 +143,8 @@ async def test_tools_that_a_client_does_not_want_called_are_not_offered(scripted
     assert asked.tools.keys() == {"weather"}  # a call of one of Hachi's own would not be what is required
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        '{"town": "Lyon", "people": 500000}',
-        '```json\n{"town": "Lyon", "people": 500000}\n```',
-        '{"message": {"town": "Lyon", "people": 500000}, "memories": []}',
-        '{"message": "{\\"town\\": \\"Lyon\\", \\"people\\": 500000}", "memories": []}',
-    ],
-)
-async def test_the_answer_has_the_form_that_is_asked_for(
-    scripted, model: ScriptedServer, written: str
-) -> None:
+async def test_the_answer_has_the_form_that_is_asked_for(scripted, model: ScriptedServer) -> None:
+    written = '{"message": {"town": "Lyon", "people": 500000}, "memories": []}'
     model.script(Say(written), Say(written))
     headers = await scripted.headers("ana")
     whole = (await scripted.say("Lyon?", headers, response_format=SHAPE)).json()
@@ -229,9 +155,7 @@ async def test_the_answer_has_the_form_that_is_asked_for(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_model_that_misses_the_form_is_asked_once_more(
-    scripted: Any, model: ScriptedServer, stream: bool
-) -> None:
+async def test_a_model_that_misses_the_form_is_asked_once_more(scripted, model, stream) -> None:
     headers = await scripted.headers("ana")
     model.script(Say('{"town": "Lyon"}'), Say('{"town": "Lyon", "people": 5}'))
     answered = await scripted.say("Lyon?", headers, response_format=SHAPE, stream=stream)
@@ -300,10 +224,3 @@ async def test_a_service_names_the_person_in_the_body(scripted: Any, model: Scri
     assert [row["text"] for row in scripted.messages("zoe")][::2] == ["by user", "by safety_identifier"]
     clash = await scripted.say("hello", headers | {"x-openwebui-user-id": "ben"}, user="zoe")
     assert clash.status_code == 403
-
-
-async def test_an_anonymous_call_is_told_how_to_be_remembered(scripted: Any, model: ScriptedServer) -> None:
-    model.script(answer("Hello."), answer("Hello."))
-    headers = await scripted.headers()
-    assert (await scripted.say("hello", headers)).json()["note"] == HOW_TO_BE_REMEMBERED
-    assert HOW_TO_BE_REMEMBERED[:30] in (await scripted.say("hello", headers, stream=True)).text

@@ -63,9 +63,7 @@ def test_what_open_webui_asks_for_itself_is_recognised(text: str, task: bool) ->
     assert not parse_messages([message("user", "hello"), message("user", text)]).client_task
 
 
-@pytest.mark.parametrize(
-    "history", ['Query: History:\nUSER: """hello"""\n', 'History:\nUSER: """hello"""\n', ""]
-)
+@pytest.mark.parametrize("history", ['Query: History:\nUSER: """hello"""\n', ""])
 def test_open_webui_asks_for_itself_which_tools_to_call(history: str) -> None:
     tools = message("system", 'Available Tools: [{"name": "clock"}]\n\nReturn only the JSON object.')
     asked = message("user", f"{history}Query: what time is it?")
@@ -148,7 +146,6 @@ def test_calls_of_a_clients_tools_stay_in_order_with_their_results() -> None:
     [
         ({}, None),
         ({"metadata": {"chat_id": "c1"}}, "c1"),
-        ({"metadata": {"conversation_id": "c2", "other": 1}}, "c2"),
         ({"conversation": "c3"}, "c3"),
         ({"conversation": {"id": "c4"}}, "c4"),
         ({"conversation": {"id": " "}, "metadata": {"chat_id": "c5"}}, "c5"),

@@ -23,9 +23,7 @@ TOOL = {
 }
 
 
-async def test_a_chat_is_edited_and_regenerated_and_calls_its_tools(
-    scripted: Any, model: ScriptedServer
-) -> None:
+async def test_a_chat_is_edited_and_regenerated_and_calls_its_tools(scripted, model) -> None:
     headers = await scripted.headers() | {
         "x-openwebui-user-id": "webui-ana",
         "x-openwebui-user-name": "Ana%20B%C3%A9",
@@ -90,11 +88,8 @@ async def trace_of(site: Any, id: str) -> Any:
     return await site.pet.traces.get(id, site.pet.clock())
 
 
-@pytest.mark.parametrize("chat", ["temporary:8fQ2", "local:8fQ2"])
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_temporary_chat_reads_nothing_and_leaves_nothing(
-    scripted: Any, model: ScriptedServer, chat: str, stream: bool
-) -> None:
+@pytest.mark.parametrize(("chat", "stream"), [("temporary:8fQ2", False), ("local:8fQ2", True)])
+async def test_a_temporary_chat_reads_nothing_and_leaves_nothing(scripted, model, chat, stream) -> None:
     user = f"tem-{chat[:4]}-{stream}"
     await scripted.pet.remember("Tem plays the oboe", user=user)
     model.script(
@@ -124,9 +119,7 @@ async def test_a_temporary_chat_reads_nothing_and_leaves_nothing(
     assert "zebu" not in json.dumps([trace.summary.said, trace.summary.reply, str(trace.root)])
 
 
-async def test_what_it_asks_for_itself_leaves_times_and_tokens_alone(
-    scripted: Any, model: ScriptedServer
-) -> None:
+async def test_what_it_asks_for_itself_leaves_times_and_tokens_alone(scripted, model) -> None:
     task = "### Task:\nGenerate a title.\n<chat_history>\nUSER: I have a zebu\n</chat_history>"
     before = {trace.id for trace in await recorded(scripted)}
     model.script(Say('{"title": "A zebu"}'))
@@ -137,10 +130,8 @@ async def test_what_it_asks_for_itself_leaves_times_and_tokens_alone(
     assert "zebu" not in str((await trace_of(scripted, summary.id)).root)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_header_says_what_it_asks_for_itself(
-    scripted: Any, model: ScriptedServer, stream: bool
-) -> None:
+async def test_a_header_says_what_it_asks_for_itself(scripted: Any, model: ScriptedServer) -> None:
+    stream = True
     headers = await service(scripted, f"una{stream}", CHAT)
     model.script(Say("A zebu"), answer("Do you?"))
     asks = [("system", "Name the chat."), ("user", "I have a zebu"), ("user", "Three words:")]
@@ -214,10 +205,8 @@ async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: Sc
     assert (refused.status_code, "only a service's key" in refused.text) == (403, True)
 
 
-@pytest.mark.parametrize("chat", ["channel:c8", None])
-async def test_a_question_whose_history_is_kept_here_waits_for_its_tools(
-    scripted: Any, model: ScriptedServer, chat: str | None
-) -> None:
+@pytest.mark.parametrize("chat", [None])
+async def test_a_question_whose_history_is_kept_here_waits_for_its_tools(scripted, model, chat) -> None:
     headers = await service(scripted, f"eli{bool(chat)}", chat or CHAT)
     if chat is None:
         del headers["x-openwebui-chat-id"]

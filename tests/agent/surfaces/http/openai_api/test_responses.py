@@ -6,11 +6,7 @@ from typing import Any
 import openai
 import pytest
 import pytest_asyncio
-from scripted_server import Call, Say, ScriptedServer, answer
-from sqlalchemy import update
-
-from memory.sql.messages.client_calls import kept_calls
-from memory.sql.tables import forgettings
+from scripted_server import Call, ScriptedServer, answer
 
 WEATHER: Any = {
     "type": "function",
@@ -31,9 +27,7 @@ def user_of(request: Any) -> str:
     return str(request.node.name).replace("[", "-").strip("]")
 
 
-async def test_it_answers_and_remembers(
-    client: Any, scripted: Any, model: ScriptedServer, request: Any
-) -> None:
+async def test_it_answers_and_remembers(client, scripted, model, request) -> None:
     model.script(Call("remember", {"content": "Ana rows", "subjects": ["ana"]}), answer("Enjoy the water."))
     made = await client.responses.create(
         model="hachi", input="I row", instructions="Be brief.", temperature=0.3, max_output_tokens=900
@@ -82,9 +76,7 @@ async def test_a_clients_tool_is_called(client: Any, model: ScriptedServer, stre
     assert model.asked[-1].results == ["sunny"]
 
 
-async def test_a_response_that_calls_tools_goes_on_by_its_id(
-    client: Any, scripted: Any, model: ScriptedServer, request: Any
-) -> None:
+async def test_a_response_that_calls_tools_goes_on_by_its_id(client, scripted, model, request) -> None:
     model.script(answer("Hi."), Call("weather", {"town": "Lyon"}, id="call_1"))
     model.script(Call("weather", {"town": "Nice"}, id="call_2"), answer("Sunny in both."), answer("Yes."))
 
@@ -109,59 +101,6 @@ async def test_a_response_that_calls_tools_goes_on_by_its_id(
     assert [row["text"] for row in kept] == ["hello", "Hi.", "how are Lyon and Nice?", "Sunny in both."]
     assert {row["client_items"] for row in kept} == {None}  # kept only while they wait
     assert (await go_on(made, "sure?")).output_text == "Yes."
-
-
-async def test_a_tool_with_a_name_of_ours_goes_on_by_its_own_name(client: Any, model: ScriptedServer) -> None:
-    ours = WEATHER | {"name": "update_task"}
-    model.script(Call("client_update_task", {"town": "Lyon"}, id="call_1"), answer("Done."))
-    made = await client.responses.create(model="m", input="tick it off", tools=[ours])
-    assert [call.name for call in made.output] == ["update_task"]
-    result: Any = [{"type": "function_call_output", "call_id": "call_1", "output": "ok"}]
-    made = await client.responses.create(model="m", input=result, previous_response_id=made.id, tools=[ours])
-    assert made.output_text == "Done."
-    [repeated] = [m["tool_calls"][0] for m in model.asked[-1].json["messages"] if m.get("tool_calls")]
-    assert repeated["function"]["name"] == "client_update_task"
-
-
-@pytest.mark.parametrize("forgotten", ["message", "fact"])
-async def test_calls_that_wait_are_hidden_and_deleted_with_what_they_may_repeat(
-    client: Any, scripted: Any, model: ScriptedServer, request: Any, forgotten: str
-) -> None:
-    user, pet = user_of(request), scripted.pet
-    fact = await pet.remember("Ida moves to Lyon", user=user)
-    model.script(Call("weather", {"town": "Lyon"}, id="call_1"))
-    await client.responses.create(model="m", input="how is it in Lyon?", tools=[WEATHER])
-    [asked] = scripted.messages(user)
-
-    async def waits() -> bool:
-        return await kept_calls(pet.components.database, asked["id"]) is not None
-
-    async def forget() -> Any:
-        if forgotten == "message":
-            return await pet.conversations.forget(asked["id"], user=user)
-        return await pet.memories.forget(fact.id, user=user)
-
-    other = await pet.remember("Ida skis in Norway", user=user)
-    await pet.memories.forget(other.id, user=user)
-    assert await waits(), "nothing of it was shown"
-    receipt = await forget()
-    assert not await waits()
-    await pet.memories.undo_forget(receipt.undo_id, user=user)
-    assert await waits()
-    await forget()
-    await pet.components.database.run(update(forgettings).values(until=pet.clock()))
-    await pet.admin.purge_undo()
-    assert [row["client_items"] for row in scripted.messages(user)] == (
-        [] if forgotten == "message" else [None]
-    )
-
-
-async def test_the_answer_has_the_form_that_is_asked_for(client: Any, model: ScriptedServer) -> None:
-    model.script(Say('{"town": "Lyon"}'))
-    schema = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
-    form: Any = {"format": {"type": "json_schema", "name": "town", "schema": schema}}
-    made = await client.responses.create(model="m", input="where?", text=form)
-    assert json.loads(made.output_text) == {"town": "Lyon"}
 
 
 async def test_a_conversation_goes_on_from_an_earlier_response_or_by_its_name(
