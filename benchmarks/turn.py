@@ -38,8 +38,6 @@ from agent.turn.context.prompt import PromptContext, build_messages_for_model
 from agent.wiring.components import utc_now
 from hachi import Companion
 from memory.audience import PRIVATE
-from memory.process.spans import new_id
-from memory.records import Message
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool
 
@@ -95,14 +93,11 @@ def bare_loop(pet: Companion) -> Callable[[str], Awaitable[None]]:
     """The SDK's loop with the five tools at work on the companion's own memory, and nothing else."""
     parts = pet.components
 
-    async def not_later(*_: Any) -> None:
-        raise RuntimeError("nothing is left for later here")
-
     def tool(one: Tool) -> FunctionTool:
         async def invoke(_context: Any, written: str) -> str:
             turn = TurnContext(
                 "bare", PRIVATE, "", None, frozenset(), pet.clock, parts.recall, parts.writer,
-                accept=not_later, accept_task=not_later, tasks=parts.tasks, knowledge=parts.documents,
+                parts.tasks, parts.documents,
             )  # fmt: skip
             return (await one.call(turn, written)).text
 
@@ -122,12 +117,12 @@ def bare_loop(pet: Companion) -> Callable[[str], Awaitable[None]]:
 async def keep_exchange(pet: Companion, user: str, said: str, answered: str) -> None:
     """Store a message and its reply for a person whose turns Hachi does not run, so that the tools search as
     much for both: the messages are most of what a search finds."""
-    for role, author, text in (("user", user, said), ("assistant", "hachi", answered)):
-        message = Message(new_id(), f"user:{user}", role, author, text, pet.clock())  # type: ignore[arg-type]
-        async with pet.components.database.write() as connection:
-            await pet.components.transcript.append(
-                connection, message, user=user, place=PRIVATE, now=message.sent_at
-            )
+    lines = {"user": (user, said), "assistant": ("hachi", answered)}
+    told = [
+        {"role": role, "author": author, "text": text, "sent_at": pet.clock()}
+        for role, (author, text) in lines.items()
+    ]
+    await pet.conversations.import_messages(told, user=user)
     await pet.admin.catch_up()
 
 

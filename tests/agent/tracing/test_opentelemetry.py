@@ -4,12 +4,9 @@ import base64
 import gzip
 import json
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,25 +182,6 @@ async def test_a_collector_that_hangs_keeps_nobody_waiting(pet_at, first_way, se
         assert await pet.traces.count(TraceFilter()) == 1
         await pet.components.recorder.close()
         assert pet.admin.health.left_alone == ["collector"]
-
-
-def test_nothing_of_it_is_imported_where_nobody_asks(home):
-    look = (
-        "import asyncio, sys\n"
-        "from hachi import Companion\n"
-        "async def main():\n"
-        "    async with Companion.open(upkeep=False) as pet:\n"
-        "        await pet.respond('hello', user='ana')\n"
-        "asyncio.run(main())\n"
-        "parts = ('opentelemetry.sdk', 'opentelemetry.exporter')\n"
-        "print([name for name in sys.modules if name.startswith(parts)])\n"
-    )
-    environment = {"HACHI_HOME": str(home), "HACHI_EMBEDDER": "bundled", "PATH": ""}
-    root = Path(__file__).parents[3]
-    ran = subprocess.run(
-        [sys.executable, "-c", look], env=environment, capture_output=True, text=True, check=True, cwd=root
-    )
-    assert ran.stdout.strip() == "[]"
 
 
 async def test_the_json_is_what_a_collector_reads(pet_at, first_way, server):

@@ -159,13 +159,6 @@ async def test_a_turn_that_its_client_gives_up_is_recorded(pet_at, one_streamed,
     assert "CancelledError" in str(trace.summary.error)
 
 
-async def test_a_job_in_which_nothing_happened_is_not_recorded(open_pet):
-    pet = await open_pet(look_back="off")
-    await pet.respond("hello", user="ana")
-    await pet.settle()
-    assert await pet.traces.count(EVERY) == 1
-
-
 async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(pet_at, first_way, server, home):
     pet = await pet_at(first_way)
     server.script(Hang())
@@ -260,22 +253,22 @@ async def test_a_dead_database_of_traces_stops_no_start_no_turn_and_no_exit(
     assert "could not be written and are dropped" in caplog.text
 
 
-async def test_a_database_of_traces_is_made_with_the_first_trace(open_pet, tmp_path):
+async def test_a_database_of_traces_is_made_with_the_first_trace_and_no_idle_job_is_in_it(open_pet, tmp_path):
     pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}", look_back="off")
     assert not (tmp_path / "traces.db").exists()
-    await turn(pet)
-    await pet.components.recorder.flush()
+    await pet.respond("hello", user="ana")
+    await pet.settle()
     assert await pet.traces.count(EVERY) == 1
 
 
 async def test_closing_writes_everything_even_after_a_cancelled_flush(open_pet, rows, home, clock):
     async with Companion.open(Settings(home=home, embedder="bundled"), clock=clock, upkeep=False) as pet:
-        await asyncio.gather(*(turn(pet, f"number {n}") for n in range(300)))
+        await asyncio.gather(*(turn(pet, f"number {n}") for n in range(60)))
         flushing = asyncio.create_task(pet.components.recorder.flush())
         await asyncio.sleep(0.001)
         flushing.cancel()
         await turn(pet, "the last")
-    assert len(rows("SELECT * FROM traces")) == 301
+    assert len(rows("SELECT * FROM traces")) == 61
 
 
 async def test_one_that_the_database_does_not_take_keeps_back_no_other(open_pet, caplog):

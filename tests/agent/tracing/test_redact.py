@@ -3,6 +3,7 @@
 import json
 import re
 import zlib
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,16 @@ EXAMPLES = (Path(__file__).parents[2] / "data" / "secrets.jsonl").read_text("utf
 AROUND = ["{}", "my key is {} ok", "a\n{}\nb", '"{}"', "({})", "\x1b{}"]
 
 
-@pytest.mark.parametrize("example", [json.loads(line) for line in EXAMPLES], ids=lambda one: one["begins"])
-def test_each_kind_of_secret_goes_wherever_it_stands_and_what_resembles_one_stays(example):
-    secret, harmless = example["secret"], example["harmless"]
+def test_each_kind_of_secret_goes_wherever_it_stands_and_what_resembles_one_stays():
     redaction = Redaction()
-    for around in AROUND:
-        text, expected = around.format(secret), around.format(REDACTED)
+    for example, around in product(map(json.loads, EXAMPLES), AROUND):
+        text, expected = around.format(example["secret"]), around.format(REDACTED)
         assert redaction.text(text) == expected
         inside = json.dumps({"content": text})  # as in arguments and results of tools
         assert redaction.text(inside) == json.dumps({"content": expected})
         assert redaction.suspects(json.dumps(inside)), "it is seen in JSON inside JSON"
-    assert redaction.text(f"see {harmless} there") == f"see {harmless} there"
+        harmless = f"see {example['harmless']} there"
+        assert redaction.text(harmless) == harmless
 
 
 def test_the_settings_name_patterns_line_by_line_and_may_keep_known_secrets():
@@ -71,12 +71,10 @@ def test_a_text_under_the_name_of_a_secret_goes():
     assert redacted(value, patterns) == {"arguments": [{"token": REDACTED}], "max_tokens": 8}
 
 
-@pytest.mark.parametrize(
-    "part", ["eyJ", "sk-", "://a:", "-----BEGIN ", "Bearer ", "xoxb-", "gho_", "token", "a_"]
-)
-def test_a_text_made_to_be_slow_ends(part):
+def test_a_text_made_to_be_slow_ends():
     """A pattern that goes back over its text for each character of it would take hours."""
-    assert Redaction().text(part * (100_000 // len(part)))
+    for part in ("eyJ", "sk-", "://a:", "-----BEGIN ", "Bearer ", "xoxb-", "gho_", "token", "a_"):
+        assert Redaction().text(part * (20_000 // len(part)))
 
 
 @pytest.mark.parametrize("content", ["full", "redacted"])

