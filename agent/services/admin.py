@@ -106,11 +106,10 @@ class AdminService:
             return 0
         return await self.traces.prune(before or self.clock() - timedelta(days=self.trace_days or 0))
 
-    async def give_back(self, *, rewrite: bool = False) -> None:
-        """Give the room of deleted rows and traces back to the file system. With `rewrite` also in files of
-        an older version, which blocks for some 5 ms a megabyte."""
+    async def give_back(self) -> None:
+        """Give the room of deleted rows and traces back to the file system."""
         for database in {self.database, self.traces.database}:
-            await database.give_back(rewrite=rewrite)
+            await database.give_back()
 
     async def reindex(self, progress: Progress | None = None) -> int:
         """Rebuild the index from the database. Returns how many rows it holds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import numpy as np
 import pytest
 
 from memory.audience import Audience, Place
@@ -32,7 +30,6 @@ from memory.forgetting.forget import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index import Point
 from memory.index.embedded.index import EmbeddedIndex
-from memory.index.embedders import Thresholds
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.sync import IndexSync
 from memory.people.tasks import Tasks
@@ -51,7 +48,6 @@ from memory.sql.rests_on import record
 from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -68,26 +64,6 @@ class Clock:
 
     def move(self, **duration: float) -> None:
         self.now += timedelta(**duration)
-
-
-class WordsEmbedder:
-    """Texts are alike as far as they share words. For tests in which meaning does not matter."""
-
-    name = "words"
-    dimension = 32
-    thresholds = Thresholds(dedupe=0.95, recall=0.3)
-
-    async def embed(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        return [self._vector(text) for text in texts]
-
-    async def close(self) -> None: ...
-
-    def _vector(self, text: str) -> NDArray[np.float32]:
-        vector = np.zeros(self.dimension, dtype=np.float32)
-        for word in text.casefold().split():
-            vector[hashlib.sha256(word.encode()).digest()[0] % self.dimension] += 1.0
-        length = np.linalg.norm(vector)
-        return vector / length if length else vector
 
 
 _writing = set[asyncio.Task[Any] | None]()
@@ -532,8 +508,3 @@ async def stack(
     yield built
     await built.indexing.stop()
     await shared_index.give_back()
-
-
-@pytest.fixture
-def words_embedder() -> WordsEmbedder:
-    return WordsEmbedder()

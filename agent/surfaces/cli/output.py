@@ -192,7 +192,7 @@ async def give_back(where: "AdminService | Database") -> None:
     """Give the room of what was just deleted back, also in files of an older version. Say so where another
     process prevents it: what was deleted is gone all the same."""
     try:
-        await where.give_back(rewrite=True)
+        await where.give_back()
     except StoreUnavailable as error:
         say(f"the files keep their size: {error}")
 

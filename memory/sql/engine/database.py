@@ -212,27 +212,21 @@ class Database:
         the process for some 5 ms a megabyte."""
         if self.sqlite:
             async with self._writers.turn(), self.read() as connection:
-                await connection.exec_driver_sql("PRAGMA auto_vacuum=INCREMENTAL")
                 await _once_unlocked(lambda: connection.exec_driver_sql("VACUUM"))
             await self.empty_log()
 
-    async def give_back(self, *, rewrite: bool = False) -> None:
-        """Shorten SQLite's file by the pages that deleted rows have left, in steps of some milliseconds. A
-        file that an older version made cannot be shortened in steps; with `rewrite` it is vacuumed, and can
-        be from then on."""
+    async def give_back(self) -> None:
+        """Shorten SQLite's file by the pages that deleted rows have left, in steps of some milliseconds."""
         if not self.sqlite:
             return
         async with self.read() as connection:
-            in_steps = (await connection.exec_driver_sql("PRAGMA auto_vacuum")).scalar()
             left = (await connection.exec_driver_sql("PRAGMA freelist_count")).scalar() or 0
-        if left and in_steps:
-            for _ in range(0, left, _STEP):
-                async with self.write() as connection:
-                    for _ in range(_STEP):  # one page a call: the driver does not run a PRAGMA to its end
-                        await connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
+        for _ in range(0, left, _STEP):
+            async with self.write() as connection:
+                for _ in range(_STEP):  # one page a call: the driver does not run a PRAGMA to its end
+                    await connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
+        if left:
             await self.empty_log()
-        elif left and rewrite:
-            await self.vacuum()
 
     async def damage(self) -> list[str]:
         """What SQLite's quick check finds wrong, at most five things; it reads the whole file."""

@@ -22,7 +22,7 @@ def set_up(connection: Any, _record: Any) -> None:
         cursor.close()
         return
     if not cursor.execute("PRAGMA page_count").fetchone()[0]:
-        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file; `Database.vacuum` converts others
+        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")  # 0.3 ms a commit, and it survives a power cut
     cursor.execute("PRAGMA foreign_keys=ON")

@@ -1,8 +1,5 @@
 """The fused order: what matches in meaning and words comes first, and not five copies of it."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from memory.documents.rerank import NEAR_COPY, Candidate, diverse, match_scores, stems
 
 
@@ -56,31 +53,3 @@ def test_more_of_one_document_and_near_copies_step_back_but_are_not_lost() -> No
 def test_words_are_compared_without_endings_and_stop_words() -> None:
     assert stems("the kettles") == stems("Kettle")
     assert stems("?") == frozenset()
-
-
-scores = st.floats(-1.0, 50.0)
-candidates = st.lists(
-    st.builds(
-        candidate,
-        id=st.uuids().map(str),
-        text=st.sampled_from(["tea", "tea leaves", "knife", "bread and butter" * 9]),
-        document=st.sampled_from("ab"),
-        heading=st.sampled_from(["Tea", "Knives", ""]),
-        dense=scores,
-        words=scores,
-        match=st.floats(0.0, 1.0),
-    ),
-    max_size=8,
-    unique_by=lambda c: c.id,
-)
-
-
-@given(candidates, st.integers(0, 10))
-def test_scores_are_within_0_and_1_fall_and_do_not_depend_on_the_given_order(
-    found: list[Candidate], limit: int
-) -> None:
-    assert all(0.0 <= score <= 1.0 for score in match_scores("tea knife", found).values())
-    ranked = diverse(found, limit)
-    assert len({id for id, _ in ranked}) == len(ranked) == min(limit, len(found))
-    assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
-    assert diverse(found[::-1], limit) == ranked

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import true
 
-from memory.audience import Place, user_key
+from memory.audience import Place
 from memory.facts.candidate import Provenance
-from memory.facts.decide import RULINGS
 from memory.records import Draft
-from memory.sql.memories.store import CORRECTED, FOR_A_TIME, tellers
-from memory.sql.tables import memory_updates
 
 if TYPE_CHECKING:
     from memory.facts.decide import Ruling
@@ -24,7 +17,6 @@ if TYPE_CHECKING:
 
 HOME, MOVED = "Ana lives in Paris", "Ana moved to Lyon"
 on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
-on_postgresql = pytest.mark.parametrize("on_database", ["postgresql"], indirect=True)
 
 
 async def rule(stack: Stack, new: Any, old: Any, ruling: Ruling, user: str = "anna", place: str = "") -> Any:
@@ -119,89 +111,5 @@ async def test_facts_are_offered_by_meaning_words_and_tags_of_one_person(stack: 
 
 
 USERS, PLACES = ("ana", "ben"), ("dm", "acme")
-TEXTS = ("Ana is ill", "Ana is ill again", "Ana has 2 cats", "Ana has 3 cats", "Ana moved to Rome")
 who, where, which = st.sampled_from(USERS), st.sampled_from(PLACES), st.integers(0, 9)
 TTL, RULING = st.sampled_from([None, "7d"]), st.sampled_from(["replaces", "same", "ignore"])
-TELL = st.tuples(who, where, st.sampled_from(TEXTS), TTL, st.integers(0, 3), st.none() | which)
-RULE = st.tuples(who, where, which, which, RULING)
-FOLDED = tuple(RULINGS[ruling].reason for ruling in ("same", "ignore"))
-
-_worlds = count()
-
-
-BOTH_SAY = [
-    ("ana", "dm", "Ana is ill", None, 0, None),
-    ("ben", "acme", "Ana is ill again", None, 0, None),
-    ("ana", "acme", "Ana is ill", None, 1, None),
-]
-"""Ana and Ben state the same in a place, in other words."""
-IN_HIS_WORDS = ("ana", "acme", "Ana is ill again", None, 0, 2)
-STEPS = st.lists(TELL | RULE, min_size=3, max_size=12)
-PROFILE: dict[str, Any] = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture],
-}
-
-
-@example(steps=[*BOTH_SAY, (*IN_HIS_WORDS[:3], "7d", 0, 2)])
-@example(steps=[*BOTH_SAY, ("ana", "dm", "Ana is ill again", None, 0, None), IN_HIS_WORDS])
-@settings(max_examples=8, **PROFILE)
-@given(steps=STEPS)
-async def test_whatever_is_told_and_ruled_replaces_only_what_the_same_person_said_before(
-    stack: Stack, steps: list[Any]
-) -> None:
-    await tell_and_rule(stack, steps)
-
-
-@on_postgresql
-@settings(max_examples=3, **PROFILE)
-@given(steps=STEPS)
-async def test_so_it_is_on_postgresql(stack: Stack, steps: list[Any]) -> None:
-    await tell_and_rule(stack, steps)
-
-
-async def tell_and_rule(stack: Stack, steps: list[Any]) -> None:
-    world, told, last, here = next(_worlds), list[str](), dict[str, datetime](), set[tuple[str, str]]()
-    stack.rule(True)
-    for who, where, *step in steps:
-        user, place = f"{who}{world}", where if where == "dm" else f"{where}{world}"
-        if isinstance(step[0], str):
-            text, ttl, age, named = step
-            replaces = told[named % len(told)] if told and named is not None else None
-            said_at = stack.clock.now - timedelta(hours=age)
-            decision = await stack.remember(text, user, place, ttl=ttl, replaces=replaces, said_at=said_at)
-            if decision.id:
-                told.append(decision.id)
-                last[decision.id] = max(said_at, last.get(decision.id, said_at))
-                if where == "acme":
-                    here.add((decision.id, user))
-        elif told:
-            new, old, ruling = step
-            origin = Provenance(user, stack.clock.now, Place.parse(place))
-            await stack.writer.rule(told[new % len(told)], told[old % len(told)], ruling, origin)
-    await nothing_was_harmed(stack, world, last, here)
-
-
-async def nothing_was_harmed(
-    stack: Stack, world: int, last: dict[str, datetime], here: set[tuple[str, str]]
-) -> None:
-    """`last` is when each memory was stated last, `here` who stated each in the place, first or again."""
-    users = [f"{name}{world}" for name in USERS]
-    memories = {memory.id: memory for memory in await stack.store.where(true())}
-    async with stack.database.read() as connection:
-        query = memory_updates.select().where(memory_updates.c.user_id.in_(users))
-        steps = (await connection.execute(query)).all()
-    for step in steps:
-        old, new, own = memories[step.old_id], memories[step.new_id], user_key(step.user_id)
-        place = f"place:acme{world}"
-        assert set(step.owners) <= {own, place}
-        # Who corrects a fact of theirs to what somebody else has said before them states that too.
-        agreed = step.reason in {CORRECTED, FOR_A_TIME} and (new.id, step.user_id) in here
-        assert own in {*step.owners, *tellers(old.owners, old.user_id)}
-        assert own in {*step.owners, *tellers(new.owners, new.user_id)} or agreed
-        if step.reason not in FOLDED:
-            # No decision names what is stored as replaced already: when it was stated first is not in `last`.
-            assert old.created_at < max(new.created_at, last.get(new.id, new.created_at))
-        if place in step.owners:
-            assert old.user_id == step.user_id
-            assert new.user_id == step.user_id or agreed

@@ -355,30 +355,6 @@ async def found_by(stack: Stack, word: str) -> int:
     return len((await stack.index.search(question)).window_words)
 
 
-LIGHTHOUSE = (("ben", "Where was it?"), ("anna", "By the old lighthouse"), ("ben", "I see"))
-
-
-async def test_indexing_that_is_under_way_brings_no_words_back(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for user, text in LIGHTHOUSE:
-        await stack.receive(text, user, ACME)
-    put, erasure = stack.index.real.put, erasure_of(stack)
-
-    async def erased_meanwhile(points: Any) -> None:
-        monkeypatch.undo()
-        await erasure._hide(ErasureProgress("anna"))
-        await erasure._purge("anna")
-        await put(points)
-
-    monkeypatch.setattr(stack.index.real, "put", erased_meanwhile)
-    await stack.indexing.catch_up()
-    await stack.indexing.catch_up()  # as an erasure does before it counts what is left
-
-    assert await found_by(stack, "lighthouse") == 0
-    assert await stack.index.count() == 2
-
-
 async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack) -> None:
     for number in range(4):
         await stack.receive(f"message {number}", "ben", ACME)
@@ -533,9 +509,9 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> Non
 
 @on_both
 async def test_documents_are_deleted_and_an_embedded_index_is_rebuilt(
-    stack: Stack, tmp_path: Path, build_stack: StackBuilder, words_embedder: Any
+    stack: Stack, tmp_path: Path, build_stack: StackBuilder, bundled: Any
 ) -> None:
-    own = await build_stack(stack.database, words_embedder)
+    own = await build_stack(stack.database, bundled)
     knowledge = DocumentLibrary(own.database, own.indexing, own.embedder, own.clock)
     for owner in ("anna", "ben"):
         paper = tmp_path / owner / "paper.md"

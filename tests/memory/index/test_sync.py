@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memory.index import Point
     from memory.index.embedders.bundled import BundledEmbedder
     from memory.sql.engine import Database
-    from tests.memory.conftest import Stack, StackBuilder, WordsEmbedder
+    from tests.memory.conftest import Stack, StackBuilder
 
 ANNA = Audience.of("anna")
 
@@ -215,10 +215,10 @@ async def test_more_changes_than_a_search_reads_are_found_among_the_newest_rows(
 
 @pytest.mark.parametrize("purged", [True, False])
 async def test_a_purge_does_not_wait_for_an_index_that_is_being_filled(
-    database: Database, build_stack: StackBuilder, words_embedder: WordsEmbedder, purged: bool
+    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, purged: bool
 ) -> None:
     """What is deleted meanwhile is in no index, and has no vector, without a purge too."""
-    slow = Slow(words_embedder, "slow")
+    slow = Slow(bundled, "slow")
     stack = await build_stack(database, slow)
     cat, dog = await stack.receive("I have a cat"), await stack.receive("I have a dog")
     await stack.indexing.stop()
@@ -275,9 +275,9 @@ async def embedders_stored(database: Database) -> dict[str, int]:
 
 
 async def test_an_index_is_filled_from_the_stored_vectors_and_another_embedders_are_made_once(
-    database: Database, build_stack: StackBuilder, words_embedder: WordsEmbedder, tmp_path: Path
+    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
 ) -> None:
-    one, two = Counting(words_embedder, "one"), Counting(words_embedder, "two")
+    one, two = Counting(bundled, "one"), Counting(bundled, "two")
     stack = await build_stack(database, one)
     await fill(stack)
     await stack.indexing.catch_up()
@@ -301,9 +301,9 @@ async def test_an_index_is_filled_from_the_stored_vectors_and_another_embedders_
 
 
 async def test_words_are_there_before_the_vectors_of_another_embedder(
-    database: Database, build_stack: StackBuilder, words_embedder: WordsEmbedder, tmp_path: Path
+    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
 ) -> None:
-    stack = await build_stack(database, Counting(words_embedder, "one"))
+    stack = await build_stack(database, Counting(bundled, "one"))
     await fill(stack)
     stack.embedder.away = True
     with pytest.raises(EmbedderUnavailable):

@@ -49,14 +49,6 @@ async def test_a_task_is_taken_when_it_is_due_and_once(stack: Stack) -> None:
     assert await taken(stack) == 0
 
 
-async def test_what_is_done_or_has_no_due_time_is_not_taken(stack: Stack) -> None:
-    task = await note(stack)
-    await note(stack, "water the plants", due=None)
-    await stack.tasks.update("anna", "", "done", now=stack.clock.now, id=task.id, place=PRIVATE)
-    stack.clock.move(days=1)
-    assert await taken(stack) == 0
-
-
 @pytest.mark.parametrize(("late", "announced"), [(timedelta(), 1), (timedelta(seconds=1), 0)])
 async def test_what_has_been_due_for_too_long_is_given_up_and_stays_listed(
     stack: Stack, late: timedelta, announced: int

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from memory.people.memory_updates import MOST_UPDATES, MemoryUpdates, NewPreference, entries_of
 from memory.people.profile import Preferences, Profile, UserContext
-from memory.people.profile_entries import FIELDS, MOST, Entry, context_of, entry_for, field_named, merged
+from memory.people.profile_entries import FIELDS, Entry, context_of, entry_for, field_named, merged
 from memory.records import Memory, Task
 from memory.text import one_line
 
@@ -341,12 +341,6 @@ def test_forgetting_a_list_takes_away_the_text_of_what_was_said_until_then() -> 
     assert context_of(merged(after, told(("goals", "ski"), minute=3))).profile.goals == ("ski", "swim")
 
 
-def test_of_a_list_and_its_forgetting_at_the_same_time_what_comes_later_holds() -> None:
-    known, forgotten = told(("goals", "ski")), [entry_for("goals", "", NOW)]
-    assert context_of(merged(known, forgotten)).profile.goals == ()
-    assert context_of(merged(forgotten, known)).profile.goals == ("ski",)
-
-
 VALUES = {
     "name": ["Anna", "Ben", ""],
     "tone": ["casual", "formal", ""],
@@ -366,11 +360,6 @@ def timed(draw: st.DrawFn) -> list[Entry]:
     return [entry_for(field, value, at(minute)) for minute, (field, value) in enumerate(said)]
 
 
-SIMULTANEOUS = st.lists(
-    st.builds(lambda pair, minute: entry_for(*pair, at(minute)), STATEMENTS, st.integers(0, 3)), max_size=30
-)
-
-
 @settings(max_examples=30)
 @given(timed(), st.data())
 def test_the_order_and_the_portions_in_which_entries_come_do_not_matter(
@@ -380,22 +369,6 @@ def test_the_order_and_the_portions_in_which_entries_come_do_not_matter(
     cut = data.draw(st.integers(0, len(entries)))
     assert merged(merged((), shuffled[:cut]), shuffled[cut:]) == merged((), entries)
     assert context_of(shuffled) == context_of(merged((), entries))
-
-
-@settings(max_examples=30)
-@given(SIMULTANEOUS, SIMULTANEOUS)
-def test_nothing_that_was_not_spoken_of_is_lost(known: list[Entry], new: list[Entry]) -> None:
-    before = merged((), known)
-    after = merged(before, new)
-    spoken_of = {entry.field for entry in new}
-    assert [e for e in before if e.field not in spoken_of] == [e for e in after if e.field not in spoken_of]
-    values = {(entry.field, entry.item): entry for entry in after}
-    for entry in before:
-        if entry.field not in MOST:
-            assert values[entry.field, ""].said_at >= entry.said_at
-    assert set(after) <= set(before) | set(new)
-    for field, most in MOST.items():
-        assert sum(1 for entry in after if entry.field == field and entry.item) <= most
 
 
 def test_entries_that_cannot_be_read_are_passed_over() -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sqlalchemy import select
 
 from memory.audience import PRIVATE, Place
@@ -24,8 +21,7 @@ from memory.sql.engine import Database
 from memory.sql.tables import rests_on
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from random import Random
+    pass
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ACME = Place.parse("acme")
@@ -192,40 +188,3 @@ async def test_of_two_processes_that_write_at_once_the_later_statement_holds(
         await other.close()
     view = await contexts.view("anna", PRIVATE, NOW)
     assert view.profile == Profile(name="Anna 11", goals=tuple(f"goal {m}" for m in range(11, 1, -1)))
-
-
-STATEMENTS = st.lists(
-    st.tuples(
-        st.sampled_from([PRIVATE, ACME, GENERAL]),
-        st.sampled_from(
-            [
-                *(("name", value) for value in ("Anna", "Ben", "")),
-                *(("goals", value) for value in (*map(str, range(12)), "")),
-                ("tone", "casual"),
-                ("memory_summary", "so far"),
-            ]
-        ),
-    ),
-    max_size=25,
-)
-
-
-EXAMPLES = count()
-
-
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(STATEMENTS, st.randoms(use_true_random=False))
-async def test_whatever_the_order_of_merges_the_view_is_the_same(
-    database: Database, statements: Sequence[tuple[Place, tuple[str, str]]], random: Random
-) -> None:
-    contexts = ProfileStore(database)
-    example = next(EXAMPLES)
-    users = [f"in order {example}", f"in disorder {example}"]
-    told = [(place, said(*pair, minute)) for minute, (place, pair) in enumerate(statements)]
-    for user in users:
-        for place, entry in told:
-            await contexts.merge(user, place, [entry])
-        random.shuffle(told)
-    for place in (PRIVATE, ACME, GENERAL):
-        views = [await contexts.view(user, place, NOW) for user in users]
-        assert views[0] == views[1]

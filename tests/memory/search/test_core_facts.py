@@ -6,15 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from memory.audience import Audience, Place
 from memory.records import Memory
 from memory.search.core_facts import (
     LONGEST_QUESTION,
-    TELLING,
-    UNASKED,
     core_facts,
     get_relevant_memories,
 )
@@ -147,30 +143,6 @@ def fact(content: str, importance: float = 0.6, subjects: tuple[str, ...] = (), 
 
 def relevant(facts: list[Memory], question: str, limit: int = 7) -> list[str]:
     return [memory.content for memory in get_relevant_memories(facts, question, limit)]
-
-
-WORDS = st.sampled_from("Anna skis paints tea hut Lyon היא גרה בליון 我喜欢滑雪 аня любит чай 🎿 le".split())
-FACTS = st.lists(
-    st.tuples(st.lists(WORDS, max_size=5).map(" ".join), st.sampled_from([0.5, 0.6, 0.75, 0.9])), max_size=20
-).map(lambda rows: [fact(content, weight, id=str(at)) for at, (content, weight) in enumerate(rows)])
-QUESTIONS = st.lists(WORDS, max_size=5).map(" ".join) | st.text(max_size=30)
-
-
-@settings(max_examples=50)
-@given(FACTS, QUESTIONS, st.integers(0, 20))
-def test_each_fact_comes_once_and_telling_ones_always(facts: list[Memory], question: str, limit: int) -> None:
-    found = get_relevant_memories(facts, question, limit)
-    ids = {memory.id for memory in found}
-    telling = sum(memory.importance >= TELLING for memory in facts)
-
-    assert found == get_relevant_memories(list(facts), question, limit)
-    assert len(ids) == len(found) <= limit
-    assert ids <= {memory.id for memory in facts}
-    assert len(found) >= min(UNASKED, limit, telling)
-    assert (
-        sum(memory.importance >= TELLING for memory in found) >= min(UNASKED, limit, telling)
-        or len(found) == limit
-    )
 
 
 @pytest.mark.parametrize(

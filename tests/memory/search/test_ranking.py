@@ -2,10 +2,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memory.search.ranking import WEIGHTS, Candidate, decay, rank
+from memory.search.ranking import Candidate, decay, rank
 
 NOW = datetime(2026, 11, 21, 15, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -177,37 +175,6 @@ def test_use_slows_fading_and_recall_starts_it_again() -> None:
     plain = fact("Ann skis", days_ago=60)
     assert decay(replace(plain, uses=1), NOW, 30 * DAY) == pytest.approx(0.5)
     assert decay(replace(plain, last_accessed_at=NOW - 30 * DAY), NOW, 30 * DAY) == pytest.approx(0.5)
-
-
-_ids = st.sampled_from([f"m{n}" for n in range(12)])
-_lane = st.lists(st.tuples(_ids, st.floats(-1, 50)), max_size=12, unique_by=lambda hit: hit[0])
-_found = st.dictionaries(
-    _ids,
-    st.builds(
-        Candidate,
-        kind=st.sampled_from(["memory", "message", "summary"]),
-        text=st.text(max_size=20),
-        author=st.sampled_from(["Ann", "Ben", ""]),
-        created_at=st.integers(-90, 2500).map(lambda days: NOW - days * DAY),
-        importance=st.floats(0, 1),
-        uses=st.integers(0, 1000),
-    ),
-)
-
-
-@given(
-    st.text(), st.dictionaries(st.sampled_from(list(WEIGHTS)), _lane), _found, st.none() | st.just(30 * DAY)
-)
-def test_every_candidate_comes_back_once_best_first_between_0_and_1(
-    question, lanes, found, half_life
-) -> None:
-    ranked = rank(question, lanes, found, NOW, half_life=half_life)
-    scores = [score for _, score in ranked]
-    assert sorted(id_ for id_, _ in ranked) == sorted(found)
-    assert scores == sorted(scores, reverse=True)
-    assert all(0.0 <= score <= 1.0 for score in scores)
-    shuffled = dict(reversed(found.items()))
-    assert rank(question, lanes, shuffled, NOW, half_life=half_life) == ranked
 
 
 def test_what_matches_weakly_is_no_hit() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from memory.errors import NotFound, StoreUnavailable
+from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.keys import PREFIX, BadKey, Keys, digest
 from memory.sql.tables import api_keys
@@ -77,29 +77,6 @@ async def test_when_a_key_was_last_used_is_known_to_the_minute(
     clock.move(seconds=1)
     await keys.check(secret, clock())
     assert (await keys.all())[0].last_used_at == begun + timedelta(minutes=1)
-
-
-async def test_a_record_that_cannot_be_written_still_lets_in(
-    keys: Keys, database: Database, clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, secret = await keys.create("laptop", "user", "ana", now=clock())
-
-    def full(**_: Any) -> Any:
-        raise StoreUnavailable("the disk is full")
-
-    monkeypatch.setattr(database, "write", full)
-    assert await keys.check(secret, clock()) is not None
-
-
-async def test_keys_are_listed_newest_first(keys: Keys, clock: Any) -> None:
-    for name in ("first", "second", "third"):
-        await keys.create(name, "service", admin=name == "second", now=clock())
-        clock.move(seconds=1)
-    assert [(key.name, key.admin) for key in await keys.all()] == [
-        ("third", False),
-        ("second", True),
-        ("first", False),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -441,24 +441,6 @@ async def test_deleted_rows_give_their_room_back_in_steps_that_let_others_run(tm
     await database.close()
 
 
-async def test_the_file_of_an_older_version_is_rewritten_once_when_asked(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "hachi.db") as file:  # without pages that can be given back in steps
-        file.execute("CREATE TABLE old (x)")
-    file.close()
-    database = await full_and_emptied(tmp_path)
-    before = (tmp_path / "hachi.db").stat().st_size
-    await database.give_back()
-    assert (tmp_path / "hachi.db").stat().st_size == before
-    await database.give_back(rewrite=True)
-    assert (tmp_path / "hachi.db").stat().st_size < before / 3
-    await database.close()
-
-    database = await full_and_emptied(tmp_path)
-    await database.give_back()
-    assert (tmp_path / "hachi.db").stat().st_size < before / 3, "from then on in steps"
-    await database.close()
-
-
 async def test_a_database_is_told_from_every_copy_of_it(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:
