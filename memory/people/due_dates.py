@@ -15,6 +15,8 @@ from functools import lru_cache
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from memory.text.ttl import read_ttl
+
 MORNING = time(9)
 """A day without a time means the morning: a reminder then comes while there is time to act."""
 DAY_END = time(23, 59)
@@ -32,20 +34,13 @@ _NAMED_ZONE = re.compile(r"(.*\d(?:Z)?)\s*(?:\s|\[)\s*([A-Za-z]\w*(?:[/+-]\w+)*)
 
 _MONTHS = {name.lower(): at for names in (month_name, month_abbr) for at, name in enumerate(names) if name}
 _WEEKDAYS = {name.lower(): at for names in (day_name, day_abbr) for at, name in enumerate(names)}
-_UNITS = {
-    "minute minutes min m": timedelta(minutes=1),
-    "hour hours h": timedelta(hours=1),
-    "day days d": timedelta(days=1),
-    "week weeks w": timedelta(weeks=1),
-}
-_UNIT = {name: duration for names, duration in _UNITS.items() for name in names.split()}
+_DAY = timedelta(days=1)
 
 
 def _any(names: Iterable[str]) -> str:
     return "|".join(sorted(names, key=len, reverse=True))
 
 
-_IN = re.compile(rf"in (?P<count>\d{{1,3}}|an?) ?(?P<unit>{_any(_UNIT)})")
 _WHEN = re.compile(
     rf"(?:(?:on )?(?:(?P<near>today|tomorrow)|(?P<weekday>{_any(_WEEKDAYS)})|(?P<iso>\d{{4}}-\d\d-\d\d)"
     rf"|(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?P<month>{_any(_MONTHS)})"
@@ -114,10 +109,8 @@ def _at_a_good_time(day: date, here: datetime) -> datetime:
 def _english(text: str, here: datetime) -> datetime | None:
     """The time, naive in the zone of `here`, or aware; None if any part of the text is not understood."""
     text = " ".join(text.split())
-    if away := _IN.fullmatch(text):
-        unit = _UNIT[away["unit"]]
-        later = unit * (int(away["count"]) if away["count"].isdigit() else 1)
-        return here.astimezone(UTC) + later if unit < timedelta(days=1) else here.replace(tzinfo=None) + later
+    if later := read_ttl(text.removeprefix("in ")).duration if text.startswith("in ") else None:
+        return here.astimezone(UTC) + later if later % _DAY else here.replace(tzinfo=None) + later
     found = _WHEN.fullmatch(text) if text else None
     if found is None:
         return None

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import pytest
 
+from hachi.testing import FixedClock
 from memory.audience import Audience, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.candidate import Provenance
@@ -49,21 +50,6 @@ from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
-
-START = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def move(self, **duration: float) -> None:
-        self.now += timedelta(**duration)
 
 
 _writing = set[asyncio.Task[Any] | None]()
@@ -134,7 +120,7 @@ class Stack:
     database: Database
     index: Reachable
     embedder: Reachable
-    clock: Clock
+    clock: FixedClock
     store: MemoryStore = field(init=False)
     _messages: Iterator[int] = field(default_factory=count, init=False)
     _logged: Position = START_OF_LOG
@@ -176,7 +162,7 @@ class Stack:
     ) -> Decision:
         """One statement; `given` are fields of the draft and of its origin. A correction is made later."""
         if given.get("replaces") and "said_at" not in given:
-            self.clock.move(microseconds=1)
+            self.clock.advance(microseconds=1)
         about = {name: given.pop(name) for name in list(given) if name in Draft.__dataclass_fields__}
         origin = Provenance(user, given.pop("said_at", self.clock.now), Place.parse(place), **given)
         [decision] = await self.writer.remember([Draft(content, **about)], origin)
@@ -272,11 +258,6 @@ class Stack:
     async def reasons(self, id: str, user: str = "anna", place: str | None = None) -> list[str]:
         steps = await self.history.of(id, Audience.of(user, Place.parse(place)))
         return [step.reason for step in steps]
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture(scope="session")
@@ -437,7 +418,7 @@ StackBuilder = Callable[..., Awaitable[Stack]]
 
 
 @pytest.fixture
-async def build_stack(tmp_path: Path, clock: Clock) -> AsyncIterator[StackBuilder]:
+async def build_stack(tmp_path: Path, clock: FixedClock) -> AsyncIterator[StackBuilder]:
     """Further stacks: `build_stack(database, embedder, index)`; without one, on the index in a folder of
     their own, which is opened when it is needed."""
     folder = tmp_path / "index"

@@ -128,7 +128,7 @@ class World:
             await self.stack.delete(memory, self.user(name))
 
     async def move(self, days: int) -> None:
-        self.stack.clock.move(days=days)
+        self.stack.clock.advance(days=days)
 
     async def upkeep(self) -> None:
         await self.stack.purge.expire()

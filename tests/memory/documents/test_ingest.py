@@ -29,7 +29,7 @@ async def test_new_unchanged_changed_and_deleted_files(library: Any) -> None:
     ]
     assert before[0].added_at == library.stack.clock.now
 
-    library.stack.clock.move(days=1)
+    library.stack.clock.advance(days=1)
     done = await library.add()
     assert (done.unchanged, done.added, done.chunks) == ((tea, str(coffee)), (), 0)
     assert await library.knowledge.documents(ANNA) == before

@@ -81,7 +81,7 @@ async def test_many_at_once_end_as_one_by_one(stack: Stack) -> None:
             assert (one.action, one.content, one.reason) == (other.action, other.content, other.reason)
             assert (one.id is None, one.expires_at) == (other.id is None, other.expires_at)
         assert await state(stack, "ana") == await state(stack, "bea")
-        stack.clock.move(days=3)
+        stack.clock.advance(days=3)
     assert any(decision.action in ("merge", "ignore") and decision.id for decision in together)
 
 

@@ -27,7 +27,7 @@ async def rule(stack: Stack, new: Any, old: Any, ruling: Ruling, user: str = "an
 @on_both
 async def test_a_ruling_replaces_a_stored_fact(stack: Stack) -> None:
     old = await stack.remember(HOME)
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     new = await stack.remember(MOVED)
     decision = await rule(stack, new, old, "replaces")
     assert (decision.action, decision.id, decision.target_id) == ("replace", new.id, old.id)
@@ -42,7 +42,7 @@ async def test_what_is_said_again_joins_what_is_there_and_keeps_its_end(
 ) -> None:
     old = await stack.remember("Ana has the flu", ttl="7d", importance=0.4)
     before = await stack.the_memory()
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     new = await stack.remember("Ana is down with the flu", importance=0.8)
     decision = await rule(stack, new, old, ruling)
     assert (decision.action, decision.id) == (action, old.id)
@@ -53,7 +53,7 @@ async def test_what_is_said_again_joins_what_is_there_and_keeps_its_end(
 @pytest.mark.parametrize("ruling", ["replaces", "same", "ignore"])
 async def test_no_ruling_touches_what_somebody_else_told(stack: Stack, ruling: Ruling) -> None:
     old = await stack.remember(HOME, "anna", "acme")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     new = await stack.remember(MOVED, "ben", "acme")
     assert await rule(stack, new, old, ruling, "ben", "acme") is None
     assert await stack.known("cleo", "acme") == {HOME, MOVED}
@@ -61,7 +61,7 @@ async def test_no_ruling_touches_what_somebody_else_told(stack: Stack, ruling: R
 
 async def test_a_ruling_in_a_place_is_for_the_owners_who_have_both(stack: Stack) -> None:
     old = await stack.remember(HOME, "anna", "acme")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     new = await stack.remember(MOVED, "anna")
     await rule(stack, new, old, "replaces")
     assert await stack.known("anna") == {MOVED}
@@ -77,7 +77,7 @@ async def test_a_ruling_on_what_is_gone_or_on_itself_changes_nothing(stack: Stac
 
 async def test_what_is_about_to_be_stored_follows_its_rulings(stack: Stack) -> None:
     old = await stack.remember("Ana is 29")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     origin = Provenance("anna", stack.clock.now, live=True)
     [decision] = await stack.writer.remember(
         [Draft("Ana is 30 years old")], origin, {str(old.id): "replaces"}

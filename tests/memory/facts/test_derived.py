@@ -44,11 +44,11 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
     """With the list of what no longer holds, as long as that is stored."""
     message = await stack.receive("I have the flu", conversation="talk")
     await stack.remember("Anna has the flu", ttl="1d", message_id=message)
-    stack.clock.move(seconds=1)
+    stack.clock.advance(seconds=1)
     paris = await stack.remember("Anna lives in Paris", message_id=message)
     await stack.remember("Anna lives in Lyon", replaces=paris.id)
     await stack.store_summary("Anna has the flu.", after=0, covered=1)
-    stack.clock.move(days=2)
+    stack.clock.advance(days=2)
     now, here = stack.clock.now, ("talk", "user:anna")
     kept = await stack.conversations.of(*here, now)
     assert kept is not None

@@ -31,7 +31,7 @@ async def move_about(stack: Stack, place: str | None = None) -> list[str]:
     ids = []
     for city in CITIES:
         ids.append(str((await stack.remember(city, "mickael", place)).id))
-        stack.clock.move(days=1)
+        stack.clock.advance(days=1)
     return ids
 
 
@@ -64,7 +64,7 @@ async def test_the_last_step_is_taken_back(stack: Stack) -> None:
     assert await stack.known("mickael") == {CITIES[1]}
     await stack.indexing.catch_up()
     assert await stack.found("where does Mickael live?", "mickael") == {CITIES[1]}
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     with pytest.raises(NotFound, match="nothing that could be brought back"):
         await stack.history.undo(ids[2], MICKAEL, "mickael", stack.clock.now)
 
@@ -73,12 +73,12 @@ async def test_what_was_told_late_and_never_held_is_not_brought_back(stack: Stac
     """Mickael worked at Google, then at Meta; then he tells where he was a month before."""
     before = stack.clock.now - timedelta(days=30)
     await stack.remember("Mickael works at Google", "mickael")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     meta = await stack.remember("Mickael works at Meta", "mickael")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     apple = await stack.remember("Mickael works at Apple", "mickael", said_at=before)
     assert await stack.known("mickael") == {"Mickael works at Meta"}
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     await stack.history.undo(str(meta.id), MICKAEL, "mickael", stack.clock.now)
     assert await stack.known("mickael") == {"Mickael works at Google"}
     steps = await stack.history.of(str(apple.target_id), MICKAEL)
@@ -89,11 +89,11 @@ async def test_everything_that_one_statement_replaced_comes_back(stack: Stack) -
     judge = stack.rule(False)
     for city in CITIES[:2]:
         await stack.remember(city, "mickael")
-        stack.clock.move(days=1)
+        stack.clock.advance(days=1)
     judge.ruling = True
     rome = await stack.remember(CITIES[2], "mickael")
     assert await stack.known("mickael") == {CITIES[2]}
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     await stack.history.undo(str(rome.id), MICKAEL, "mickael", stack.clock.now)
     assert await stack.known("mickael") == set(CITIES[:2])
 
@@ -101,7 +101,7 @@ async def test_everything_that_one_statement_replaced_comes_back(stack: Stack) -
 async def test_what_has_expired_meanwhile_is_not_brought_back(stack: Stack) -> None:
     paris = await stack.remember("Mickael lives in Paris", "mickael", ttl="7d")
     lyon = await stack.remember("Mickael lives in Lyon", "mickael", replaces=paris.id)
-    stack.clock.move(days=7)
+    stack.clock.advance(days=7)
     with pytest.raises(NotFound, match="nothing that could be brought back"):
         await stack.history.undo(str(lyon.id), MICKAEL, "mickael", stack.clock.now)
     await stack.purge.expire()
@@ -130,14 +130,14 @@ async def test_taken_back_in_a_place_it_is_taken_back_there_and_for_who_told_it(
     assert await stack.known("mickael") == await stack.known("ben", "acme") == {CITIES[1]}
     await stack.indexing.catch_up()
     assert await stack.found("where does Mickael live?", "ben", "acme") == {CITIES[1]}
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     with pytest.raises(NotFound, match="nothing that could be brought back"):
         await stack.history.undo(ids[2], there("mickael"), "mickael", stack.clock.now)
 
 
 async def test_what_two_have_told_neither_takes_back_for_the_place(stack: Stack) -> None:
     await stack.remember(CITIES[0], "mickael", "acme")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     for user in ("mickael", "ben"):
         new = await stack.remember(CITIES[1], user, "acme")
     for user in ("mickael", "ben"):
@@ -152,7 +152,7 @@ async def test_what_two_have_told_neither_takes_back_for_the_place(stack: Stack)
 @on_both
 async def test_told_again_after_it_expired_it_gave_way_to_itself_told_anew(stack: Stack) -> None:
     first = await stack.remember("Mickael is ill", "mickael", ttl="1h")
-    stack.clock.move(hours=2)
+    stack.clock.advance(hours=2)
     again = await stack.remember("Mickael is ill", "mickael", ttl="1d")
     [step] = await stack.history.of(str(again.id), MICKAEL)
     assert (step.old_id, step.new_id, step.reason) == (first.id, again.id, "had expired")

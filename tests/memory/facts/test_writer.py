@@ -86,7 +86,7 @@ async def test_a_fact_is_kept_with_all_that_was_said_of_it(stack: Stack) -> None
 @on_both
 async def test_what_says_more_stands_beside_what_says_less_until_it_is_named(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael", subjects=("mickael", "health"))
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     beside = await stack.remember(SHOULDER_ON, "mickael", subjects=("injury", "mickael"))
     assert (beside.action, [memory.id for memory in beside.close]) == ("add", [first.id])
     assert await stack.known("mickael") == {SHOULDER, SHOULDER_ON}
@@ -121,7 +121,7 @@ async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time
 
 async def test_what_has_expired_and_is_not_purged_yet_is_stored_anew(stack: Stack) -> None:
     first = await stack.remember("Anna is ill", ttl="7d")
-    stack.clock.move(days=7)
+    stack.clock.advance(days=7)
     second = await stack.remember("Anna is ill", ttl="7d")
     assert (second.action, second.id != first.id) == ("add", True)
     memory = await stack.the_memory()
@@ -148,7 +148,7 @@ async def test_what_was_said_before_does_not_replace_what_was_said_later(stack: 
 async def test_going_back_and_forth_ends_with_the_last_word(stack: Stack) -> None:
     stack.rule(True)
     for place in (PARIS, LYON, PARIS):
-        stack.clock.move(days=1)
+        stack.clock.advance(days=1)
         decision = await stack.remember(place, "mickael")
     assert await stack.known("mickael") == {PARIS}
     assert decision.id
@@ -158,10 +158,10 @@ async def test_going_back_and_forth_ends_with_the_last_word(stack: Stack) -> Non
 async def test_what_holds_for_a_week_does_not_end_what_holds_for_good(stack: Stack) -> None:
     stack.rule(True)
     await stack.remember(PARIS, "mickael")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     assert (await stack.remember(LYON, "mickael", ttl="7d")).action == "add"
     assert await stack.known("mickael") == {PARIS, LYON}
-    stack.clock.move(days=7)
+    stack.clock.advance(days=7)
     assert await stack.known("mickael") == {PARIS}
 
 
@@ -241,7 +241,7 @@ async def test_an_unreadable_ttl_never_loses_the_fact(stack: Stack) -> None:
 
 async def test_a_correction_said_in_private_leaves_the_places_memory_as_it_is(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael", "acme")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     decision = await stack.remember(SHOULDER_ON, "mickael", replaces=first.id)
     assert decision.action == "replace"
     assert await stack.known("mickael") == {SHOULDER_ON}
@@ -291,7 +291,7 @@ async def test_nobody_replaces_or_changes_what_somebody_else_told(stack: Stack, 
     stack.rule(True)
     told = await stack.remember("Anna is ill", "anna", "acme", ttl="7d")
     before = await stack.the_memory("anna")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     await stack.remember(said, "ben", "acme", importance=0.9, replaces=told.id)
     assert await stack.the_memory("anna") == replace(before, owners=(await stack.the_memory("anna")).owners)
     assert "Anna is ill" in await stack.known("cleo", "acme")
@@ -309,9 +309,9 @@ async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier:
 async def test_an_earlier_statement_of_what_was_replaced_since_does_not_bring_it_back(stack: Stack) -> None:
     said_at = stack.clock.now
     old = await stack.remember(PARIS, "anna", "acme")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     new = await stack.remember(LYON, "anna", "acme", replaces=old.id)
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     again = await stack.remember(PARIS, "anna", "acme", said_at=said_at)
     assert (again.action, again.id, again.reason) == ("ignore", new.id, "said before what replaced it")
     assert await stack.known("cleo", "acme") == {LYON}
@@ -324,7 +324,7 @@ async def test_an_old_message_does_not_bring_back_what_has_expired(stack: Stack)
     said_at = stack.clock.now
     given = {"message_id": message, "live": True, "said_at": said_at}
     await stack.remember("Anna has the flu", ttl="1h", **given)
-    stack.clock.move(hours=2)
+    stack.clock.advance(hours=2)
     again = await stack.remember("Anna has the flu", **given)
     assert (again.action, again.reason) == ("ignore", "it had already expired")
     assert await stack.known() == set()
@@ -334,7 +334,7 @@ async def test_an_old_message_does_not_bring_back_what_has_expired(stack: Stack)
 async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now(stack: Stack) -> None:
     old = await stack.remember(PARIS, subjects=("home",))
     await stack.remember(LYON, replaces=old.id)
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     decision = await stack.remember("Mickael lives in Oslo", replaces=str(old.id)[:8])
     assert decision.action == "replace"
     assert (await stack.the_memory()).content == "Mickael lives in Oslo"
@@ -349,7 +349,7 @@ async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now
 @on_both
 async def test_parallel_corrections_of_one_fact_leave_one(stack: Stack) -> None:
     old = await stack.remember("Anna is 1")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     age = [Draft(f"Anna is {years}", replaces=old.id) for years in range(2, 7)]
     origin = Provenance("anna", stack.clock.now, now=True)
     await asyncio.gather(*(stack.writer.remember([draft], origin) for draft in age))
@@ -363,7 +363,7 @@ async def test_a_model_that_repeats_a_temporary_fact_without_its_end_keeps_the_e
     await stack.remember("Anna has the flu", ttl="7d", message_id=message, live=True)
     await stack.remember(again, message_id=message, live=True)
     assert [m.expires_at for m in await stack.memories()] == [until]
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     later = await stack.receive("still ill")
     await stack.remember(again, ttl="2w", message_id=later, live=True)
     assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=14)
@@ -406,7 +406,7 @@ async def test_what_the_message_says_itself_or_the_model_names_by_its_id_is_no_e
     stack: Stack, said: str, named: bool
 ) -> None:
     await stack.remember("Anna is ill", ttl="7d")
-    stack.clock.move(days=6)
+    stack.clock.advance(days=6)
     [recalled] = await stack.memories()
     given = {"replaces": recalled.id} if named else {}
     await stack.remember("Anna is ill", ttl="7d", said=said, found=(hit(recalled),), **given)
@@ -438,7 +438,7 @@ LOVES, FED_UP = "Anna loves her job at the bakery", "Anna is fed up with her job
 async def test_in_doubt_a_judge_may_rule_that_it_takes_the_place_of_the_other(stack: Stack) -> None:
     judge = stack.rule(True)
     first, began = await stack.remember(LOVES), stack.clock.now
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     second = await stack.remember(FED_UP)
     assert judge.asked == [[Doubt(LOVES, began, FED_UP, stack.clock.now)]]
     assert (second.action, second.target_id) == ("replace", first.id)
@@ -450,7 +450,7 @@ async def test_in_doubt_a_judge_may_rule_that_it_takes_the_place_of_the_other(st
 async def test_with_no_ruling_for_it_both_are_kept(stack: Stack, ruling: bool | Exception) -> None:
     judge = stack.rule(ruling)
     await stack.remember(LOVES)
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     assert (await stack.remember(FED_UP)).action == "add"
     assert len(judge.asked) == 1
     assert await stack.known() == {LOVES, FED_UP}
@@ -460,7 +460,7 @@ async def test_a_judge_is_asked_once_for_all_that_a_message_says(stack: Stack) -
     judge = stack.rule(True)
     for old in (LOVES, "Anna drinks coffee in the morning"):
         await stack.remember(old)
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     drafts = [Draft(FED_UP), Draft("Anna drinks tea in the morning"), Draft("")]
     await stack.writer.remember(drafts, Provenance("anna", stack.clock.now))
     [doubts] = judge.asked
@@ -577,7 +577,7 @@ async def test_each_decision_making_is_one_line_of_json(
     stack: Stack, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = await stack.remember(SHOULDER, "mickael")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     caplog.clear()
     drafts = [Draft(SHOULDER_ON, replaces=first.id), Draft("Mickael says hello", importance=0.1)]
     said = "I broke it on 10 January 2026. Hello! ☕"

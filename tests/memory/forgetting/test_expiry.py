@@ -34,11 +34,11 @@ async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack
     ill = await stack.remember("Mickael is ill", "mickael", ttl="7d")
     await stack.remember("Mickael has a cat", "mickael")
     assert ill.expires_at == stack.clock.now + timedelta(days=7)
-    stack.clock.move(days=7, seconds=-1)
+    stack.clock.advance(days=7, seconds=-1)
     assert await stack.purge.expire() == []
     assert await stack.found("Is Mickael ill?", "mickael") >= {"Mickael is ill"}
 
-    stack.clock.move(seconds=1)
+    stack.clock.advance(seconds=1)
     assert await stack.index.present([str(ill.id)]) == {ill.id}
     assert "Mickael is ill" not in await stack.found("Is Mickael ill?", "mickael")
     assert await stack.known("mickael") == {"Mickael has a cat"}
@@ -58,7 +58,7 @@ async def test_the_purge_deletes_for_everybody_in_batches(
     for user in ("anna", "ben", "cleo"):
         for number in range(2):
             await stack.remember(f"{user} has a meeting at {number}", user, "acme", ttl="1d")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     assert len(await stack.purge.expire()) == 6
     assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
     await stack.indexing.catch_up()
@@ -68,7 +68,7 @@ async def test_the_purge_deletes_for_everybody_in_batches(
 async def test_what_was_corrected_on_purpose_does_not_come_back(stack: Stack) -> None:
     first = await stack.remember("Mickael is ill", "mickael")
     await stack.remember("Mickael has a guest", "mickael", ttl="7d", replaces=first.id, for_good=True)
-    stack.clock.move(days=7)
+    stack.clock.advance(days=7)
     await stack.purge.expire()
     assert await stack.known("mickael") == set()
 
@@ -104,7 +104,7 @@ async def test_what_a_model_replaced_for_a_time_holds_again_at_its_end(
 async def test_a_purge_that_dies_has_changed_nothing(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     paris = await stack.remember(PARIS, "mickael")
     await stack.remember(LYON, "mickael", ttl="7d", replaces=paris.id)
-    stack.clock.move(days=7)
+    stack.clock.advance(days=7)
     with monkeypatch.context() as patched:
         patched.setattr("memory.forgetting.purge.changed", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -117,9 +117,9 @@ async def test_a_purge_that_dies_has_changed_nothing(stack: Stack, monkeypatch: 
 async def test_what_is_forgotten_while_its_replacement_expires_comes_back_with_the_undo(stack: Stack) -> None:
     paris = await stack.remember(PARIS, "mickael")
     lyon = await stack.remember(LYON, "mickael", ttl="7d", replaces=paris.id)
-    stack.clock.move(days=7, minutes=-5)
+    stack.clock.advance(days=7, minutes=-5)
     receipt, _ = await stack.forgetting.forget("memory", str(lyon.id), "mickael")
-    stack.clock.move(minutes=6)
+    stack.clock.advance(minutes=6)
     await stack.purge.expire()
     assert await stack.known("mickael") == set()
     await stack.forgetting.undo(str(receipt.undo_id), "mickael")
@@ -188,7 +188,7 @@ async def test_expiry_takes_neither_what_people_said_nor_replies(stack: Stack) -
     ill = await stack.remember("Mickael is ill", "mickael", "acme", ttl="7d", message_id=told)
     shown = [str(ill.id), told]
     await stack.receive("Mickael is ill.", "ben", "acme", role="assistant", shown=shown)
-    stack.clock.move(days=7)
+    stack.clock.advance(days=7)
     assert len(await stack.purge.expire()) == 1
     page = await stack.transcript.page(Audience.of("ben", Place.parse("acme")), 10)
     assert [line.text for line in page] == ["Mickael is ill.", "I am ill"]

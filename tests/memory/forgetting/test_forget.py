@@ -56,7 +56,7 @@ async def transcript(stack: Stack, user: str = "anna", place: str | None = None)
 
 
 async def purge(stack: Stack) -> set[str]:
-    stack.clock.move(hours=1)
+    stack.clock.advance(hours=1)
     return {id for forgetting in await stack.purge.due() for id in await stack.purge.delete(forgetting)}
 
 
@@ -139,7 +139,7 @@ async def test_a_message_takes_what_no_other_one_states(stack: Stack) -> None:
     entry = Entry("profile.location", "", "Rome", stack.clock.now, frozenset({first}))
     await profiles.merge("anna", where, [entry])
     await stack.tasks.update("anna", "pack", now=stack.clock.now, place=where, heard=first)
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     paris, rome = await stack.receive("no, in Paris"), await the_memory(stack, "Anna lives in Rome")
     await stack.remember("Anna lives in Paris", replaces=rome.id, message_id=paris)
 
@@ -266,7 +266,7 @@ async def test_undos_in_any_order_give_back_exactly_what_was_readable(
 
     for kind, who, place, number in story:
         user, at = names[who], place and acme
-        stack.clock.move(minutes=1)
+        stack.clock.advance(minutes=1)
         if kind == "say":
             said = [text for bit, text in enumerate(TEXTS) if number >> bit & 1]
             facts = [f"{user} has {text}" for text in said]

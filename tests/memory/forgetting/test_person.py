@@ -264,7 +264,7 @@ async def test_the_history_is_joined_around_their_statements(stack: Stack) -> No
     ids = []
     for user, city in (("ben", PARIS), ("anna", LYON), ("anna", ROME), ("ben", OSLO)):
         ids.append((await stack.remember(city, user, ACME)).id)
-        stack.clock.move(days=1)
+        stack.clock.advance(days=1)
 
     receipt = await erase(stack)
 
@@ -310,7 +310,7 @@ async def test_a_reply_to_somebody_else_goes_that_was_shown_what_they_told_and_c
     await reply(stack, rest[0], "ben", thread, [shown])
     await reply(stack, rest[1], "ben", thread, [str(uuid4())])
     await reply(stack, rest[2], "ben", thread)
-    stack.clock.move(days=8)
+    stack.clock.advance(days=8)
     assert [one.id for one in await stack.purge.expire()] == [week.id]
     await stack.indexing.catch_up()
 

@@ -29,9 +29,9 @@ def in_acme(user: str) -> Audience:
 
 
 async def make_private(stack: Stack, user: str = "mickael", place: str | None = "acme") -> None:
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     await stack.forgetting.make_private(await stack.the_memory(user, place), user)
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
 
 
 async def test_what_is_made_private_is_the_tellers_alone(stack: Stack) -> None:
@@ -63,14 +63,14 @@ async def test_what_is_made_private_is_the_tellers_alone(stack: Stack) -> None:
 @on_both
 async def test_the_places_history_loses_what_it_had_replaced_too(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael", "acme")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     second = await stack.remember(SHOULDER_ON, "mickael", "acme", replaces=first.id)
     await make_private(stack)
     assert await stack.known("ben", "acme") == set()
     for id in (first.id, second.id):
         assert await stack.history.of(str(id), in_acme("ben")) == []
     assert await stack.known("mickael") == {SHOULDER_ON}
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     await stack.history.undo(str(second.id), MICKAEL, "mickael", stack.clock.now)
     assert await stack.known("mickael") == {SHOULDER}
     assert await stack.known("ben", "acme") == set()
@@ -139,7 +139,7 @@ async def test_it_stays_private_where_it_was_known_or_has_been_replaced(
     if not known_in_private:
         await stack.remember(LYON, "mickael")
         assert await stack.known("mickael") == {LYON}
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     assert (await learn(stack, PARIS, "I live in Paris", said_at=then)).action == "ignore"
     assert await stack.known("ben", "acme") == set()
 
@@ -179,7 +179,7 @@ async def test_the_place_loses_the_messages_that_told_it_and_their_author_keeps_
     async with stack.database.read() as connection:
         kept = set(await connection.scalars(select(messages.c.id)))
     assert {told, answer} <= kept, "nothing of it is ever purged"
-    stack.clock.move(days=400)
+    stack.clock.advance(days=400)
     assert await stack.purge.due() == []
     receipt, _ = await stack.forgetting.forget("memory", memory.id, "mickael")
     assert (receipt.messages, receipt.replies) == (1, 2)

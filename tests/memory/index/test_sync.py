@@ -96,7 +96,7 @@ async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) 
     expired = await stack.remember("Mickael is ill", ttl="1d")
     gone = await stack.remember("Anna has a cat")
     await stack.indexing.catch_up()
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     new = await stack.remember("Mickael broke his shoulder on 10 January 2026", replaces=old.id)
     [cat] = [memory for memory in await stack.memories() if memory.id == gone.id]
     await stack.delete(cat, "anna")

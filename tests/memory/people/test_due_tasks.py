@@ -41,11 +41,11 @@ async def taken(stack: Stack, *prefixes: str) -> int:
 async def test_a_task_is_taken_when_it_is_due_and_once(stack: Stack) -> None:
     await note(stack)
     assert await taken(stack) == 0
-    stack.clock.move(minutes=59)
+    stack.clock.advance(minutes=59)
     assert await taken(stack) == 0
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     assert [await taken(stack), await taken(stack)] == [1, 0]
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     assert await taken(stack) == 0
 
 
@@ -64,7 +64,7 @@ async def test_what_has_been_due_for_too_long_is_given_up_and_stays_listed(
 async def test_tasks_of_people_whom_nobody_reaches_wait(stack: Stack) -> None:
     for user in ("discord:1", "Discord:2", "slack:T:3", "anna"):
         await note(stack, user=user)
-    stack.clock.move(hours=1)
+    stack.clock.advance(hours=1)
     assert await taken(stack, "discord:", "sms:") == 1
     async with stack.database.read() as connection:
         query = select(tasks.c.user_id).where(tasks.c.reminded.is_(None))
@@ -77,7 +77,7 @@ async def test_tasks_of_people_whom_nobody_reaches_wait(stack: Stack) -> None:
 async def test_processes_that_look_at_the_same_time_share_them(stack: Stack) -> None:
     for number in range(30):
         await note(stack, user=f"user{number}")
-    stack.clock.move(hours=1)
+    stack.clock.advance(hours=1)
     others = [DueTasks(stack.database, JobQueue(stack.database, stack.clock)) for _ in range(6)]
     counts = await asyncio.gather(*(other.take(EVERYBODY, stack.clock.now) for other in others))
     assert sum(counts) == 30
@@ -88,7 +88,7 @@ async def test_processes_that_look_at_the_same_time_share_them(stack: Stack) -> 
 
 async def test_a_piece_is_left_to_who_can_do_it(stack: Stack) -> None:
     await note(stack)
-    stack.clock.move(hours=1)
+    stack.clock.advance(hours=1)
     await taken(stack)
     assert await stack.queue.claim_due(stack.clock.now, 1) == []
     [id] = await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)
@@ -104,7 +104,7 @@ async def test_a_piece_is_left_to_who_can_do_it(stack: Stack) -> None:
 @pytest.mark.parametrize("place", [PRIVATE, Place(("discord", "a/b", "42"))])
 async def test_a_piece_says_what_is_to_be_announced_and_where(stack: Stack, place: Place) -> None:
     task = await note(stack, place=place)
-    stack.clock.move(hours=1)
+    stack.clock.advance(hours=1)
     await taken(stack)
     [id] = await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)
     piece = await stack.queue.claim(stack.clock.now, id)
@@ -118,7 +118,7 @@ async def test_a_piece_says_what_is_to_be_announced_and_where(stack: Stack, plac
 @pytest.mark.parametrize("change", ["done", "put off", "no due time"])
 async def test_what_has_changed_meanwhile_is_not_announced(stack: Stack, change: str) -> None:
     task = await note(stack)
-    stack.clock.move(hours=1)
+    stack.clock.advance(hours=1)
     await taken(stack)
     [id] = await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)
     piece = await stack.queue.claim(stack.clock.now, id)

@@ -18,7 +18,7 @@ from memory.sql.engine import Database
 from memory.sql.tables import tasks as table
 
 if TYPE_CHECKING:
-    from tests.memory.conftest import Clock
+    from hachi.testing import FixedClock
 
 ACME, OTHER = Place.parse("acme"), Place.parse("other")
 DUE = datetime(2026, 12, 1, 9, tzinfo=UTC)
@@ -27,7 +27,7 @@ DUE = datetime(2026, 12, 1, 9, tzinfo=UTC)
 class Asked:
     """Tasks of anna, who asks at the time of the clock."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: FixedClock) -> None:
         self.database, self.clock, self.tasks = database, clock, Tasks(database)
 
     async def change(
@@ -48,7 +48,7 @@ class Asked:
 
 
 @pytest.fixture
-def asked(database: Database, clock: Clock) -> Asked:
+def asked(database: Database, clock: FixedClock) -> Asked:
     return Asked(database, clock)
 
 
@@ -83,7 +83,7 @@ async def test_an_update_is_refused_without_a_zone_or_a_name(asked: Asked) -> No
 async def test_only_what_is_given_with_an_id_changes(asked: Asked, shown: Any) -> None:
     task = await asked.put("call the dentist")
     id = shown(task.id)
-    asked.clock.move(hours=1)
+    asked.clock.advance(hours=1)
     assert await asked.change("", None, id=id) == Change(task, "unchanged")
     begun = await asked.put("", "in_progress", id=id, due=DUE)
     assert begun == Task(
@@ -122,14 +122,14 @@ async def test_the_beginning_of_two_ids_means_neither(asked: Asked) -> None:
 
 async def test_the_same_words_change_nothing_until_it_is_done(asked: Asked) -> None:
     task = await asked.put("Call the dentist")
-    asked.clock.move(hours=1)
+    asked.clock.advance(hours=1)
     assert await asked.change(" call the DENTIST") == Change(task, "unchanged")
     begun = await asked.put("call the dentist", "in_progress")
     assert (await asked.put("call the dentist")).status == "in_progress", "open does not reset it"
     done = await asked.put("call the dentist", "done")
     assert begun.id == done.id == task.id
     assert await asked.open() == []
-    asked.clock.move(hours=1)
+    asked.clock.advance(hours=1)
     again = await asked.change("call the dentist", "done", due="never")
     assert again == Change(done, "unchanged"), "finished twice is finished once"
     new = await asked.put("call the dentist")
@@ -219,7 +219,7 @@ async def test_what_is_begun_is_the_task_it_can_mean_or_a_new_one(asked: Asked) 
 async def test_a_job_that_runs_twice_does_not_make_a_finished_task_again(asked: Asked) -> None:
     found_at = asked.clock.now
     done = await asked.put("call Ben")
-    asked.clock.move(minutes=1)
+    asked.clock.advance(minutes=1)
     done = await asked.put("", "done", id=done.id)
     assert await asked.change("call Ben", found_at=found_at) == Change(done, "unchanged")
     later = done.last_updated + timedelta(seconds=1)
@@ -263,7 +263,7 @@ async def test_due_tasks_come_first_then_those_talked_about_then_the_newest(aske
     now = asked.clock.now
     due = {"water the plants": 47, "feed the cat": -3, "pay the rent": 49, "call the dentist": None}
     for description, hours in due.items():
-        asked.clock.move(seconds=1)
+        asked.clock.advance(seconds=1)
         await asked.put(description, due=now + timedelta(hours=hours) if hours else None)
     asked.clock.now = now
     order = ["feed the cat", "water the plants", "pay the rent", "call the dentist"]
@@ -278,7 +278,7 @@ async def test_a_question_brings_the_task_it_shares_words_with(asked: Asked) -> 
         "购买牛奶",
         "newest of all",
     ):
-        asked.clock.move(minutes=1)
+        asked.clock.advance(minutes=1)
         await asked.put(description)
     for question, first in {
         "did I call the DENTIST?": "call the dentist",

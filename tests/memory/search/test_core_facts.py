@@ -48,9 +48,9 @@ async def test_facts_are_read_where_they_were_told_inside_it_and_in_private(stac
 
 async def test_expired_and_replaced_facts_are_left_out(stack: Stack) -> None:
     await stack.remember("Anna has the flu", ttl="1h", importance=0.9)
-    stack.clock.move(minutes=59)
+    stack.clock.advance(minutes=59)
     assert await told(stack) == ["Anna has the flu"]
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     assert await told(stack) == []
 
     await stack.remember("Anna lives in Paris", place="acme")
@@ -68,7 +68,7 @@ async def test_the_most_important_comes_first_and_of_equals_the_newest(stack: St
     }
     for content, importance in facts.items():
         await stack.remember(content, importance=importance)
-        stack.clock.move(hours=1)
+        stack.clock.advance(hours=1)
 
     assert await told(stack) == ["Anna is allergic to nuts", "Anna paints", "Anna skis"]
 

@@ -76,7 +76,7 @@ async def test_what_is_found_is_noted_once_however_often(stack: Stack) -> None:
     for _ in range(2):
         await stack.search("cat")
     await stack.recall.recent(Audience.of("anna"), 5)
-    stack.clock.move(hours=1)
+    stack.clock.advance(hours=1)
     await stack.recall.note_uses()
     await stack.recall.note_uses()
     memory = await stack.the_memory()
@@ -168,9 +168,9 @@ async def test_a_summary_is_found_by_meaning_and_by_words(stack: Stack) -> None:
 
 async def test_the_newest_summaries_are_listed_first(stack: Stack) -> None:
     await stack.summarise("They chose a name for the cat.", conversation="oldest")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     older = await stack.summarise("They planned a holiday.", conversation="older")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     newest = await stack.summarise("They paint the boat.")
     message = await stack.receive("we paint the boat")
     await stack.summarise("Ben's secret.", "ben")
@@ -190,7 +190,7 @@ async def test_the_newest_summaries_are_listed_first(stack: Stack) -> None:
 async def test_without_a_question_a_time_is_answered_by_what_was_said_then(stack: Stack) -> None:
     await stack.receive("my cat is ill")
     await stack.summarise("They planned a holiday.", conversation="older")
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     await stack.receive("I broke my shoulder")
     await stack.summarise("They paint the boat.")
     hits = await stack.search("", until=stack.clock.now - timedelta(hours=2))

@@ -56,7 +56,7 @@ async def test_work_is_taken_as_it_was_given_oldest_first_until_it_is_done(stack
     assert await oldest(stack) is None
     assert await stack.queue.claim(stack.clock.now, ids[0]) is None
     await stack.queue.done(*ids)
-    stack.clock.move(days=1)
+    stack.clock.advance(days=1)
     assert await oldest(stack) is None
     assert await stack.queue.counts() == (0, 0)
 
@@ -65,11 +65,11 @@ async def test_a_claim_ends_by_itself_and_is_no_failure(stack: Stack) -> None:
     """Somebody on another host claims it, and is not heard of again."""
     id = await add(stack)
     await claimed_elsewhere(stack, id, "another-host:7-7")
-    stack.clock.move(seconds=29)
+    stack.clock.advance(seconds=29)
     await stack.queue.take_up(stack.clock.now)
     assert await oldest(stack) is None
 
-    stack.clock.move(seconds=1)
+    stack.clock.advance(seconds=1)
     await stack.queue.take_up(stack.clock.now)
 
     again = await claim(stack)
@@ -99,10 +99,10 @@ async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack
     id = await add(stack)
     for wait in (1, 4, 16, 64, 256, 1024, 3600, 3600):
         await stack.queue.failed(await claim(stack), "it broke \x00" + "!" * 9000, stack.clock.now)
-        stack.clock.move(seconds=wait - 0.001)
+        stack.clock.advance(seconds=wait - 0.001)
         assert await oldest(stack) is None
-        stack.clock.move(seconds=0.001)
-    stack.clock.move(days=365)
+        stack.clock.advance(seconds=0.001)
+    stack.clock.advance(days=365)
     assert await oldest(stack) is None
     assert await stack.queue.claim(stack.clock.now, id) is None
     assert await stack.queue.counts() == (0, 1)
@@ -119,7 +119,7 @@ async def test_what_a_dead_process_had_claimed_is_due_at_once(stack: Stack) -> N
 
     assert (await claim(stack)).id == dead
     assert await oldest(stack) is None  # the one that failed waits its second
-    stack.clock.move(seconds=1)
+    stack.clock.advance(seconds=1)
     assert (await claim(stack)).id == failed
 
 
@@ -127,7 +127,7 @@ async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack)
     stuck = await add(stack)
     for _ in range(MAX_ATTEMPTS):
         await stack.queue.failed(await claim(stack, stuck), "it broke", stack.clock.now)
-        stack.clock.move(hours=1)
+        stack.clock.advance(hours=1)
     for _ in range(2):
         await add(stack)
     running = await claim(stack)

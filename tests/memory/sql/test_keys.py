@@ -69,12 +69,12 @@ async def test_when_a_key_was_last_used_is_known_to_the_minute(
     begun = clock()
     await keys.check(secret, clock())
     writes = database.writes
-    clock.move(seconds=59)
+    clock.advance(seconds=59)
     await keys.check(secret, clock())
     assert database.writes == writes
     assert (await keys.all())[0].last_used_at == begun
 
-    clock.move(seconds=1)
+    clock.advance(seconds=1)
     await keys.check(secret, clock())
     assert (await keys.all())[0].last_used_at == begun + timedelta(minutes=1)
 

@@ -119,9 +119,9 @@ async def test_a_memory_is_found_by_its_id_or_an_unambiguous_beginning_of_it(sta
 
 async def test_what_has_expired_is_read_no_more_though_it_is_still_there(stack: Stack) -> None:
     memory = await keep(stack, "Anna is ill", expires_at=stack.clock.now + timedelta(days=7))
-    stack.clock.move(days=7, microseconds=-1)
+    stack.clock.advance(days=7, microseconds=-1)
     assert await stack.known() == {"Anna is ill"}
-    stack.clock.move(microseconds=1)
+    stack.clock.advance(microseconds=1)
     assert await stack.known() == set()
     assert await stack.store.by_ids([memory.id], ANNA, stack.clock.now) == {}
     assert await stack.store.count(ANNA, stack.clock.now) == 0
@@ -197,7 +197,7 @@ async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -
 
 async def test_being_recalled_is_noted(stack: Stack) -> None:
     one, other = await keep(stack, "a fact"), await keep(stack, "another")
-    stack.clock.move(hours=1)
+    stack.clock.advance(hours=1)
     for ids in ([one.id, other.id], [one.id], []):
         await stack.store.touch(ids, stack.clock.now)
     uses = {memory.content: (memory.uses, memory.last_accessed_at) for memory in await stack.memories()}

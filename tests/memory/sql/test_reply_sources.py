@@ -38,7 +38,7 @@ async def stored(
     """Whether a reply to `user` in acme is stored that was written from these ids."""
     asked = await stack.receive("and now?", user, "acme")
     sources = ReplySources(frozenset(ids), told_in, Audience.of(user, ACME), expired=expired)
-    stack.clock.move(seconds=1)
+    stack.clock.advance(seconds=1)
     reply = Message(str(uuid4()), "place:acme", "assistant", "hachi", "So it is.", stack.clock.now)
     given = {"user": user, "place": ACME, "now": stack.clock.now, "answering": asked}
     async with stack.database.write(lock=[ACME.key], shared=True) as connection:
@@ -94,7 +94,7 @@ async def test_what_expires_meanwhile_loses_no_reply_but_what_was_forgotten_for_
 ) -> None:
     message = None if noted else await stack.receive("I am ill", "anna", "acme")
     ill = await stack.remember("Anna is ill", place="acme", message_id=message, ttl="1d")
-    stack.clock.move(days=2)
+    stack.clock.advance(days=2)
     id, expired = str(ill.id), {str(ill.id): message} if message else {}
     assert await stored(stack, id, expired=expired)
     at_once = replace(stack.forgetting, undo_for=timedelta())

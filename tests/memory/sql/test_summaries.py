@@ -46,7 +46,7 @@ async def test_a_summary_comes_back_as_it_was_kept_and_is_found(stack: Stack) ->
 async def test_the_next_summary_takes_the_place_of_the_last(stack: Stack) -> None:
     await update(stack, "They paint the boat.", 0, 4)
     first = await kept(stack)
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     assert await update(stack, "They paint the boat blue.", 4, 6)
     second = await kept(stack)
     assert (second.id, second.summary, second.covered) == (first.id, "They paint the boat blue.", 6)
@@ -59,7 +59,7 @@ async def test_what_is_not_made_from_the_last_summary_is_refused(
 ) -> None:
     await update(stack, "They paint the boat.", 0, 4)
     before = await kept(stack)
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     assert not await update(stack, "They talk of the weather.", after, covered)
     assert await kept(stack) == before
 
@@ -127,7 +127,7 @@ async def test_a_summary_is_read_by_its_audience_alone(stack: Stack) -> None:
 async def test_the_newest_are_those_whose_summary_changed_last(stack: Stack) -> None:
     for name in ("first", "second", "third"):
         await stack.summarise(name, conversation=name)
-        stack.clock.move(days=1)
+        stack.clock.advance(days=1)
     await stack.summarise("first again", conversation="first")
     assert await newest(stack, 2) == ["first again", "third"]
     start = stack.clock.now - timedelta(days=2)
@@ -149,7 +149,7 @@ async def test_the_same_words_again_only_move_on_what_is_covered(stack: Stack) -
     await update(stack, "They paint the boat.", 0, 4)
     await stack.logged()
     before = await kept(stack)
-    stack.clock.move(minutes=1)
+    stack.clock.advance(minutes=1)
     assert await update(stack, "They paint the boat.", 4, 6)
     found = await kept(stack)
     assert (found.covered, found.updated_at) == (6, before.updated_at)
