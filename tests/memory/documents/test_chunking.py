@@ -102,3 +102,9 @@ def test_no_letter_is_lost_and_no_chunk_is_empty_or_endless(source: str) -> None
     assert all(chunk.strip() and len(chunk) <= HARD_LIMIT + MIN_TAIL for chunk in chunks)
     letters = [c for block in blocks for c in block.text if c.isalnum()]
     assert [c for chunk in chunks for c in chunk if c.isalnum()] == letters
+
+
+def test_a_huge_table_header_is_not_repeated() -> None:
+    chunks = texts(Block("table", f"|{'a' * HARD_LIMIT}|\n| - |\n| 1 |"))
+    assert max(map(len, chunks)) <= HARD_LIMIT
+    assert "".join(chunks).count("a") == HARD_LIMIT

@@ -125,7 +125,9 @@ async def test_without_the_index_documents_are_added_and_removed_all_the_same(
     assert "the index waits" in caplog.text
     assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
     assert library.knowledge.without_index
-    library.stack.index.away = False
+    library.stack.embedder.away = True
+    assert await library.found("espresso powder"), "by words alone"
+    library.stack.index.away = library.stack.embedder.away = False
     assert await library.stack.index.present(ids), "still in the index …"
     assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
     assert await library.stack.index.present(ids) == set(), "… until it follows"

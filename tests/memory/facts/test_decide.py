@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -113,3 +114,17 @@ async def test_facts_are_offered_by_meaning_words_and_tags_of_one_person(stack: 
 USERS, PLACES = ("ana", "ben"), ("dm", "acme")
 who, where, which = st.sampled_from(USERS), st.sampled_from(PLACES), st.integers(0, 9)
 TTL, RULING = st.sampled_from([None, "7d"]), st.sampled_from(["replaces", "same", "ignore"])
+
+
+async def test_what_was_said_before_replaces_nothing(stack: Stack) -> None:
+    new = await stack.remember(MOVED, said_at=stack.clock.now - timedelta(days=1))
+    old = await stack.remember(HOME)
+    assert await rule(stack, new, old, "replaces") is None
+    assert await stack.known() == {HOME, MOVED}
+
+
+async def test_what_holds_for_a_time_does_not_end_what_holds_for_good(stack: Stack) -> None:
+    old = await stack.remember(HOME)
+    stack.clock.advance(days=1)
+    new = await stack.remember("Ana is in Rome", ttl="7d")
+    assert await rule(stack, new, old, "replaces") is None

@@ -147,14 +147,3 @@ async def test_what_two_have_told_neither_takes_back_for_the_place(stack: Stack)
     await stack.history.undo(str(new.id), MICKAEL, "mickael", stack.clock.now)  # for himself he may
     assert await stack.known("mickael") == {CITIES[0]}
     assert await stack.known("anna", "acme") == {CITIES[1]}
-
-
-@on_both
-async def test_told_again_after_it_expired_it_gave_way_to_itself_told_anew(stack: Stack) -> None:
-    first = await stack.remember("Mickael is ill", "mickael", ttl="1h")
-    stack.clock.advance(hours=2)
-    again = await stack.remember("Mickael is ill", "mickael", ttl="1d")
-    [step] = await stack.history.of(str(again.id), MICKAEL)
-    assert (step.old_id, step.new_id, step.reason) == (first.id, again.id, "had expired")
-    with pytest.raises(NotFound, match="nothing that could be brought back"):
-        await stack.history.undo(str(again.id), MICKAEL, "mickael", stack.clock.now)

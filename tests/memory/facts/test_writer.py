@@ -306,6 +306,16 @@ async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier:
     assert await stack.known() == kept
 
 
+async def test_what_was_said_before_what_it_corrects_is_kept_in_the_history_of_that(stack: Stack) -> None:
+    current = await stack.remember(PARIS)
+    given = {"replaces": current.id, "said_at": stack.clock.now - timedelta(days=1)}
+    late = await stack.remember(LYON, **given)
+    assert (late.action, late.id, late.reason) == ("ignore", current.id, "said before what it is to correct")
+    [step] = await stack.history.of(str(current.id), Audience.of("anna"))
+    assert (step.old_content, step.new_content) == (LYON, PARIS)
+    assert await stack.known() == {PARIS}
+
+
 async def test_an_earlier_statement_of_what_was_replaced_since_does_not_bring_it_back(stack: Stack) -> None:
     said_at = stack.clock.now
     old = await stack.remember(PARIS, "anna", "acme")

@@ -126,24 +126,6 @@ async def test_only_from_a_later_message_that_says_it(stack: Stack) -> None:
     assert (await learn(stack, "Mickael likes rowing", "I like rowing")).action == "add"
 
 
-@pytest.mark.parametrize("known_in_private", [True, False])
-async def test_it_stays_private_where_it_was_known_or_has_been_replaced(
-    stack: Stack, known_in_private: bool
-) -> None:
-    stack.rule(True)
-    if known_in_private:
-        await stack.remember(PARIS, "mickael")
-    then = stack.clock.now
-    await learn(stack, PARIS, "I live in Paris", said_at=then)
-    await make_private(stack)
-    if not known_in_private:
-        await stack.remember(LYON, "mickael")
-        assert await stack.known("mickael") == {LYON}
-    stack.clock.advance(minutes=1)
-    assert (await learn(stack, PARIS, "I live in Paris", said_at=then)).action == "ignore"
-    assert await stack.known("ben", "acme") == set()
-
-
 # The messages that told it.
 
 

@@ -257,3 +257,14 @@ async def test_what_changes_while_it_is_compacted_is_kept(tmp_path: Path) -> Non
     assert await index.present(ids) == {ids[1], ids[3]}
     assert await index.count() == 198
     await index.close()
+
+
+async def test_an_index_that_is_closed_while_it_is_compacted_says_so(tmp_path: Path) -> None:
+    index, _ = await with_one_removed(tmp_path)
+    compacted = asyncio.create_task(index.compact())
+    await asyncio.sleep(0)
+    await index.close()
+    with pytest.raises(IndexUnavailable, match="closed while it was compacted"):
+        await compacted
+    assert await index.count() == 199
+    await index.close()

@@ -30,7 +30,6 @@ pytestmark = [
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 URL = "http://127.0.0.1:6333"
-NAMED = httpx.Response(200, json={"title": "qdrant", "version": "1.19.0"})
 
 
 @pytest.fixture
@@ -268,46 +267,23 @@ async def test_a_server_that_did_not_answer_is_left_alone_for_a_moment_and_then_
     assert asked.call_count == 2
 
 
-@respx.mock
-async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtered(index_at: Opener) -> None:
-    ok = {"result": True, "status": "ok", "time": 0.1}
-    updated = {"result": {"operation_id": 1, "status": "completed"}, "status": "ok", "time": 0.1}
-    exists = {"result": {"exists": False}, "status": "ok", "time": 0.1}
-    respx.get(path="/").mock(NAMED)
-    respx.get(path__regex=".*/exists").mock(httpx.Response(200, json=exists))
-    made = respx.put(path__regex="/collections/hachi-[0-9a-f]{12}-[0-9a-f]{12}$").mock(
-        httpx.Response(200, json=ok)
-    )
-    fields = respx.put(path__regex=".*/index").mock(httpx.Response(200, json=updated))
-    respx.get(path__regex="/collections/hachi-.*").mock(
-        httpx.Response(200, json={"result": COLLECTION, "status": "ok", "time": 0.1})
-    )
-    index = index_at(URL)
-    await index.ensure()
-    await index.close()
-    sent = httpx.Response(200, content=made.calls[0].request.content).json()
-    assert sent["hnsw_config"] == {"m": 0, "payload_m": 16}
-    assert sent["metadata"]["fingerprint"] == fingerprint_of(SPACE)
-    assert sent["sparse_vectors"]["words"] == {"modifier": "idf"}
-    asked = [httpx.Response(200, content=call.request.content).json() for call in fields.calls]
-    assert {a["field_name"] for a in asked} == {"owners", "subjects", "created_at", "expires_at"}
-    owners = next(a for a in asked if a["field_name"] == "owners")
-    assert owners["field_schema"] == {"type": "keyword", "is_tenant": True}
+async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtered(
+    client: AsyncQdrantClient, index_on: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, made, fields = client.create_collection, dict[str, Any](), dict[str, Any]()
 
+    async def created(name: str, **given: Any) -> Any:
+        made.update(given)
+        return await create(name, **given)
 
-COLLECTION: dict[str, Any] = {
-    "status": "green",
-    "optimizer_status": "ok",
-    "segments_count": 1,
-    "config": {
-        "params": {},
-        "hnsw_config": {"m": 0, "ef_construct": 100, "full_scan_threshold": 10000},
-        "optimizer_config": {
-            "deleted_threshold": 0.2,
-            "vacuum_min_vector_number": 1000,
-            "default_segment_number": 0,
-            "flush_interval_sec": 5,
-        },
-    },
-    "payload_schema": {"kind": {"data_type": "keyword", "points": 0}},
-}
+    async def indexed(_: str, field: str, use: Any, **__: Any) -> None:
+        fields[field] = use
+
+    monkeypatch.setattr(client, "create_collection", created)
+    monkeypatch.setattr(client, "create_payload_index", indexed)
+    await index_on().ensure()
+    assert (made["hnsw_config"].m, made["hnsw_config"].payload_m) == (0, 16)
+    assert made["metadata"]["fingerprint"] == fingerprint_of(SPACE)
+    assert made["sparse_vectors_config"]["words"].modifier == "idf"
+    assert fields.keys() == {"owners", "kind", "subjects", "created_at", "expires_at"}
+    assert fields["owners"].is_tenant

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import event, insert, update
+from sqlalchemy import event, insert
 
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
@@ -102,19 +102,6 @@ async def test_an_id_of_no_task_changes_none(asked: Asked, id: str) -> None:
     with pytest.raises(NotFound):
         await asked.put("", "done", id=id)
     assert await asked.open() == [task]
-
-
-async def test_the_beginning_of_two_ids_means_neither(asked: Asked) -> None:
-    tasks = await asked.put("call Ben"), await asked.put("buy tea")
-    async with asked.database.write() as connection:
-        for task, end in zip(tasks, "12", strict=True):
-            new = f"abcdef12-0000-4000-8000-00000000000{end}"
-            await connection.execute(update(table).where(table.c.id == task.id).values(id=new))
-    with pytest.raises(Unclear, match="begins the ids of several tasks") as error:
-        await asked.put("", "done", id="abcdef12")
-    assert "[task abcdef12-0000-4000-8000-000000000001] call Ben" in str(error.value)
-    assert "[task abcdef12-0000-4000-8000-000000000002] buy tea" in str(error.value)
-    assert await asked.words() == {"call Ben", "buy tea"}
 
 
 # By its words.

@@ -94,16 +94,6 @@ async def test_a_memory_is_read_by_its_owners_alone(stack: Stack) -> None:
                     await stack.store.get(id, audience, now)
 
 
-async def test_newest_first_within_a_time_and_as_many_as_asked_for(stack: Stack) -> None:
-    for number in range(5):
-        await keep(stack, f"fact {number}", created_at=stack.clock.now + timedelta(days=number))
-    since, until = (stack.clock.now + timedelta(days=day) for day in (1, 3))
-    newest = await stack.store.newest(ANNA, stack.clock.now, 2)
-    between = await stack.store.newest(ANNA, stack.clock.now, since=since, until=until)
-    assert [memory.content for memory in newest] == ["fact 4", "fact 3"]
-    assert [memory.content for memory in between] == ["fact 2", "fact 1"]
-
-
 async def test_a_memory_is_found_by_its_id_or_an_unambiguous_beginning_of_it(stack: Stack) -> None:
     ids = [f"12345678-0000-4000-8000-00000000000{end}" for end in (1, 2)]
     for id in ids:

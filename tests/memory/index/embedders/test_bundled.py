@@ -1,8 +1,6 @@
 """The embedder inside the package."""
 
 import asyncio
-import logging
-import subprocess
 import sys
 from pathlib import Path
 
@@ -63,18 +61,6 @@ async def test_missing_files_are_reported(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(wordllama.WordLlama, "load", missing)
     with pytest.raises(EmbedderUnavailable, match="files are missing"):
         await BundledEmbedder().embed(["x"])
-
-
-@pytest.mark.slow
-def test_loading_does_not_configure_the_root_logger() -> None:
-    script = (
-        "import asyncio, logging\n"
-        "from memory.index.embedders.bundled import BundledEmbedder\n"
-        "asyncio.run(BundledEmbedder().embed(['x']))\n"
-        "print(logging.root.handlers, logging.root.level)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == f"[] {logging.WARNING}"
 
 
 @pytest.mark.slow
