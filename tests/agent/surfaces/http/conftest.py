@@ -93,15 +93,22 @@ async def site(shared_home: Path) -> AsyncIterator[Site]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def model() -> AsyncIterator[ScriptedServer]:
+async def shared_model() -> AsyncIterator[ScriptedServer]:
     async with ScriptedServer.running() as running:
         yield running
 
 
+@pytest.fixture
+def model(shared_model: ScriptedServer) -> ScriptedServer:
+    """It answers `scripted`, and what another test has scripted is gone."""
+    shared_model.clear()
+    return shared_model
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def scripted(shared_home: Path, model: ScriptedServer) -> AsyncIterator[Site]:
+async def scripted(shared_home: Path, shared_model: ScriptedServer) -> AsyncIterator[Site]:
     """The same, answered by `model`."""
-    given = {"openai_base_url": model.url, "openai_api_key": "sk-1", "model": "tiny", "api": "chat"}
+    given = {"openai_base_url": shared_model.url, "openai_api_key": "sk-1", "model": "tiny", "api": "chat"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(components, "GUARDED", dict.fromkeys(components.GUARDED, 1_000))  # each test has faults
         async with opened(shared_home / "scripted", http_rate=0, model_retries=0, **given) as running:
