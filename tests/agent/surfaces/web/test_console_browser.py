@@ -59,8 +59,8 @@ def test_times_are_by_the_browsers_clock_which_is_kept_once_something_is_said(br
 
 def test_a_person_talks_corrects_forgets_and_undoes(browser, site):
     say(browser, "My sister Lucie is allergic to nuts")
-    until(browser, lambda: all_of(browser, ".learned a"))
-    browser.get(one(browser, ".learned a").get_attribute("href"))
+    until(browser, lambda: "nuts" in "".join(learned.text for learned in all_of(browser, ".learned")))
+    browser.get(all_of(browser, ".learned a")[-1].get_attribute("href"))
     until(browser, lambda: all_of(browser, "article.fact"))
     assert "You said this on" in one(browser, "article.fact").text
     one(browser, ".change summary").click()
