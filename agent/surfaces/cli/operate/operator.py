@@ -255,10 +255,7 @@ def _embedders() -> None:
 
 @embedders.command()
 @with_session
-async def calibrate(
-    session: Session,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the thresholds.")] = False,
-) -> Output:
+async def calibrate(session: Session) -> Output:
     """Measure the thresholds of the embedder, and keep them.
 
     From which similarity two lines may say the same, and below which they are unrelated. It embeds some 100
@@ -280,7 +277,7 @@ async def calibrate(
         measured = await calibrate(embedder)
     finally:
         await embedder.close()
-    kept = not dry_run and name != "bundled"
+    kept = name != "bundled"
     if kept:
         store_thresholds(settings.home, name, measured.thresholds)
     found = asdict(measured.thresholds) | {"floor": round(FLOOR * measured.thresholds.recall, 2)}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from agent.errors import BadInput
 from agent.surfaces.cli.options import DryRun, Yes, moment
 from agent.surfaces.cli.output import Output, confirm, give_back, must_ask, print_table, write_output
 from agent.surfaces.cli.session import with_companion, with_traces
@@ -72,44 +71,19 @@ async def prune(
     return Output(data, f"{count(old, 'trace')} {done}")
 
 
-def _price(given: str) -> str:
-    """Check a price as it is typed."""
-    from agent.tracing.prices import read_prices
-
-    try:
-        read_prices(given)
-    except BadInput as error:
-        raise typer.BadParameter(str(error)) from error
-    return given
-
-
 @with_companion
 @filtered("all")
-async def stats(
-    pet: "Companion",
-    wanted: TraceFilter,
-    price: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--price",
-            parser=_price,
-            metavar="MODEL=IN/OUT[/CACHED]",
-            help="The price of a million tokens, before that of HACHI_PRICES. May be given several times.",
-        ),
-    ] = None,
-) -> Output:
+async def stats(pet: "Companion", wanted: TraceFilter) -> Output:
     """Count turns by day, person, model and surface: errors, times, tokens, cost, and what upkeep cost whom.
 
     Those of the last 7 days by default.
     """
-    from agent.tracing.prices import Prices, read_prices
     from agent.tracing.store.stats import stats_of
 
-    prices = Prices(read_prices(f"{pet.settings.prices} {' '.join(price or ())}"))
     begin = wanted.since or moment(DEFAULT_SINCE)
     found = await stats_of(pet.traces, replace(wanted, since=begin, kinds=frozenset()))
     waiting = await pet.admin.upkeep_waiting()
-    data = {"since": begin, **found.json(prices), "upkeep_waiting": asdict(waiting)}
+    data = {"since": begin, **found.json(pet.traces.prices), "upkeep_waiting": asdict(waiting)}
     return Output(data, lambda: _print_stats(data))
 
 

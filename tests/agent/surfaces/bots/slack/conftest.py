@@ -12,12 +12,6 @@ from agent.surfaces.bots.slack.bot import SlackBot, listening
 from hachi import Companion, Settings
 
 
-@pytest.fixture(autouse=True)
-def _nobodys_slack(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BOT_TOKEN", "APP_TOKEN", "SIGNING_SECRET", "API_URL", "CLIENT_ID", "CLIENT_SECRET"):
-        monkeypatch.delenv(f"SLACK_{name}", raising=False)
-
-
 @pytest.fixture
 async def slack() -> AsyncIterator[SlackServer]:
     async with SlackServer.running() as running:

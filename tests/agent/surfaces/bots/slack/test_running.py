@@ -109,21 +109,20 @@ async def test_reminders_reach_people_while_the_bot_runs(go_online, slack, pet, 
 async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     bot, slack, pet, clock, server
 ) -> None:
-    channel = "C1"
     due = {"id": None, "description": "call Ben", "status": "open", "due": "in 2 minutes"}
     server.script(Call("update_task", due), answer("I will."), answer("Then not."))
-    asked = slack.mentions("UANA", "remind me", channel=channel, ts="1.5")
+    asked = slack.mentions("UANA", "remind me", channel="C1", ts="1.5")
     await bot.hears(*asked)
     [receipt] = slack.only_for("UANA")
     assert re.fullmatch(r"Remembered:\nTask: call Ben \(due <!date\^\d+\^.*>\)", receipt.text)
     clock.advance(minutes=2)
     assert await pet.reminders.run() == 1
-    reminder = slack.in_channel(channel, thread="1.5")[-1]
+    reminder = slack.in_channel("C1", thread="1.5")[-1]
     assert re.fullmatch("⏰ Reminder: “call Ben”\ndue <!date.*>", reminder.text)
     done, soon, *_ = buttons_of(reminder.blocks)
     for pressed, user, replaced in ((soon, "UBEN", False), (soon, "UANA", True)):
         before = len(slack.responses)
-        await slack.deliver(slack.pressed(pressed, user=user, channel=channel))
+        await slack.deliver(slack.pressed(pressed, user=user, channel="C1"))
         await slack.until(lambda before=before: len(slack.responses) > before)
         assert slack.responses[-1]["replace_original"] is replaced
     assert re.fullmatch("I remind you again: call Ben\nagain <!date.*>", slack.responses[-1]["text"])
@@ -131,10 +130,10 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     assert await pet.reminders.run() == 0
     clock.advance(minutes=1)
     assert await pet.reminders.run() == 1
-    await bot.hears(slack.says("UANA", "no!", channel=channel, thread_ts="1.5"))
+    await bot.hears(slack.says("UANA", "no!", channel="C1", thread_ts="1.5"))
     assert "Reminder" in server.asked[-1].conversation[-2][1], "the talk of the thread has it"
     for pressed in (done, soon):
-        await slack.deliver(slack.pressed(pressed, user="UANA", channel=channel))
+        await slack.deliver(slack.pressed(pressed, user="UANA", channel="C1"))
     await slack.until(lambda: "not open any more" in slack.responses[-1]["text"])
     assert "Done: call Ben" in slack.responses[-2]["text"]
     assert await pet.tasks.list(user="slack:T1:UANA") == []

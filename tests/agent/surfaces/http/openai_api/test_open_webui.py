@@ -131,11 +131,10 @@ async def test_what_it_asks_for_itself_leaves_times_and_tokens_alone(scripted, m
 
 
 async def test_a_header_says_what_it_asks_for_itself(scripted: Any, model: ScriptedServer) -> None:
-    stream = True
-    headers = await service(scripted, f"una{stream}", CHAT)
+    headers = await service(scripted, "una", CHAT)
     model.script(Say("A zebu"), answer("Do you?"))
     asks = [("system", "Name the chat."), ("user", "I have a zebu"), ("user", "Three words:")]
-    own = {"messages": [{"role": role, "content": text} for role, text in asks], "stream": stream}
+    own = {"messages": [{"role": role, "content": text} for role, text in asks], "stream": True}
     task = headers | {"x-hachi-task": "title_generation"}
     named = await scripted.client.post("/v1/chat/completions", json=own, headers=task)
     assert "A zebu" in named.text
@@ -143,7 +142,7 @@ async def test_a_header_says_what_it_asks_for_itself(scripted: Any, model: Scrip
     assert scripted.messages(headers["x-openwebui-user-id"]) == []
 
     quoted = "### Task:\n<chat_history>I have a zebu</chat_history>"
-    await scripted.say(quoted, headers | {"x-hachi-task": ""}, stream=stream)
+    await scripted.say(quoted, headers | {"x-hachi-task": ""})
     assert scripted.messages(headers["x-openwebui-user-id"])[0]["text"] == quoted
 
 
@@ -205,12 +204,10 @@ async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: Sc
     assert (refused.status_code, "only a service's key" in refused.text) == (403, True)
 
 
-@pytest.mark.parametrize("chat", [None])
-async def test_a_question_whose_history_is_kept_here_waits_for_its_tools(scripted, model, chat) -> None:
-    headers = await service(scripted, f"eli{bool(chat)}", chat or CHAT)
-    if chat is None:
-        del headers["x-openwebui-chat-id"]
-    kept: dict[str, Any] = {"tools": [TOOL]} | ({} if chat else {"conversation": "eli"})
+async def test_a_question_whose_history_is_kept_here_waits_for_its_tools(scripted, model) -> None:
+    headers = await service(scripted, "eli", CHAT)
+    del headers["x-openwebui-chat-id"]
+    kept: dict[str, Any] = {"tools": [TOOL], "conversation": "eli"}
     model.script(Call("get_current_time", {}, id="call_9"), answer("Noon."))
     await scripted.say("What time is it?", headers, **kept)
     call = {"id": "call_9", "type": "function", "function": {"name": "get_current_time", "arguments": "{}"}}
