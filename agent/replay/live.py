@@ -17,16 +17,15 @@ from agent.tracing.compare import Difference
 from agent.tracing.render.text import count, parsed_json
 from agent.tracing.trace import Trace, TraceWithJobs, given_of, mappings, read_data
 from agent.turn.follow_up_jobs import STORE_MEMORIES
-from memory.audience import Audience
-from memory.errors import StoreUnavailable
+from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
 from memory.facts.compare import content_key
 from memory.facts.decision_log import Case
 from memory.forgetting.replies import repeats
 from memory.people.due_dates import read_due
-from memory.people.tasks import Tasks
-from memory.process.spans import note, span
-from memory.records import Decision, Draft, Memory
+from memory.people.tasks import Change, Due, Tasks
+from memory.process.spans import new_id, note, span
+from memory.records import Decision, Draft, Memory, Task, TaskStatus
 from memory.search.recall import Recall
 
 PROSE = frozenset({"query", "content", "description", "subjects", "importance", "limit", "ttl", "replaces"})
@@ -35,13 +34,28 @@ what is kept."""
 
 
 class UnchangedTasks:
-    """Lists the tasks of today; the tool that changes one is told that it will be stored later."""
+    """Lists the tasks of today; the tool that changes one is told that it did, and nothing is stored."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.list = tasks.list
 
-    async def update(self, *_: Any, **__: Any) -> Any:
-        raise StoreUnavailable("a replay stores nothing")
+    async def update(
+        self,
+        user: str,
+        description: str,
+        status: TaskStatus | None = None,
+        *,
+        now: datetime,
+        place: Place,
+        id: str | None = None,
+        due: Due = None,
+        **_: Any,
+    ) -> Change:
+        known = [task for task in await self.list(user, place) if id and task.id.startswith(id)]
+        old = known[0] if known else Task(id or new_id(), user, description, "open", now, now)
+        until = old.due if due is None else None if due == "never" else due
+        new = replace(old, description=description or old.description, status=status or old.status, due=until)
+        return Change(new, "changed" if known else "made")
 
 
 class FactsOfThen:

@@ -98,10 +98,11 @@ async def test_the_reply_must_hold_what_is_asked_and_figures_stand_beside_each_o
     assert now.took > 0
 
 
-async def test_tasks_and_a_programs_own_tools_do_nothing(pet, recorded, again, clock):
+async def test_tasks_and_a_programs_own_tools_do_nothing(pet, recorded, again, server):
     task = {"id": None, "description": "call Leo", "status": "open", "due": "in 2 hours"}
     trace = await recorded(Call("update_task", task), answer("On your list."), said="remind me to call Leo")
     same = await again(trace, Call("update_task", task | {"description": "Call Leo!"}), answer("I will."))
+    assert '"action": "made"' in server.asked[-1].results[0], "the model is told nothing else than then"
     other = await again(
         trace, Call("update_task", task | {"due": "in 3 hours"}), Call("paint", {}), answer("Yes.")
     )
