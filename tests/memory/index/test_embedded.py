@@ -81,14 +81,6 @@ async def with_points(folder: Path, count: int = 1) -> EmbeddedIndex:
     return index
 
 
-async def test_one_that_was_closed_is_opened_as_it_was(tmp_path: Path) -> None:
-    await (await with_points(tmp_path, 40)).close()
-    index = index_in(tmp_path)
-    assert (await index.position(), await index.count()) == (HERE, 40)
-    assert not (index.folder / files.CLEAN).exists(), "until it is closed again"
-    await index.close()
-
-
 async def test_one_that_was_killed_is_made_anew(tmp_path: Path) -> None:
     with writing_to(tmp_path / "index") as writer:
         assert writer.stdout

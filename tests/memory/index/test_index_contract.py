@@ -248,18 +248,6 @@ async def test_it_is_to_be_filled_until_it_has_followed_and_again_when_it_is_wip
     assert await backend().position() is None
 
 
-async def test_another_embedder_finds_an_empty_index(backend: Opener) -> None:
-    for name in ("one", "two"):
-        index = backend(name)
-        await index.ensure()
-        assert (await index.position(), await index.count()) == (None, 0)
-        await index.put([a_point()])
-        assert await index.lease(NOW)
-        await index.advance(Position(1, 1))
-        await index.release()
-        await index.close()
-
-
 async def test_documents_are_found_by_questions_for_them_alone(index: Index) -> None:
     fact, chunk = a_point("dogs bark"), a_point("dogs bark", kind="chunk")
     await index.put([fact, chunk, *(a_point("birds sing", kind="chunk") for _ in range(9))])

@@ -3,7 +3,7 @@
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -20,7 +20,7 @@ from memory.index.server import SEARCH_SECONDS, ServerIndex
 from memory.index.server import client as client_module
 from memory.index.server.index import UNUSED
 from memory.process.breaker import FIRST_PAUSE, Breaker
-from memory.sql.changes import LEASE, Position
+from memory.sql.changes import Position
 from memory.sql.engine import Database
 
 pytestmark = [
@@ -92,20 +92,6 @@ async def test_a_replica_that_loses_the_race_takes_what_the_other_made(
     monkeypatch.setattr(client, "collection_exists", not_yet)
     assert await index_on().count() == 1
     assert len(asked) == 2
-
-
-async def test_one_replica_makes_it_follow_until_it_lets_go_or_its_lease_ends(index_on: Opener) -> None:
-    one, other = index_on(), index_on()
-    assert await one.lease(NOW)
-    assert not await other.lease(NOW + LEASE)
-    assert await one.lease(NOW), "it renews its own"
-    assert await one.advance(Position(0, 1))
-    assert await other.position() == Position(0, 1)
-    await one.release()
-    assert await other.lease(NOW)
-    assert await one.lease(NOW + LEASE + timedelta(seconds=1)), "the other may have been killed"
-    assert not await other.advance(Position(0, 2))
-    assert await one.position() == Position(0, 1)
 
 
 async def test_a_lost_collection_is_made_again_to_be_filled(

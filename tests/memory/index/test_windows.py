@@ -18,13 +18,6 @@ def test_a_window_is_the_message_with_two_before_and_two_after_each_with_its_aut
     assert window_of(messages, 3).meaning == "Ann: line 1\nBen: line 2\nAnn: line 3\nBen: line 4\nAnn: line 5"
 
 
-def test_at_the_ends_the_window_is_shorter() -> None:
-    messages = [said(n) for n in range(4)]
-    assert window_of(messages, 0).meaning == "Ben: line 0\nAnn: line 1\nBen: line 2"
-    assert window_of(messages, 3).meaning == "Ann: line 1\nBen: line 2\nAnn: line 3"
-    assert window_of(messages[:1], 0).meaning == "Ben: line 0"
-
-
 def test_a_window_does_not_reach_over_a_long_silence() -> None:
     messages = [said(0), said(1), said(2, hours=7), said(3, hours=7)]
     assert window_of(messages, 1).meaning == "Ben: line 0\nAnn: line 1"
@@ -40,10 +33,6 @@ def test_a_long_neighbour_does_not_drown_the_message() -> None:
     messages = [said(0, text="x" * 9_000), said(1, text="y" * 9_000)]
     assert window_of(messages, 1).words.count("x") == NEIGHBOUR_LIMIT
     assert window_of(messages, 1).words.count("y") == LIMIT
-
-
-def test_authors_are_no_words_of_a_window() -> None:
-    assert window_of([said(0), said(1)], 0).words == "line 0\nline 1"
 
 
 @pytest.mark.parametrize("i", range(7))

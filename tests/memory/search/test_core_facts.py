@@ -148,10 +148,8 @@ def relevant(facts: list[Memory], question: str, limit: int = 7) -> list[str]:
     ("said", "other", "question"),
     [
         ("Anna skis in Chamonix", "Anna paints", "Where can one ski?"),
-        ("Anna habite à Lyon", "Anna peint", "Quel temps fait-il à LYON ?"),
         ("אנה גרה בליון", "אנה מציירת", "מה מזג האוויר בליון?"),
         ("我喜欢滑雪", "我住在里昂", "去哪里滑雪好？"),
-        ("Аня любит чай", "Аня рисует", "Какой чай лучше?"),
         ("أنا أحب القهوة", "أنا أرسم", "أين القهوة؟"),
         ("Anna loves 🎿", "Anna loves 🎨", "🎿?"),
     ],

@@ -185,15 +185,6 @@ async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -
     assert await refreshed(expires_at=week) == (0.75, None)
 
 
-async def test_being_recalled_is_noted(stack: Stack) -> None:
-    one, other = await keep(stack, "a fact"), await keep(stack, "another")
-    stack.clock.advance(hours=1)
-    for ids in ([one.id, other.id], [one.id], []):
-        await stack.store.touch(ids, stack.clock.now)
-    uses = {memory.content: (memory.uses, memory.last_accessed_at) for memory in await stack.memories()}
-    assert uses == {"a fact": (2, stack.clock.now), "another": (1, stack.clock.now)}
-
-
 # What the index is told.
 
 

@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-import memory.sql.migrations.versions
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database, connecting
 from memory.sql.engine import database as module
@@ -119,12 +118,6 @@ async def test_the_migrated_tables_are_those_the_code_describes(database: Databa
 
     async with database.read() as connection:
         assert await connection.run_sync(differences) == []
-
-
-def test_the_newest_migration_is_the_newest_file() -> None:
-    [folder] = memory.sql.migrations.versions.__path__
-    newest = max(path.name for path in Path(folder).glob("[0-9]*.py"))
-    assert newest.partition("_")[0] == HEAD
 
 
 async def test_postgresql_without_tables_names_the_command_that_makes_them(
