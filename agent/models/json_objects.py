@@ -35,6 +35,7 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 """Where an object or a list begins; or the fields of one whose brace is missing."""
+_QUOTES = re.compile(r'(?<!\\)"')
 _MARKS = re.compile(r"[\"'{}\[\]]")
 _OTHER_STRINGS = re.compile(r'(?<=[:\[,{ ])("""|`)((?:(?!```).){0,4000}?)\1(?=\s*[,}\]:])', re.DOTALL)
 _UNCLOSED = re.compile(r"(?<=[^\"'\]}\s,])(?<!null),\s*(?=\"memories\"\s*:)")
@@ -141,7 +142,9 @@ def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, i
     if not isinstance(value, Fields) or not value:
         return None, start + 1
     rest = damaged[parser.index :].removesuffix(_END)
-    if not rest and not damaged.rstrip(f" \n\t`,]){_END}").endswith("}"):
+    ended = damaged.rstrip(f" \n\t`,]){_END}").endswith("}")
+    open_ = any(damaged.count(left) > damaged.count(right) for left, right in ("{}", "[]"))
+    if not rest and (not ended or (open_ and len(_QUOTES.findall(damaged)) % 2)):  # it ends in a string
         _cut_last(value)
     return value, len(text) - len(rest)
 

@@ -60,15 +60,17 @@ def variable(name: str) -> str:
 
 
 def test_each_setting_is_an_environment_variable_that_an_argument_wins_over(monkeypatch):
-    for name in Settings.model_fields:
-        written, read = value(name)
-        with monkeypatch.context() as patch:
-            patch.setenv(variable(name), written)
-            assert plain(Settings.load(), name) == read
-            patch.setenv(variable(name), "1")
-            assert plain(Settings.load(**{name: written}), name) == read
-            patch.setenv(variable(name), "")
-            assert getattr(Settings.load(), name) == getattr(Settings(), name), "empty is unset"
+    values = {name: value(name) for name in Settings.model_fields}
+    for name, (written, _) in values.items():
+        monkeypatch.setenv(variable(name), written)
+    loaded = Settings.load()
+    for name in values:
+        monkeypatch.setenv(variable(name), "1")
+    given = Settings.load(**{name: written for name, (written, _) in values.items()})
+    for name, (_, read) in values.items():
+        assert plain(loaded, name) == plain(given, name) == read
+        monkeypatch.setenv(variable(name), "")
+    assert Settings.load() == Settings(), "an empty variable is an unset one"
 
 
 def test_each_setting_has_a_docstring():

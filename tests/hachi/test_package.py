@@ -54,6 +54,7 @@ MODULES = sorted(
 )
 
 
+@pytest.mark.slow
 def test_nothing_happens_at_import(tmp_path):
     """No file, no thread, no connection, no logging set up: whatever is imported."""
     script = f"""
