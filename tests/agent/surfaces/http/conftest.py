@@ -60,7 +60,7 @@ async def opened(home: Path, *, loopback: bool = False, **given: Any) -> AsyncIt
     async with (
         companion_in(home, **given) as pet,
         serving(app(pet, pet.settings, loopback=loopback, console=True)) as (url, server),
-        httpx2.AsyncClient(base_url=url, timeout=20, trust_env=False) as client,
+        httpx2.AsyncClient(base_url=url, timeout=60, trust_env=False) as client,
     ):
         yield Site(url, pet, server, client)
 
