@@ -117,6 +117,7 @@ async def test_no_trace_of_the_place_shows_it(open_pet: OpenPet, model: Answerin
 
     await pet.memories.make_private(memory.id, user="bob")
 
+    await pet.components.recorder.flush()
     wanted, now = TraceFilter(kinds=frozenset()), pet.clock()
     left = [one async for one in pet.traces.each(wanted, now) if one.status != "forgotten"]
     shown = [one for one in left if one.content != "hidden"]
