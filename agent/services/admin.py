@@ -36,6 +36,11 @@ class HealthService:
         """The servers that this process does not call now, because they keep failing."""
         return [name for name, breaker in self.breakers.items() if breaker.state != "closed"]
 
+    @property
+    def older(self) -> str | None:
+        """Says that the database is older than the one that was here before."""
+        return self.database.older
+
     async def revision(self) -> str | None:
         """The revision of the database's schema. Raises StoreUnavailable."""
         return await self.database.revision()

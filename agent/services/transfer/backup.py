@@ -103,7 +103,7 @@ def restore(
     for folder in FOLDERS:  # of the database that goes
         shutil.rmtree(home / folder, ignore_errors=True)
     for name, path in targets.items():
-        for ending in ("-wal", "-shm"):
+        for ending in ("-wal", "-shm", "-seen"):
             path.with_name(path.name + ending).unlink(missing_ok=True)
         copies[name].replace(path)
         _sync(path.parent)

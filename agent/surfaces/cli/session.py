@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import HachiError
-from agent.surfaces.cli.output import Output
+from agent.surfaces.cli.output import Output, say
 from memory.text import storable
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Session(ExitStack):
         from agent.companion import Companion
 
         async with Companion.open(settings, upkeep=upkeep, surface=self.surface) as pet:
+            if older := pet.admin.health.older:
+                say(older)
             yield pet
 
     @asynccontextmanager
@@ -78,6 +80,8 @@ class Session(ExitStack):
 
         async with AsyncExitStack() as closing:
             database = await open_database(closing, settings)
+            if database.older:
+                say(database.older)
             yield database
 
     @asynccontextmanager

@@ -26,11 +26,13 @@ from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
 from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, outdated, read_revision
 from memory.sql.engine.together import READING, Together
+from memory.sql.engine.write_counter import counter_file, read_counter, store_counter
 from memory.sql.engine.writers import Writers
 
 _STEP = 64
 """Pages that are given back in one transaction."""
 
+_COUNTER = "PRAGMA user_version"
 _NUMBER = "PRAGMA application_id"
 _CLUSTER_AND_DATABASE = text(
     "SELECT system_identifier, oid FROM pg_control_system(), pg_database WHERE datname = current_database()"
@@ -57,8 +59,11 @@ class Database:
         self._writing = engine.execution_options(hachi_write=True)
         self.writes = 0
         """The number of transactions that this process has committed."""
+        self._counted_writes = 0
         self.connect_alone = connect_alone
         """Makes a connection of PostgreSQL's driver beside those of the engine."""
+        self.older: str | None = None
+        """Says, in one line, that SQLite's file is older than the one that was here before."""
         self._prepared = True
         self._writers = Writers()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -71,8 +76,13 @@ class Database:
         as needed. A PostgreSQL database must have been migrated with `hachi migrate`. `setting` is the name
         of the setting that holds the URL."""
         database = cls.connect(url, home, setting)
+        stored = read_counter(
+            database.where
+        )  # before the database is read, since others may raise its counter
         try:
             await database._prepare()
+            if stored:
+                await database._compare(stored)
         except BaseException:
             await database.close()
             raise
@@ -200,6 +210,29 @@ class Database:
     def after_commit(connection: AsyncConnection, callback: Callable[[], None]) -> None:
         """Call `callback` once this write is committed, and never if it is rolled back."""
         connection.info[_AFTER_COMMIT].append(callback)
+
+    async def _compare(self, stored: int) -> None:
+        async with self.read() as connection:
+            counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
+        if counter < min(stored, read_counter(self.where)):  # which is gone if the database was begun anew
+            self.older = (
+                f"{self.where} lacks what was written last, like a copy without its -wal: stop Hachi and run "
+                f"`hachi restore` with a backup, or delete {counter_file(self.where)} to go on with it"
+            )
+
+    async def count_writes(self) -> None:
+        """If this process has written since the last call, raise the counter in SQLite's file and repeat it
+        beside the file. Where the file is older, both stay, so that this can be noticed again."""
+        if not self.sqlite or self.writes == self._counted_writes:
+            return
+        stored = read_counter(self.where)
+        async with self.write() as connection:
+            counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
+            if counter >= stored:
+                await connection.exec_driver_sql(f"{_COUNTER}={counter + 1}")
+        self._counted_writes = self.writes
+        if counter >= stored:
+            store_counter(self.where, counter + 1)
 
     async def empty_log(self) -> None:
         """Empty SQLite's write-ahead log, which still holds deleted texts; not while somebody reads."""

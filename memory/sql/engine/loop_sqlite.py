@@ -12,6 +12,8 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util import await_only
 
+from memory.sql.engine.write_counter import counter_file
+
 registry.register("sqlite.loop", "memory.sql.engine.loop_sqlite", "LoopSQLite")
 
 
@@ -80,6 +82,7 @@ def _create_private(path: str) -> None:
     process holds on it, and another process could delete the log under it."""
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        counter_file(path).unlink()  # of the database that was here before
 
 
 def read_only_uri(path: Path) -> str | None:

@@ -1,4 +1,5 @@
 import asyncio
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -40,6 +41,23 @@ def test_everything_in_order(hachi, home):
     settings = {setting["name"]: setting for setting in found["settings"]}
     assert settings["HACHI_HOME"] == {"name": "HACHI_HOME", "value": str(home), "source": "environment"}
     assert settings["HACHI_MAX_TURNS"] == {"name": "HACHI_MAX_TURNS", "value": "5", "source": "default"}
+
+
+def test_an_older_copy_of_the_database_is_told_until_a_backup_is_restored(hachi, home, tmp_path):
+    shutil.copy(home / "hachi.db", tmp_path)
+    hachi("memories", "add", "Ana skis")
+    hachi("backup", str(tmp_path / "backup"))
+    assert hachi("doctor").code == 0
+    shutil.copy(tmp_path / "hachi.db", home)
+    shutil.rmtree(home / "index", ignore_errors=True)
+    ran = hachi("doctor")
+    assert (ran.code, marks(ran.out)["database"]) == (1, "✗")
+    assert "hachi.db-seen" in ran.out
+    listed = hachi("memories", "list")
+    assert (listed.code, listed.err.count("lacks what was written last")) == (0, 1)
+    assert hachi("restore", str(tmp_path / "backup"), "--yes").code == 0
+    assert hachi("memories", "list").err == ""
+    assert hachi("doctor").code == 0
 
 
 @pytest.mark.parametrize(
