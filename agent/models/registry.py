@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent.errors import BadInput
+from agent.errors import BadInput, SettingsError
 from agent.settings import Settings
 from memory.documents.rerank import Candidate, Reranker
+from memory.documents.rerank.fused import FusedReranker
 from memory.facts.similar import Doubt
 from memory.process.breaker import Breaker
 
@@ -108,9 +109,21 @@ class Models:
 
         return await judge(await self.upkeep(), doubts)
 
-    def reranker(self) -> Reranker | None:
-        """Return the configured reranker of document passages; None for the fused order."""
-        return self._rerank if self.settings.reranker == "model" else None
+    def reranker(self) -> Reranker:
+        """Return the configured reranker of document passages. Raises SettingsError."""
+        named = self.settings.reranker
+        kind, _, name = named.partition(":")
+        if kind == "fastembed" and name:
+            from memory.documents.rerank.crossencoder import CrossEncoderReranker
+
+            return CrossEncoderReranker(name)
+        if named == "model":
+            return self._rerank
+        if named != "fused":
+            raise SettingsError(
+                f"there is no reranker {named!r}; HACHI_RERANKER takes fused, fastembed:NAME, model"
+            )
+        return FusedReranker()
 
     async def _rerank(
         self, query: str, candidates: Sequence[Candidate], limit: int

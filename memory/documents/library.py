@@ -38,7 +38,7 @@ class DocumentLibrary:
         sync: IndexSync,
         embedder: Embedder,
         clock: Callable[[], datetime],
-        reranker: Reranker | None = None,
+        reranker: Reranker,
     ) -> None:
         self._clock = clock
         self._store = DocumentStore(database)

@@ -1,4 +1,4 @@
-"""Finds chunks: the index proposes candidates, SQL decides who may read them, `rerank` orders them."""
+"""Finds chunks: the index proposes candidates, SQL decides who may read them, a reranker orders them."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memory.audience import Audience
-from memory.documents.rerank import Candidate, Reranker, diverse, match_scores
+from memory.documents.rerank import Candidate, Reranker
+from memory.documents.rerank.fused import diverse, match_scores
 from memory.documents.store import DocumentStore
 from memory.errors import EmbedderUnavailable
 from memory.index import CHUNKS, Question, Rankings
@@ -44,14 +45,13 @@ class DocumentSearch:
         searching: Searching,
         embedder: Embedder,
         clock: Callable[[], datetime],
-        reranker: Reranker | None,
+        reranker: Reranker,
     ) -> None:
         self._store = store
         self._searching = searching
         self._embedder = embedder
         self._clock = clock
         self._reranker = reranker
-        """None keeps the fused order."""
 
     @property
     def without_index(self) -> str | None:
@@ -107,8 +107,8 @@ class DocumentSearch:
     async def _rerank(
         self, query: str, candidates: Sequence[Candidate], limit: int
     ) -> list[tuple[str, float]]:
-        if self._reranker is None or not candidates:
-            return diverse(candidates, limit)
+        if not candidates:
+            return []
         try:
             ranked = await self._reranker(query, candidates, limit)
         except Exception as error:  # a reranker may raise anything; the search must still answer

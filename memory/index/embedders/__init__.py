@@ -2,6 +2,7 @@
 
 bundled         in the package: no key, no download
 openai:NAME     OpenAI, or any server with the same API
+fastembed:NAME  a model run locally, downloaded once; `pip install 'hachi[fastembed]'`
 """
 
 from collections.abc import Awaitable, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small)"
+KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small), fastembed:NAME"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +81,25 @@ def open_embedder(
         from memory.index.embedders.bundled import BundledEmbedder
 
         return BundledEmbedder()
-    if not model or kind != "openai":
+    if not model or kind not in {"openai", "fastembed"}:
         raise EmbedderUnavailable(f"there is no embedder {name!r}; HACHI_EMBEDDER takes {KNOWN}")
+
+    from memory.index.embedders.breakable import BreakableEmbedder
+
+    breaker = breaker or Breaker("embedder")
+    if kind == "fastembed":
+        from memory.index.embedders.fastembed import FastEmbedder
+
+        thresholds = measured or CAUTIOUS
+        return BreakableEmbedder(name, thresholds, lambda: FastEmbedder.open(model), breaker)
     if not api_key and not base_url:
         raise EmbedderUnavailable(
             f"the embedder {name} needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys"
         )
-    from memory.index.embedders.breakable import BreakableEmbedder
     from memory.index.embedders.openai import DIMENSIONS, THRESHOLDS, OpenAIEmbedder
 
     def opened() -> Awaitable[Embedder]:
         return OpenAIEmbedder.open(model, api_key=api_key, base_url=base_url)
 
     thresholds = measured or THRESHOLDS.get(model, CAUTIOUS)
-    return BreakableEmbedder(name, thresholds, opened, breaker or Breaker("embedder"), DIMENSIONS.get(model))
+    return BreakableEmbedder(name, thresholds, opened, breaker, DIMENSIONS.get(model))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from memory.audience import GLOBAL, Audience, Place
 from memory.documents.ingest import IngestResult
 from memory.documents.library import DocumentLibrary
 from memory.documents.rerank import Reranker
+from memory.documents.rerank.fused import FusedReranker
 
 
 @dataclass
@@ -21,7 +22,7 @@ class Library:
 
     stack: Any
     folder: Path
-    reranker: Reranker | None = None
+    reranker: Reranker = field(default_factory=FusedReranker)
 
     def __post_init__(self) -> None:
         self.knowledge = self.opened()

@@ -13,6 +13,7 @@ from sqlalchemy import insert, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
+from memory.documents.rerank.fused import FusedReranker
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import remaining
@@ -41,7 +42,9 @@ OSLO = "Mickael moved to Oslo"
 
 
 def erasure_of(stack: Stack, knowledge: Any = None, outside: Any = None) -> Erasure:
-    library = knowledge or DocumentLibrary(stack.database, stack.indexing, stack.embedder, stack.clock)
+    library = knowledge or DocumentLibrary(
+        stack.database, stack.indexing, stack.embedder, stack.clock, FusedReranker()
+    )
     parts = (stack.database, stack.purge, stack.indexing, stack.index, library, stack.clock)
     return Erasure(*parts, outside or Nothing())
 
@@ -512,7 +515,7 @@ async def test_documents_are_deleted_and_an_embedded_index_is_rebuilt(
     stack: Stack, tmp_path: Path, build_stack: StackBuilder, bundled: Any
 ) -> None:
     own = await build_stack(stack.database, bundled)
-    knowledge = DocumentLibrary(own.database, own.indexing, own.embedder, own.clock)
+    knowledge = DocumentLibrary(own.database, own.indexing, own.embedder, own.clock, FusedReranker())
     for owner in ("anna", "ben"):
         paper = tmp_path / owner / "paper.md"
         paper.parent.mkdir()

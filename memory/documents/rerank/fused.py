@@ -1,17 +1,17 @@
-"""Puts the fifty chunks that the index proposes in order, the few worth reading first.
+"""The default order: the index's scores fused with features of the text, with near copies pushed back.
+Deterministic, and needs no model.
 
-The index's scores are fused with features of the text, and near copies are pushed back: deterministic, and
-without a model. The weights are the middle of a plateau on Django's documentation
-(`benchmarks/knowledge.py`). The share of the query's words in a chunk, and pairs of them side by side, were
-tried too: BM25 already covers both.
+`match_scores` also selects the fifty candidates that any other reranker gets. The weights are the middle of a
+plateau on Django's documentation (`benchmarks/knowledge.py`). The share of the query's words in a chunk, and
+pairs of them side by side, were tried too: BM25 already covers both.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from rapidfuzz import fuzz
 
+from memory.documents.rerank import Candidate
 from memory.index.bm25 import stems
 
 WEIGHTS = {"dense": 1.0, "words": 1.0}
@@ -30,28 +30,11 @@ FULL_LANE = 50
 _MAX_SCORE = (sum(WEIGHTS.values()) + HEADING) * (1.0 + SUPPORT)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A chunk that may answer the query."""
-
-    id: str
-    document_id: str
-    chunk_index: int
-    title: str
-    heading: str
-    """The headings above the chunk, outermost first, joined by `` > ``."""
-    text: str
-    source: str
-    """The document's path."""
-    scores: Mapping[str, float]
-    """Raw scores by index lane: cosine for ``dense``, BM25 for ``words``."""
-    match: float = 0.0
-    """The fused score, 0.0 to 1.0."""
-
-
-Reranker = Callable[[str, Sequence[Candidate], int], Awaitable[list[tuple[str, float]]]]
-"""Takes the query, the candidates and a limit. Returns the ids of at most so many relevant candidates, best
-first, with scores from 0.0 to 1.0. If it raises, the search keeps the fused order."""
+class FusedReranker:
+    async def __call__(
+        self, query: str, candidates: Sequence[Candidate], limit: int
+    ) -> list[tuple[str, float]]:
+        return diverse(candidates, limit)
 
 
 def match_scores(query: str, candidates: Sequence[Candidate]) -> dict[str, float]:

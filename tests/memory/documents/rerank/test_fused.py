@@ -1,6 +1,7 @@
 """The fused order: what matches in meaning and words comes first, and not five copies of it."""
 
-from memory.documents.rerank import NEAR_COPY, Candidate, diverse, match_scores, stems
+from memory.documents.rerank import Candidate
+from memory.documents.rerank.fused import NEAR_COPY, FusedReranker, diverse, match_scores, stems
 
 
 def candidate(
@@ -48,6 +49,12 @@ def test_more_of_one_document_and_near_copies_step_back_but_are_not_lost() -> No
     ranked = diverse([*copies, other], 4)
     assert [id for id, _ in ranked] == ["c0", "o", "c1", "c2"]
     assert ranked[2][1] == 0.9 * NEAR_COPY
+
+
+async def test_the_reranker_returns_the_best_up_to_the_limit() -> None:
+    found = [candidate(str(n), str(n) * 9, match=n / 10) for n in range(9)]
+    assert [id for id, _ in await FusedReranker()("tea", found, 2)] == ["8", "7"]
+    assert await FusedReranker()("tea", [], 5) == []
 
 
 def test_words_are_compared_without_endings_and_stop_words() -> None:
