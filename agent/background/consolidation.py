@@ -133,7 +133,7 @@ class Consolidation:
             for id, messages in stated.items():
                 await record(connection, id, messages, "stated")
             for user, entry in changes:
-                await self.profiles.merge_in(connection, user, reading.place, [entry])
+                await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
             if found.memory_summary and reading.to_summarise:
                 await self._record_memory_summary(connection, reading, found.memory_summary, summary)
             await self.queue.finish(connection, job)
@@ -191,7 +191,7 @@ class Consolidation:
         """Store a summary of the person's facts, and what it rests on: all that the model was shown."""
         user = reading.people[0].user
         entry = Entry(MEMORY_SUMMARY, "", text, reading.now)
-        await self.profiles.merge_in(connection, user, reading.place, [entry])
+        await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
         sources = {fact.id for fact in reading.facts} | reading.profile_messages | reading.heard
         id = memory_summary_id(user, reading.place)
         await let_go(connection, [id])

@@ -73,7 +73,7 @@ class PeopleService:
                 entry = entry_for(field, text, self.clock())
             except ValueError as error:
                 raise BadInput(str(error)) from error
-            await self.contexts.merge(user, where, [entry])
+            await self.contexts.merge(user, where, [entry], self.clock())
         return await self.context(user=user, place=where)
 
     async def zone(self, *, user: User) -> tzinfo | None:

@@ -74,11 +74,15 @@ class CandidateFact:
 
     def newer_than(self, memory: Memory) -> bool:
         """Whether the fact was stated later than the memory; at the same time only if both are one statement,
-        or if it arrives as a message or from a caller now, while the memory is there already."""
+        or if it arrives as a message or from a caller now, while the memory is there already.
+
+        A memory from a time that has not come yet was stored before the clock went back. What arrives is
+        newer."""
         origin = self.origin
         arrives = origin.live and origin.message_id is not None
-        at_once = arrives and origin.said_at == memory.created_at
-        later = origin.now or origin.said_at > memory.created_at or at_once
+        ahead = memory.created_at > self.now >= origin.said_at
+        there_already = origin.said_at == memory.created_at or ahead
+        later = origin.now or origin.said_at > memory.created_at or (arrives and there_already)
         return later or self.restates(memory)
 
     def restates(self, memory: Memory) -> bool:

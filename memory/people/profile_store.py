@@ -7,7 +7,7 @@ wants to be answered, and their time zone, are no secret: of these the latest co
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, exists, func, not_, or_, select
@@ -50,9 +50,17 @@ class ProfileStore:
         async with self._database.read() as connection:
             return await _held(connection, user, place)
 
-    async def merge(self, user: str, place: Place, entries: Sequence[Entry]) -> list[Entry]:
+    async def merge(
+        self, user: str, place: Place, entries: Sequence[Entry], now: datetime | None = None
+    ) -> list[Entry]:
         """Merge entries from `place`. The later of two statements wins, whoever writes first. Returns the
-        entries that add something new; a repetition only updates the time."""
+        entries that add something new; a repetition only updates the time.
+
+        With `now`, entries are what is said by now: where the person has entries from a time after `now`, the
+        clock has gone back since, and what is said is dated after them.
+        """
+        async with self._database.read() as connection:
+            entries = await _dated(connection, user, entries, now)
         known = await self.entries(user, place)
         if merged(known, entries) == known:
             return []
@@ -60,12 +68,18 @@ class ProfileStore:
             return await self._merge(connection, user, place, entries)
 
     async def merge_in(
-        self, connection: AsyncConnection, user: str, place: Place, entries: Sequence[Entry]
+        self,
+        connection: AsyncConnection,
+        user: str,
+        place: Place,
+        entries: Sequence[Entry],
+        now: datetime | None = None,
     ) -> list[Entry]:
         """Like `merge`, in the caller's transaction, which locks this user's context until it ends."""
         if entries and not self._database.sqlite:
             alone = func.pg_advisory_xact_lock(func.hashtextextended(_lock(user), 0))
             await connection.execute(select(alone))
+        entries = await _dated(connection, user, entries, now)
         return await self._merge(connection, user, place, entries)
 
     async def _merge(
@@ -121,6 +135,20 @@ _READABLE = {True: _ENTRIES.where(not_(_UNREAD)), False: _ENTRIES.where(not_(_UN
 """The rows that may be read in private, where all are, and in a place. Built once: building them takes longer
 than running them."""
 _HELD = _ENTRIES.where(context_entries.c.place == bindparam("here"))
+
+
+async def _dated(
+    connection: AsyncConnection, user: str, entries: Sequence[Entry], now: datetime | None
+) -> Sequence[Entry]:
+    """The entries, after those of the person from a time that has not come yet."""
+    if now is None or not entries:
+        return entries
+    said_at = context_entries.c.said_at
+    ahead = select(func.max(said_at)).where(context_entries.c.user_id == user, said_at > now)
+    newest: datetime | None = (await connection.execute(ahead)).scalar()
+    if newest is None:
+        return entries
+    return [replace(entry, said_at=newest + timedelta(microseconds=1)) for entry in entries]
 
 
 async def _held(connection: AsyncConnection, user: str, place: Place) -> list[Entry]:

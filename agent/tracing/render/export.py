@@ -1,19 +1,20 @@
-"""Exports traces as files: JSON, Markdown and OTLP."""
+"""Exports traces as files: JSON, Markdown, a single HTML page, and OTLP/JSON."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
+from importlib.resources import files
 from itertools import groupby
 from typing import Any, Literal
 
 from agent.errors import BadInput
-from agent.tracing.render.text import json_text
-from agent.tracing.render.trace import full_lines, overview_lines
+from agent.tracing.render.text import duration, json_text, one_line
+from agent.tracing.render.trace import full, full_lines, heading, jobs_node, overview_lines, warnings
 from agent.tracing.render.tree import Line
 from agent.tracing.trace import Summary, Trace, TraceWithJobs, span_json
 from memory.audience import Place
 
-Format = Literal["json", "md", "otlp", "otlp-protobuf"]
+Format = Literal["json", "md", "html", "otlp", "otlp-protobuf"]
 
 
 def exported(traces: Sequence[TraceWithJobs], format: Format) -> str | bytes:
@@ -21,6 +22,7 @@ def exported(traces: Sequence[TraceWithJobs], format: Format) -> str | bytes:
     writers: dict[Format, Callable[[Sequence[TraceWithJobs]], str | bytes]] = {
         "json": lambda all: json_text([trace_json(one) for one in all], indent=2) + "\n",
         "md": lambda all: "\n".join(markdown(one) for one in all),
+        "html": _html,
         "otlp": lambda all: json_text(_otlp("otlp_json", all)) + "\n",
         "otlp-protobuf": lambda all: _otlp("otlp_protobuf", all),
     }
@@ -59,6 +61,31 @@ def _fenced(lines: Sequence[Line]) -> str:
     ticks = max((len(list(run)) for tick, run in groupby(text) if tick == "`"), default=0)
     fence = "`" * max(3, ticks + 1)
     return f"{fence}text\n{text}\n{fence}"
+
+
+def _html(traces: Sequence[TraceWithJobs]) -> str:
+    """Return one page without scripts that loads nothing from elsewhere. Bars show how long spans took."""
+    from jinja2 import Environment  # here: the listing of traces has no page, and starts faster
+
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["duration"] = duration
+    source = files("agent.tracing.render").joinpath("page.html").read_text(encoding="utf-8")
+    title = f"Trace {traces[0].trace.summary.short}" if len(traces) == 1 else f"{len(traces)} traces"
+    articles = [_article(one) for one in traces]
+    return environment.from_string(source).render(title=title, articles=articles)
+
+
+def _article(whole: TraceWithJobs) -> dict[str, object]:
+    trace, summary = whole.trace, whole.trace.summary
+    afterwards = jobs_node([full(one) for one in whole.jobs])
+    return {
+        "summary": summary,
+        "title": one_line(summary.said or summary.kind, 120),
+        "heading": heading(summary),
+        "warnings": warnings(trace),
+        "nodes": [full(trace), afterwards] if whole.jobs else [full(trace)],
+        "length": max((span.at + (span.took or 0.0) for span in trace.spans()), default=0.0),
+    }
 
 
 def _otlp(form: Literal["otlp_json", "otlp_protobuf"], traces: Sequence[TraceWithJobs]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.errors import EmbedderUnavailable
 from memory.index.embedders import CAUTIOUS, Thresholds
-from memory.index.embedders.vectors import normalised, readable, zeros
+from memory.index.embedders.vectors import embed_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,10 +67,7 @@ class OpenAIEmbedder:
         return embedder
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        asked = {at: readable(text, MAX_TEXT_BYTES) for at, text in enumerate(texts) if text.strip()}
-        answers = normalised(await self._requests(list(asked.values())))
-        made = dict(zip(asked, answers, strict=True))
-        return [made.get(at, zeros(self.dimension)) for at in range(len(texts))]
+        return await embed_texts(texts, self.dimension, MAX_TEXT_BYTES, self._requests)
 
     async def close(self) -> None:
         await self._client.close()

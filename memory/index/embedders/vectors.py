@@ -1,6 +1,6 @@
 """Prepares texts for an embedder and normalises its vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,3 +29,16 @@ def normalised(rows: Sequence[Any]) -> "list[NDArray[np.float32]]":
 
 def zeros(dimension: int) -> "NDArray[np.float32]":
     return np.zeros(dimension, dtype=np.float32)
+
+
+async def embed_texts(
+    texts: Sequence[str],
+    dimension: int,
+    max_bytes: int,
+    model: Callable[[list[str]], Awaitable[Sequence[Any]]],
+) -> "list[NDArray[np.float32]]":
+    """A normalised vector for each text. Blank texts become zeros, without the model."""
+    asked = {at: readable(text, max_bytes) for at, text in enumerate(texts) if text.strip()}
+    answers = normalised(await model(list(asked.values()))) if asked else []
+    vectors = dict(zip(asked, answers, strict=True))
+    return [vectors.get(at, zeros(dimension)) for at in range(len(texts))]

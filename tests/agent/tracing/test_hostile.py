@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from bs4 import BeautifulSoup
 
 from agent.surfaces.cli.traces.lines import cells, difference_lines
 from agent.tracing.compare import differences
@@ -82,6 +83,18 @@ def test_json_can_be_printed_and_reads_as_it_was(evil):
     assert read["root"]["data"]["incoming"]["text"] == EVIL
     assert read["afterwards"][0]["id"] == evil.id
     assert json.loads(json_text(summary_json(evil.summary)))["said"] == read["said"]
+
+
+def test_a_page_has_no_tag_but_its_own_and_may_load_nothing(evil):
+    page = exported([TraceWithJobs(evil, [evil]), TraceWithJobs(evil)], "html")
+    tags = BeautifulSoup(page, "html.parser").find_all(True)
+    ours = "html head meta title style body article h1 p ul li details summary span i pre"
+    assert {tag.name for tag in tags} <= set(ours.split())
+    [policy] = [tag for tag in tags if tag.name == "meta" and "http-equiv" in tag.attrs]
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+    assert not [name for tag in tags for name in tag.attrs if name.startswith("on") or name == "src"]
+    assert "&lt;script&gt;" in page
+    assert not HARMFUL.search(page)
 
 
 def test_a_fence_of_markdown_is_longer_than_any_inside(evil):

@@ -612,3 +612,18 @@ async def test_each_decision_making_is_one_line_of_json(
             {"fact": "Mickael says hello", "action": "ignore", "reason": "importance 0.1 is under 0.3"},
         ],
     }
+
+
+async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack: Stack) -> None:
+    old = await stack.remember("Anna lives in Paris", message_id=await stack.receive("Paris"), live=True)
+    stack.clock.advance(days=-1)
+    for city in ("Lyon", "Oslo"):
+        heard = {"message_id": await stack.receive(city), "live": True}
+        new = await stack.remember(f"Anna lives in {city}", replaces=str(old.id), **heard)
+        assert (new.action, new.target_id) == ("replace", old.id)
+        stack.clock.advance(hours=1)
+        old = new
+    assert (await stack.the_memory()).content == "Anna lives in Oslo"
+
+    imported = await stack.remember("Anna lives in Bonn", replaces=str(old.id))
+    assert (imported.action, imported.id) == ("ignore", old.id), "it was said before"

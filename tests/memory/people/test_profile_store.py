@@ -188,3 +188,15 @@ async def test_of_two_processes_that_write_at_once_the_later_statement_holds(
         await other.close()
     view = await contexts.view("anna", PRIVATE, NOW)
     assert view.profile == Profile(name="Anna 11", goals=tuple(f"goal {m}" for m in range(11, 1, -1)))
+
+
+async def test_what_is_set_after_the_clock_went_back_a_day_counts(contexts: ProfileStore) -> None:
+    day = 24 * 60
+    await contexts.merge("anna", GENERAL, [said("role", "judge", day)])
+    await contexts.merge("anna", PRIVATE, [said("role", "nurse", day + 1)])
+    for role in ("baker", "cook"):
+        assert await contexts.merge("anna", PRIVATE, [said("role", role)], NOW)
+        assert (await contexts.view("anna", PRIVATE, NOW)).profile.role == role
+    async with contexts._database.write() as connection:
+        assert await contexts.merge_in(connection, "anna", PRIVATE, [said("role", "pilot")], NOW)
+    assert await contexts.merge("anna", PRIVATE, [said("role", "potter")]) == [], "it was said before"

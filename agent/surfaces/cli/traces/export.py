@@ -29,13 +29,15 @@ COLUMNS = (
 async def export(
     traces: "Traces",
     ids: TraceIds,
-    format: Annotated[Literal["json", "md", "otlp", "otlp-protobuf"], typer.Option("--format")] = "json",
+    format: Annotated[
+        Literal["json", "md", "html", "otlp", "otlp-protobuf"], typer.Option("--format")
+    ] = "json",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -."),
     ] = None,
 ) -> None:
-    """Write traces as one file: JSON, Markdown or OTLP.
+    """Write traces as one file: JSON, Markdown, HTML or OTLP/JSON.
 
     Their background jobs are in it.
     """

@@ -35,6 +35,13 @@ async def test_every_format_holds_the_turn_and_its_jobs(pet_at, first_way, serve
     assert "system message" not in short
     assert "system message, rules" in full
 
+    page = exported([whole, whole], "html")
+    assert page.count("<article") == 2
+    assert page.count("<!doctype html>") == 1
+    assert "<title>2 traces</title>" in page
+    assert "what do I drink?" in page
+    assert 'class="bar"' in page
+
 
 async def test_without_the_otlp_library_errors_name_the_extra(open_pet, monkeypatch):
     monkeypatch.setitem(sys.modules, "agent.tracing.otlp.spans", None)
