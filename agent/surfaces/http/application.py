@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse
 from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.http import errors, health
+from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticated, Authenticator
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.http.openai_api import chat, models, responses
@@ -54,6 +55,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
     made.include_router(_docs)
     for part in (memories, users, documents):
         made.include_router(part.router, dependencies=[Depends(known_query)])
+    made.add_middleware(Audit)
     secure(made, pet, settings, loopback=loopback)
     if origins := settings.http_cors.split():
         made.add_middleware(

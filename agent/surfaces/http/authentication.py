@@ -121,6 +121,12 @@ _KEY = "hachi.key"
 """Where the scope of a request keeps the key that was checked."""
 
 
+def key_of(scope: Scope) -> Key | None:
+    """Return the key that was checked for a request; None if none was, or none is needed."""
+    key: Key | None = scope.get(_KEY)
+    return key
+
+
 def _take(limiter: RateLimiter, name: str, refusal: str) -> None:
     """Count one request. Raises ApiError if there were too many."""
     if wait := limiter.acquire(name, time.monotonic()):
@@ -147,6 +153,7 @@ async def authenticate(
     authenticator: Authenticator = request.app.state.authenticator
     caller = await authenticator.caller(request.scope)
     request.state.operator = caller.admin
+    request.state.acts_for = caller.user
     return caller
 
 

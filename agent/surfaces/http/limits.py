@@ -1,9 +1,10 @@
-"""Limits the use of the server: requests per minute, the size of a body and of its fields, and time. A body
-is read only after the request has been authenticated."""
+"""Limits the use of the server: requests per minute, the size of a body, its fields and values, and time. A
+body is read only after the request has been authenticated, and its values are counted before it is parsed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent.errors import HachiError
 from agent.surfaces.http.errors import IMAGE_URL, ApiError, error_response
 
+MOST_VALUES, DEEPEST = 50_000, 60
+"""Values in the JSON of a body, and how deep they may be in each other."""
 TEXT = 400_000
 """Characters of one text, which is at most all that a model is given of what a client sends."""
 
@@ -35,6 +38,9 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+
+_STEPS = {ord(bracket): step for brackets, step in (("[{", 1), ("]}", -1)) for bracket in brackets}
+_NO_BRACKET = bytes(set(range(256)) - _STEPS.keys())
 
 READ_BEFORE_CLOSING = 10
 """A body up to this many times the maximum is read to its end before the connection closes."""
@@ -94,6 +100,8 @@ class RequestLimits:
             return await self.app(scope, receive, send)
         try:
             body = await self._read(scope, receive, await self._most_kept(scope))
+            if b"json" in _header(scope, b"content-type"):
+                check_json(body)
         except ClientDisconnect:
             return None
         except (ApiError, HachiError) as error:
@@ -169,5 +177,28 @@ def _has_body(scope: Scope) -> bool:
 
 
 def _content_length(scope: Scope) -> int:
-    length: bytes = dict(scope["headers"]).get(b"content-length", b"")
+    length = _header(scope, b"content-length")
     return int(length) if length.isdigit() else 0
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    """Return the first value of a header, in small letters."""
+    values: list[bytes] = [value.lower() for key, value in scope["headers"] if key == name]
+    return values[0] if values else b""
+
+
+def check_json(body: bytes) -> None:
+    """Raise ApiError for JSON with more values than can be read in a moment, or nested too deep. What is no
+    JSON may pass."""
+    if b"\0" in body:  # UTF-16 and UTF-32, which Python reads too, have one in each bracket
+        raise ApiError(400, "not_utf_8", "the body must be JSON in UTF-8")
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    values = plain.count(b'"') // 2  # a key is counted too
+    if values <= 2 * MOST_VALUES:
+        outside = b"".join(plain.split(b'"')[::2])
+        values = max(sum(map(outside.count, some)) for some in ((b",", b"[", b"{"), (b"]", b"}")))
+    if values > MOST_VALUES:
+        raise ApiError(400, "too_many_values", f"the body holds more than {MOST_VALUES:,} values; send less")
+    brackets = outside.translate(None, _NO_BRACKET)
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST:
+        raise ApiError(400, "too_deep", f"the body is nested more than {DEEPEST} levels deep")

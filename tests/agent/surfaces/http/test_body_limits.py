@@ -1,7 +1,13 @@
 """What a request may hold."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
+
+import pytest
+
+from agent.surfaces.http.errors import ApiError
+from agent.surfaces.http.limits import DEEPEST, MOST_VALUES, check_json
 
 BOUNDED = {"maxLength", "enum", "const", "pattern", "format"}
 
@@ -55,16 +61,62 @@ async def test_every_field_of_every_body_and_query_has_a_limit(site: Any) -> Non
     assert sorted(set(loose)) == []
 
 
-async def test_what_is_too_long_is_refused_by_its_name(site: Any) -> None:
-    answer = await site.say("Hello", await site.headers("ana"), stop=["a", "b", "c", "d", "e"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a": [' + b"[]," * MOST_VALUES + b"[]]}",
+        b"[" + b'"",' * MOST_VALUES + b'""]',
+        b"{" + b",".join(b'"%d":1' % n for n in range(MOST_VALUES + 1)) + b"}",
+        b'"' * 3_900_000,
+        b"]" * 3_900_000,
+    ],
+)
+def test_too_many_values_are_refused(body: bytes) -> None:
+    with pytest.raises(ApiError, match="more than 50,000 values"):
+        check_json(body)
+
+
+def test_a_body_that_is_nested_too_deep_is_refused() -> None:
+    check_json(b"[" * DEEPEST + b"]" * DEEPEST)
+    check_json(json.dumps(["[" * 1_000, {"[{" * 1_000: '"\\'}]).encode())
+    for deep in (b"[" * (DEEPEST + 1), b'{"a":' * 200_000):
+        with pytest.raises(ApiError, match=r"levels deep|values"):
+            check_json(deep)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+def test_a_body_in_another_encoding_does_not_pass_uncounted(encoding: str) -> None:
+    """Where each character has several bytes, an escaped quote looks like the end of its text."""
+    with pytest.raises(ApiError, match="UTF-8"):
+        check_json(('{"\\"":' + "[" * 20_000 + "]" * 20_000 + "}").encode(encoding))
+
+
+def test_long_texts_are_not_counted_as_values() -> None:
+    check_json(json.dumps({"text": 'a, "b" [c] {d}\\ ' * 200_000}).encode())
+    check_json(b"no JSON, at all" * 1_000)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"stop": ["a", "b", "c", "d", "e"]}, "stop: list should have at most 4 items"),
+        ({"metadata": {"a": [[]] * 60_000}}, "the body holds more than 50,000 values; send less"),
+        ({"metadata": {"a": json.loads("[" * 70 + "]" * 70)}}, "the body is nested more than 60 levels deep"),
+    ],
+)
+async def test_what_is_too_long_is_refused_by_its_name(site: Any, more: Any, why: str) -> None:
+    answer = await site.say("Hello", await site.headers("ana"), **more)
     assert answer.status_code == 400
-    assert "stop: list should have at most 4 items" in answer.json()["error"]["message"]
+    assert why in answer.json()["error"]["message"]
 
 
-async def test_an_image_is_a_picture_or_https(site: Any) -> None:
+@pytest.mark.parametrize(
+    "url", ["http://169.254.169.254/latest", "file:///etc/passwd", "data:text/html,a", "a.png", " https://a"]
+)
+async def test_an_image_is_a_picture_or_https(site: Any, url: str) -> None:
     """The model's server fetches it."""
     headers = await site.headers("ana")
-    for given in ("http://169.254.169.254/latest", {"url": "data:text/html,a"}, " https://a"):
+    for given in (url, {"url": url}):
         part = [{"type": "image_url", "image_url": given}]
         answer = await site.client.post(
             "/v1/chat/completions", json={"messages": [{"role": "user", "content": part}]}, headers=headers
@@ -73,12 +125,33 @@ async def test_an_image_is_a_picture_or_https(site: Any) -> None:
         assert "begins with https:// or data:image/" in answer.json()["error"]["message"]
 
 
-async def test_the_model_is_given_so_much_of_a_client_and_no_more(scripted: Any) -> None:
+@pytest.mark.parametrize(
+    ("messages", "tools", "where"),
+    [
+        ([{"role": "user", "content": "Hello"}], ["a" * 390_000, "b" * 20_000], "tools"),
+        (
+            [
+                {"role": "user", "content": "Hello"},
+                {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "look"}}]},
+                {"role": "tool", "tool_call_id": "1", "content": "a" * 399_999},
+            ],
+            ["b" * 1_000],
+            "results of tools",
+        ),
+    ],
+)
+async def test_the_model_is_given_so_much_of_a_client_and_no_more(
+    scripted: Any, messages: Any, tools: list[str], where: str
+) -> None:
     offered = [
         {"type": "function", "function": {"name": f"look{at}", "description": text}}
-        for at, text in enumerate(("a" * 390_000, "b" * 20_000))
+        for at, text in enumerate(tools)
     ]
-    answer = await scripted.say("Hello", await scripted.headers("ana"), tools=offered)
+    answer = await scripted.client.post(
+        "/v1/chat/completions",
+        json={"messages": messages, "tools": offered},
+        headers=await scripted.headers("ana"),
+    )
     assert answer.status_code == 400
-    assert answer.json()["error"]["message"].startswith("tools: ")
+    assert answer.json()["error"]["message"].startswith(f"{where}: ")
     assert "400,000 at most" in answer.json()["error"]["message"]

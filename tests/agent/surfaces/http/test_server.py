@@ -5,12 +5,15 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import BadInput
+from agent.services.conversations import ConversationService
+from agent.surfaces.http import server as http_server
 from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
 
 Serve = Callable[..., Awaitable[Any]]
@@ -41,6 +44,12 @@ def test_an_address_can_be_opened_and_a_port_in_use_is_reported() -> None:
                 assert address_of(listener).startswith("http://[::1]:")
         except BadInput:
             pytest.skip("this machine has no IPv6")
+
+
+def test_an_idle_connection_stays_open_longer_than_clients_keep_one() -> None:
+    config = server_of(Starlette()).config
+
+    assert config.timeout_keep_alive >= 10 * (httpx2.Limits().keepalive_expiry or 0)
 
 
 async def test_answers_in_progress_are_finished_before_it_stops() -> None:
@@ -87,9 +96,71 @@ async def exchange(site: Any, request: bytes, drop: bytes = b"") -> bytes:
         writer.transport.abort()
 
 
-async def test_a_body_that_drips_is_not_waited_for(serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("begun", "drop"),
+    [
+        (b"", b""),
+        (b"GET /healthz HTT", b""),
+        (b"GET /healthz HTTP/1.1" + HOST + b"x-more: ", b"x"),
+        (b"GET /healthz HTTP/1.1" + HOST + b"\r\n", b"x"),  # the second request
+    ],
+)
+async def test_a_connection_whose_request_stays_incomplete_is_closed(site, monkeypatch, begun, drop) -> None:
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.3)
+    answer = await exchange(site, begun, drop=drop)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("kind", [b"content-length: 900", b"transfer-encoding: chunked"])
+async def test_a_body_that_drips_is_not_waited_for(serve: Serve, kind: bytes) -> None:
     site = await serve(http_timeout=0.3)
     key = b"\r\nauthorization: " + (await site.headers("ana"))["authorization"].encode()
-    head = b"POST /v1/chat/completions HTTP/1.1" + HOST + b"transfer-encoding: chunked" + key + b"\r\n\r\n"
-    answer = await exchange(site, head, drop=b"1\r\nx\r\n")
+    head = b"POST /v1/chat/completions HTTP/1.1" + HOST + kind + key + b"\r\n\r\n"
+    answer = await exchange(site, head, drop=b"1\r\nx\r\n" if b"chunked" in kind else b"x")
     assert answer == b"" or answer.startswith(b"HTTP/1.1 408")  # a client that still sends may not see it
+
+
+async def test_a_client_that_never_reads_is_disconnected(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its connection is to be closed, with an answer still waiting to be read."""
+    monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.2)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client.connect(("127.0.0.1", site.port))
+        client.setblocking(False)
+        address = client.getsockname()
+
+        def connected() -> bool:
+            connections = site.server.server_state.connections
+            return any(connection.client == address for connection in connections)
+
+        request = b"GET /openapi.json HTTP/1.1" + HOST + b"\r\n"
+        sending = asyncio.ensure_future(asyncio.get_running_loop().sock_sendall(client, request * 2_000))
+        async with asyncio.timeout(60):
+            for wanted in (True, False):
+                while connected() != wanted:  # noqa: ASYNC110 - the server has no event to wait for
+                    await asyncio.sleep(0.02)
+        sending.cancel()
+
+
+async def test_a_client_that_reads_slowly_gets_all_of_it(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.4)
+    text = "I row. " * 600_000
+
+    async def export(*_: Any, **__: Any) -> Any:
+        return {"text": text}
+
+    monkeypatch.setattr(ConversationService, "export", export)
+    key = (await site.headers("ivy"))["authorization"].encode()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        client.connect(("127.0.0.1", site.port))
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        request = b"GET /api/users/ivy/export HTTP/1.1" + HOST + b"authorization: " + key + b"\r\n"
+        await loop.sock_sendall(client, request + b"connection: close\r\n\r\n")
+        read = b""
+        async with asyncio.timeout(60):
+            while piece := await loop.sock_recv(client, 131_072):
+                read += piece
+                await asyncio.sleep(0.01)
+    assert len(read) > len(text)
