@@ -45,8 +45,8 @@ async def ranked(pet: Companion, question: str) -> tuple[dict[str, list[str]], f
         audience.keys, pet.clock(), vector, question, kinds=frozenset({"chunk"}), limit=max(DEPTHS)
     )
     lanes = await parts.index.search(wanted)
-    found = await DocumentStore(parts.database).chunks({hit.id for hit in lanes.words + lanes.dense}, audience)
-    rows = {row.id: row for row in found}
+    ids = {hit.id for hit in lanes.words + lanes.dense}
+    rows = {row.id: row for row in await DocumentStore(parts.database).chunks(ids, audience)}
     started = time.perf_counter()
     chunks = await pet.documents.search(question, user=READER, limit=max(DEPTHS))
     took = 1000 * (time.perf_counter() - started)

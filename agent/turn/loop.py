@@ -2,7 +2,8 @@
 that the last of `max_turns` model calls is without tools."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -40,7 +41,7 @@ from agent.turn.client.options import (
 )
 from agent.turn.extensions import Extensions
 from agent.turn.model_run import ModelRun, tool_calls
-from agent.turn.output.parse import Answer, parse_answer, well_formed
+from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 from agent.turn.streaming import OnEvent, ShownText
 from agent.types import ToolCall, Usage
@@ -49,7 +50,11 @@ from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarte
 from memory.process.spans import first_letter, note, span
 from prompts import render
 from tools.context import TurnContext
+from tools.found import Entry, cut
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
+
+MOST_QUOTED, LONGEST_QUOTE = 3, 300
+"""What a reply quotes of what was found, if the model gave no answer; the second in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +254,36 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None) -> An
     raw = str(result.final_output or "")
     with span("answer") as here:
         answer = await asyncio.to_thread(shaped, raw, form) if form else parse_answer(raw)
+        if answer.message == FALLBACK and (quoted := _quoted(run)):
+            answer = replace(answer, message=quoted)
         if here:
             here.data |= {"answer": answer, "well_formed": form is not None or well_formed(raw) is not None}
     return answer
+
+
+def _quoted(run: _Run) -> str:
+    """Return a reply that quotes what the tools found; empty if that is nothing. For a model that still calls
+    tools on its last call."""
+    found: list[tuple[str, str]] = []
+    ours = {tool.name for tool in TOOLS}
+    for result in [json.loads(call.result) for call in run.called if call.ok and call.name in ours]:
+        for entry in (*result.get("memories", ()), *result.get("newest", ())):
+            found += _quotes(entry)
+        found += [(chunk["source"], chunk["text"]) for chunk in result.get("chunks", ())]
+    lines = [f"- {where}: “{cut(text, LONGEST_QUOTE)}”" for where, text in found[:MOST_QUOTED]]
+    return "\n".join(["This is what I found:", *lines]) if lines else ""
+
+
+def _quotes(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Yield when and by whom each thing of an entry was told, and its words, without Hachi's own."""
+    if isinstance(entry, dict):
+        yield ", ".join(entry[name] for name in ("at", "told_by") if name in entry), entry["content"]
+        return
+    at, *lines = entry
+    for line in lines:
+        author, _, text = line.partition(": ")
+        if text and author != "hachi" and not author.startswith("~"):
+            yield f"{at}, {author}", text
 
 
 @lru_cache(maxsize=64)

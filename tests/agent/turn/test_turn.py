@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from scripted_server import Call, Fail, ScriptedServer, answer
+from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent.errors import BadInput, ModelUnavailable
 from agent.turn.output.parse import FALLBACK
@@ -106,6 +106,44 @@ async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(pet_at
         ("message", "What about Ana's shoulder, is it any better since?"),
     ]
     assert all(hit.score > 0 for hit in reply.found)
+
+
+async def test_a_model_that_never_answers_has_what_it_found_quoted(pet_at, some_way, server, tmp_path):
+    pet = await pet_at(some_way, max_turns=2)
+    await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
+    await pet.conversations.import_messages(
+        [{"author": "Bob", "text": "The green boat has new oars", "sent_at": "2025-05-01T10:00:00Z"}],
+        user="ana",
+        conversation="earlier",
+    )
+    (tmp_path / "health.md").write_text("# Arms\n\nA shoulder rests for a week.")
+    await pet.documents.add_files([tmp_path / "health.md"])
+    tools = [
+        Call("search_memories", {"query": "shoulder, boat"}),
+        Call("search_knowledge", {"query": "arms"}),
+    ]
+    server.script(tools, SEARCH)
+
+    reply, shown = await some_way.ask(pet, "what about my shoulder?", user="ana")
+
+    assert (reply.message, reply.calls) == (shown, 2)
+    heading, *quotes = reply.message.splitlines()
+    assert heading == "This is what I found:"
+    assert [quote.split(": ", 1)[1] for quote in quotes] == [
+        "“The green boat has new oars”",
+        "“Ana hurt a shoulder while rowing”",
+        "“A shoulder rests for a week.”",
+    ]
+    assert quotes[0].startswith("- Thu 01 May 2025 10:00, Bob: ")
+
+
+async def test_what_a_model_says_beside_its_forbidden_call_is_the_reply(pet_at, one_streamed, server):
+    pet = await pet_at(one_streamed, max_turns=1)
+    server.script(Say(answer("Let me see.").text, (SEARCH,)))
+
+    reply, shown = await one_streamed.ask(pet, "what about my shoulder?", user="ana")
+
+    assert reply.message == shown == "Let me see."
 
 
 async def test_without_memory_nothing_is_read_and_nothing_is_kept(pet_at, way, server):
