@@ -91,7 +91,7 @@ def draw(reached: dict[str, dict[int, list[str]]], count: int, seed: int) -> lis
 def run(site: Site, reached: dict[str, dict[int, list[str]]], copy: Path, seconds: float) -> str:
     """``killed``, ``late`` or ``survived``."""
     shutil.rmtree(copy, ignore_errors=True)
-    for name in (*PACKAGES, "tests", "examples", "benchmarks", "docs"):
+    for name in (*PACKAGES, "hachi", "tests", "examples", "benchmarks", "docs"):
         shutil.copytree(
             name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules", ".venv")
         )
