@@ -2,6 +2,7 @@
 capitals, or the conventional name given as its alias."""
 
 import math
+import os
 import re
 import reprlib
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
-    EnvSettingsSource,
+    InitSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -35,7 +36,6 @@ from pydantic_settings import (
 from agent.errors import SettingsError
 
 DEFAULT_MODEL = "gpt-5-mini"
-
 
 _WRITTEN = re.compile(r"\s*(\d[\d_,]*)\s*(characters?|chars?|c|tokens?|t)?\s*", re.IGNORECASE)
 
@@ -105,12 +105,10 @@ def _conventional(name: str, field: str) -> Any:
     return Field(default=None, validation_alias=AliasChoices(field, name))
 
 
-def _variable(fields: Mapping[str, FieldInfo], name: str) -> tuple[str, bool]:
-    """The environment variable of a setting, by its name or its alias, and whether it is a secret."""
-    field = fields[name.lower()]
+def _variable(field: FieldInfo, name: str) -> str:
+    """The environment variable of a setting, by its name or its alias."""
     conventional = isinstance(field.validation_alias, AliasChoices)
-    variable = name.upper() if conventional else f"HACHI_{name.upper()}"
-    return variable, "SecretStr" in str(field.annotation)
+    return name.upper() if conventional else f"HACHI_{name.upper()}"
 
 
 def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails) -> str:
@@ -119,22 +117,23 @@ def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails)
         near = get_close_matches(name.lower(), fields, n=1)
         meant = f"did you mean {near[0]}?" if near else "docs/settings.md lists what there is"
         return f"there is no setting {name!r}; {meant}"
-    variable, secret = _variable(fields, name)
-    shown = variable if secret else f"{variable}={reprlib.repr(fault['input'])}"
+    field = fields[name.lower()]
+    variable = _variable(field, name)
+    shown = variable if "SecretStr" in str(field.annotation) else f"{variable}={reprlib.repr(fault['input'])}"
     return f"{shown} cannot be read: {fault['msg'].removeprefix('Value error, ').lower()}"
 
 
-class _EnvFile(EnvSettingsSource):
-    """The variables of the file `.env` in the folder where a program is started. Others' are left alone."""
-
-    def _load_env_vars(self) -> Mapping[str, str | None]:
-        return {name.lower(): value for name, value in dotenv_values(ENV_FILE).items() if value}
+def _settings_in(fields: Mapping[str, FieldInfo], variables: Mapping[str, str | None]) -> dict[str, Any]:
+    """What these variables set; others' are left alone. No setting has parts, which would be slow to find."""
+    written = {name.upper(): value for name, value in variables.items() if value}
+    names = {_variable(field, name): name for name, field in fields.items()}
+    return {names[variable]: value for variable, value in written.items() if variable in names}
 
 
 class Settings(BaseSettings):
     """Read once, then passed along. Constructor arguments win over the environment, and that over `.env`."""
 
-    model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="forbid", env_ignore_empty=True)
+    model_config = SettingsConfigDict(frozen=True, extra="forbid")
 
     home: Path = Field(default_factory=lambda: user_data_path("hachi"))
     """The data folder: database, index, chat history, log."""
@@ -302,11 +301,11 @@ class Settings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
         *_: Any,
         **__: Any,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, _EnvFile(settings_cls)
+        read = (_settings_in(cls.model_fields, named) for named in (os.environ, dotenv_values(ENV_FILE)))
+        return init_settings, *(InitSettingsSource(settings_cls, found) for found in read)
 
     @field_validator("trace_days", mode="before")
     @classmethod
