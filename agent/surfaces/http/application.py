@@ -1,13 +1,10 @@
 """The ASGI application of the HTTP API, and the page that describes it to people."""
 
-from collections.abc import Iterator
 from html import escape
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, FastAPI, Request
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
@@ -16,7 +13,7 @@ from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.http import errors, health
 from agent.surfaces.http.audit import Audit
-from agent.surfaces.http.authentication import Authenticated, Authenticator
+from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.http.openai_api import chat, models, responses
 from agent.surfaces.http.rest import documents, memories, users
@@ -43,18 +40,11 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
         redoc_url=None,
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
-        generate_unique_id_function=lambda route: route.name,
-        responses={
-            "4XX": {"model": errors.ErrorBody, "description": "What is wrong with the request"},
-            "5XX": {"model": errors.ErrorBody, "description": "What the server cannot do now"},
-        },
     )
     made.state.metrics, made.state.console = health.Metrics(), console
-    for part in (chat, responses, models, health):
-        made.include_router(part.router)
-    made.include_router(_docs)
-    for part in (memories, users, documents):
-        made.include_router(part.router, dependencies=[Depends(known_query)])
+    parts = (chat.router, responses.router, models.router, health.router, _docs)
+    for part in (*parts, memories.router, users.router, documents.router, documents.of_places):
+        made.router.routes += part.routes
     made.add_middleware(Audit)
     secure(made, pet, settings, loopback=loopback)
     if origins := settings.http_cors.split():
@@ -80,26 +70,6 @@ def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool
         max_body=settings.http_max_body,
         timeout=settings.http_timeout,
     )
-
-
-async def known_query(request: Request, _: Authenticated) -> None:
-    """Raise ApiError for a parameter that the address does not have, if the caller may ask at all."""
-    route = request.scope.get("route")
-    if not isinstance(route, APIRoute):
-        return
-    known = list(dict.fromkeys(_query_of(route.dependant)))
-    for name in request.query_params:
-        if name not in known:
-            there = f"there are {', '.join(known)}" if known else "this address takes none"
-            raise errors.ApiError(
-                400, "unknown_parameter", f"{name[:80]}: there is no such parameter; {there}"
-            )
-
-
-def _query_of(dependant: Dependant) -> Iterator[str]:
-    yield from (field.alias for field in dependant.query_params)
-    for inner in dependant.dependencies:
-        yield from _query_of(inner)
 
 
 _docs = APIRouter(include_in_schema=False)

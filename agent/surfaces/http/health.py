@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 from starlette.responses import Response
@@ -18,6 +18,7 @@ from agent.companion import Companion
 from agent.errors import HachiError
 from agent.services.statistics import HOW_TO_NAME, NAMED, NAMELESS, KnownPerson
 from agent.surfaces.http.authentication import Pet, require_admin
+from agent.surfaces.http.routes import api_routes
 
 log = logging.getLogger("hachi.http")
 
@@ -109,7 +110,7 @@ def metrics_of(request: Request) -> Metrics:
 CHECK_TIMEOUT = 5.0
 """Seconds for each check."""
 
-router = APIRouter(tags=["health"])
+router = api_routes(tag="health", any_query=True)
 
 State = Literal["ok", "away"]
 

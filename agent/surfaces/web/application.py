@@ -70,9 +70,8 @@ def app(
     made.state.visits, made.state.console = visits, person is not None
     made.state.docs = docs
     pages = (talk.router, remembered.router) if person is not None else (traces_only,)
-    for router in (*pages, listing.router, statistics.router, trace_page.router):
-        made.include_router(router, dependencies=[Depends(require_visit)])
-    made.include_router(_visits)
+    for router in (*pages, listing.router, statistics.router, trace_page.router, _visits):
+        made.router.routes += router.routes  # as they are: see agent/surfaces/http/routes.py
     made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # without a key
     handlers: dict[type[Exception], Any] = {ApiError: _refused, HTTPException: _no_page}
     for kind, handler in (handlers | {HachiError: _fault}).items():
@@ -106,7 +105,7 @@ CONSOLE = frozenset(
 )
 """How the addresses of the console begin."""
 
-traces_only = APIRouter()
+traces_only = APIRouter(dependencies=[Depends(require_visit)])
 
 
 @traces_only.get("/")

@@ -8,13 +8,13 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import HTMLResponse
 
 from agent.errors import BadInput, HachiError
 from agent.surfaces.web.pages import page, render
-from agent.surfaces.web.visits import Visitor, visitor_of
+from agent.surfaces.web.visits import Visitor, require_visit, visitor_of
 from agent.tracing.store.filters import TraceFilter, read_place, read_seconds, read_since
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
@@ -35,7 +35,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 }
 """How the fields of the form become those of a TraceFilter."""
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(require_visit)])
 
 
 @dataclass(frozen=True, slots=True)

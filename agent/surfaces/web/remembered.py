@@ -5,11 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.surfaces.web.pages import Asked, Here, go
+from agent.surfaces.web.visits import require_visit
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
 from agent.tracing.why.memories import Asked as AskedWhy
@@ -24,7 +25,7 @@ SHOWN = 200
 FOUND = 20
 KINDS: tuple[ForgetKind, ...] = get_args(ForgetKind)
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(require_visit)])
 
 
 @router.get("/memories")

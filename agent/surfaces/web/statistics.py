@@ -3,11 +3,11 @@
 from datetime import timedelta
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse
 
 from agent.surfaces.web.pages import page
-from agent.surfaces.web.visits import visitor_of
+from agent.surfaces.web.visits import require_visit, visitor_of
 from agent.tracing.store.filters import TraceFilter, read_since
 from agent.tracing.store.stats import GROUPS, stats_of
 
@@ -18,7 +18,7 @@ WIDTH, HEIGHT = 600.0, 60.0
 FEWEST = 30
 """So many days have room at least, so that a bar is not as wide as the page."""
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(require_visit)])
 
 
 @router.get("/statistics")

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from time import perf_counter
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from starlette.responses import Response, StreamingResponse
 
 from agent.companion import Companion
 from agent.errors import HachiError
 from agent.surfaces.web.pages import Asked, Here, go, markdown, render
 from agent.surfaces.web.remembered import turn_of
+from agent.surfaces.web.visits import require_visit
 from agent.types import Reply, TurnRequest
 from memory.errors import NotFound
 
@@ -27,7 +28,7 @@ PAUSE_RATIO = 10
 SETTLE = 10.0
 """Seconds for which the page waits for what is learned from a message after its answer."""
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(require_visit)])
 
 
 @router.get("/")

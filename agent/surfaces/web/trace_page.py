@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, Response
 
 from agent.errors import BadInput
 from agent.surfaces.web.pages import field_of, page
 from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tree
-from agent.surfaces.web.visits import visitor_of
+from agent.surfaces.web.visits import require_visit, visitor_of
 from agent.surfaces.web.word_diff import word_diff
 from agent.tracing.compare import Difference, differences
 from agent.tracing.render.export import markdown, trace_json
@@ -27,7 +27,7 @@ FIRST = "0.0"
 MAX_DIFFERENCES = 100
 """Differences on a page."""
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(require_visit)])
 
 
 @router.get("/traces/{id}")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
@@ -27,6 +27,7 @@ from agent.surfaces.http.openai_api.completion import (
 )
 from agent.surfaces.http.openai_api.messages import parse_messages
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
+from agent.surfaces.http.routes import api_routes
 from agent.surfaces.links import forget_page, link_to
 from agent.turn.streaming import ReplyStream
 from agent.types import Ending, ToolCall, TurnRequest
@@ -37,7 +38,7 @@ FIRST_PIECE_TIMEOUT = 20.0
 PING = 15
 """Seconds between pings in a silent stream."""
 
-router = APIRouter(tags=["chat"])
+router = api_routes(tag="chat", any_query=True)
 
 Event = str | dict[str, str]
 """The data of a server-sent event, or its `event` and `data`."""

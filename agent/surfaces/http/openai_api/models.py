@@ -3,7 +3,6 @@
 import base64
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
@@ -12,9 +11,10 @@ from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.limits import Id
 from agent.surfaces.http.openai_api.completion import CHARACTERS_PER_TOKEN, MODEL, example
+from agent.surfaces.http.routes import api_routes
 from memory.text import storable
 
-router = APIRouter(tags=["models"])
+router = api_routes(tag="models", any_query=True)
 
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
@@ -27,12 +27,13 @@ from agent.surfaces.http.openai_api.chat_request import (
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import Content
 from agent.surfaces.http.openai_api.response_events import ResponseEvents, ResponseJson
+from agent.surfaces.http.routes import api_routes
 from agent.types.client import Called, Item, Returned, Said, items_as_json
 from memory.audience import Audience
 from memory.records import Message
 from memory.sql.messages.client_calls import kept_calls
 
-router = APIRouter(tags=["chat"])
+router = api_routes(tag="chat", any_query=True)
 
 Json = dict[str, Any]
 HARMLESS = {

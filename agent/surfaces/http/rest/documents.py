@@ -17,6 +17,7 @@ from agent.surfaces.http.errors import forbidden, not_found
 from agent.surfaces.http.limits import Strict
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.users import User
+from agent.surfaces.http.routes import api_routes
 from agent.types.arguments import Limit, Query
 from memory.documents.files import MAX_BYTES
 from memory.records import Chunk, Document
@@ -83,9 +84,9 @@ async def _shared_for_writing(owner: Annotated[Owner, Depends(_shared)], caller:
     return owner
 
 
-def _router(prefix: str, whose: str, reader: Callable[..., Any], writer: Callable[..., Any]) -> APIRouter:
+def _routes(prefix: str, whose: str, reader: Callable[..., Any], writer: Callable[..., Any]) -> APIRouter:
     """Return the routes of one kind of owner; `whose` ends the ids of their operations."""
-    router = APIRouter(prefix=prefix, tags=["documents"])
+    router = api_routes(prefix, tag="documents")
     Read = Annotated[Owner, Depends(reader)]
     Write = Annotated[Owner, Depends(writer)]
 
@@ -135,6 +136,5 @@ async def _store(
     return StoredDocument(**asdict(stored.document), action=stored.action)
 
 
-router = APIRouter()
-router.include_router(_router("/api/users/{user}/knowledge", "", _person, _person))
-router.include_router(_router("/api/knowledge", "_of_place", _shared, _shared_for_writing))
+router = _routes("/api/users/{user}/knowledge", "", _person, _person)
+of_places = _routes("/api/knowledge", "_of_place", _shared, _shared_for_writing)

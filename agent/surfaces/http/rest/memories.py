@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from starlette.responses import Response
@@ -16,6 +16,7 @@ from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError, not_found
 from agent.surfaces.http.limits import Strict
 from agent.surfaces.http.openai_api.completion import example
+from agent.surfaces.http.routes import api_routes
 from agent.types.arguments import Content, Importance, Limit, Subjects, Ttl, Type
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
@@ -25,7 +26,7 @@ MAX_SESSION = 400
 """Characters of a session's id."""
 _ID = re.compile(r"[0-9a-f-]{8,36}")
 
-router = APIRouter(prefix="/api/sessions/{sessionId}/memories", tags=["memories of a session"])
+router = api_routes("/api/sessions/{sessionId}/memories", tag="memories of a session")
 
 EXAMPLE: dict[str, Any] = {
     "id": "0273fae5-5e0d-4a43-8a5b-0b52b3a4c1b0",

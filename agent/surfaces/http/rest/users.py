@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, TypeVar, cast
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Depends, Path, Request
 from fastapi import Query as InQuery
 from pydantic import Field
 from starlette.responses import Response
@@ -18,6 +18,7 @@ from agent.surfaces.http.identity import MAX_NAME
 from agent.surfaces.http.limits import Id, Strict
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.memories import NewMemory, find_memory, status_of, stored_memory
+from agent.surfaces.http.routes import api_routes
 from agent.types.arguments import Content, DueTime, Importance, Limit, Page, Query, Status, Ttl, Type
 from agent.types.context_json import ContextJson
 from agent.types.records_json import (
@@ -40,7 +41,7 @@ from memory.sql.messages.message_rows import Line
 
 T = TypeVar("T")
 
-router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
+router = api_routes("/api/users/{user}", tag="a person")
 
 
 async def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
