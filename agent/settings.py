@@ -1,12 +1,9 @@
 """Every setting, with a line on what it does. Each is an environment variable: `HACHI_` and its name in
 capitals, or the conventional name given as its alias."""
 
-import math
-import os
 import re
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,55 +24,19 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
-    InitSettingsSource,
+    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 
 from agent.errors import SettingsError
+from agent.types.budget import Budget
 
 DEFAULT_MODEL = "gpt-5-mini"
 
-_WRITTEN = re.compile(r"\s*(\d[\d_,]*)\s*(characters?|chars?|c|tokens?|t)?\s*", re.IGNORECASE)
 
 ENV_FILE = Path(".env")
-BYTES_A_TOKEN = 4
-"""UTF-8 bytes of running text per token with today's tokenizers: about 4.3 for English, 3 to 4 for French,
-Hebrew and Chinese. docs/context.md compares it with tokenizers."""
-
-
-def tokens(text: str) -> int:
-    """An estimate of the number of tokens; it needs no tokenizer."""
-    return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_A_TOKEN)
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    amount: int
-    unit: Literal["characters", "tokens"] = "characters"
-
-    @classmethod
-    def parse(cls, text: "str | int | Budget") -> "Budget":
-        """``500``, ``500 characters`` or ``125 tokens``. Raises ValueError."""
-        if isinstance(text, Budget):
-            return text
-        written = _WRITTEN.fullmatch(str(text))
-        if written is None:
-            raise ValueError("give a number of characters or tokens, such as 500 or 125 tokens")
-        amount = int(written[1].replace("_", "").replace(",", ""))
-        return cls(amount, "tokens" if (written[2] or "c").lower().startswith("t") else "characters")
-
-    @property
-    def characters(self) -> int:
-        """The budget in characters."""
-        return self.amount * (BYTES_A_TOKEN if self.unit == "tokens" else 1)
-
-    def cost(self, text: str) -> int:
-        return tokens(text) if self.unit == "tokens" else len(text)
-
-    def __str__(self) -> str:
-        return f"{self.amount} {self.unit}"
 
 
 def _ids(value: Any) -> Any:
@@ -105,10 +66,12 @@ def _conventional(name: str, field: str) -> Any:
     return Field(default=None, validation_alias=AliasChoices(field, name))
 
 
-def _variable(field: FieldInfo, name: str) -> str:
-    """The environment variable of a setting, by its name or its alias."""
+def _variable(fields: Mapping[str, FieldInfo], name: str) -> tuple[str, bool]:
+    """The environment variable of a setting, by its name or its alias, and whether it is a secret."""
+    field = fields[name.lower()]
     conventional = isinstance(field.validation_alias, AliasChoices)
-    return name.upper() if conventional else f"HACHI_{name.upper()}"
+    variable = name.upper() if conventional else f"HACHI_{name.upper()}"
+    return variable, "SecretStr" in str(field.annotation)
 
 
 def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails) -> str:
@@ -117,23 +80,24 @@ def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails)
         near = get_close_matches(name.lower(), fields, n=1)
         meant = f"did you mean {near[0]}?" if near else "docs/settings.md lists what there is"
         return f"there is no setting {name!r}; {meant}"
-    field = fields[name.lower()]
-    variable = _variable(field, name)
-    shown = variable if "SecretStr" in str(field.annotation) else f"{variable}={reprlib.repr(fault['input'])}"
+    variable, secret = _variable(fields, name)
+    shown = variable if secret else f"{variable}={reprlib.repr(fault['input'])}"
     return f"{shown} cannot be read: {fault['msg'].removeprefix('Value error, ').lower()}"
 
 
-def _settings_in(fields: Mapping[str, FieldInfo], variables: Mapping[str, str | None]) -> dict[str, Any]:
-    """What these variables set; others' are left alone. No setting has parts, which would be slow to find."""
-    written = {name.upper(): value for name, value in variables.items() if value}
-    names = {_variable(field, name): name for name, field in fields.items()}
-    return {names[variable]: value for variable, value in written.items() if variable in names}
+class _Environment(EnvSettingsSource):
+    """The environment, and below it the variables of the file `.env` in the folder where a program is
+    started. Others' are left alone."""
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        written = {name.lower(): value for name, value in dotenv_values(ENV_FILE).items() if value}
+        return {**written, **super()._load_env_vars()}
 
 
 class Settings(BaseSettings):
     """Read once, then passed along. Constructor arguments win over the environment, and that over `.env`."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="forbid", env_ignore_empty=True)
 
     home: Path = Field(default_factory=lambda: user_data_path("hachi"))
     """The data folder: database, index, chat history, log."""
@@ -304,8 +268,7 @@ class Settings(BaseSettings):
         *_: Any,
         **__: Any,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        read = (_settings_in(cls.model_fields, named) for named in (os.environ, dotenv_values(ENV_FILE)))
-        return init_settings, *(InitSettingsSource(settings_cls, found) for found in read)
+        return init_settings, _Environment(settings_cls)
 
     @field_validator("trace_days", mode="before")
     @classmethod

@@ -30,7 +30,7 @@ from typing import Any
 from harness import arguments, finish, new_companion, percentile
 from prompt_world import START, WINDOW, Answering, Consolidating, turn
 
-from agent.settings import tokens as count
+from agent.types.budget import tokens as count
 from prompts import read
 
 USER = "maya"

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import gc
 import os
 import shutil
 import sqlite3
@@ -130,6 +131,18 @@ def _forget_settings(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("agent.settings.ENV_FILE", Path("/nowhere/.env"))
     for name in [name for name in os.environ if name.startswith(SETTINGS)]:
         patch.delenv(name)
+
+
+def pytest_sessionstart() -> None:
+    """What is imported and collected, two million objects, is never garbage: looking through it again and
+    again takes a third of the collection's time and a tenth of the tests'."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(50_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,10 +15,10 @@ import typer
 
 import hachi
 from agent.companion import OpenOptions
-from agent.settings import Budget
 from agent.surfaces.cli import build
 from agent.tracing.store.traces import Traces
 from agent.types import TurnOptions
+from agent.types.budget import Budget
 from agent.wiring.services import Services
 from hachi import Companion, Settings
 from tools.registry import TOOLS

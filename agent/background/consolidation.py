@@ -28,8 +28,8 @@ from agent.background.extraction import (
 from agent.background.upkeep_budget import UpkeepBudget
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
-from agent.settings import Budget
 from agent.turn.follow_up_jobs import ConsolidationDue
+from agent.types.budget import Budget
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance

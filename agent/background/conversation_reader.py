@@ -11,9 +11,9 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 from sqlalchemy import and_
 
-from agent.settings import Budget
 from agent.turn.context.budget import newest_that_fit
 from agent.turn.context.user_snippet import fitting
+from agent.types.budget import Budget
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
 from memory.facts.derived import MEMORY_SUMMARY, no_longer, remaining

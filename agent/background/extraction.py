@@ -18,7 +18,6 @@ from agent.background.conversation_reader import KNOWN_FACTS, Reading, both_ends
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.json_objects import object_with
-from agent.settings import Budget
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.context.user_snippet import (
     LONGEST_NAME,
@@ -28,6 +27,7 @@ from agent.turn.context.user_snippet import (
     moment,
     serialize_user_context_snippet,
 )
+from agent.types.budget import Budget
 from memory.facts.decide import RULINGS, Ruling
 from memory.people.memory_updates import Answered, MemoryUpdates, each, otherwise
 from memory.records import Memory

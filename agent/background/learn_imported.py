@@ -17,9 +17,9 @@ from sqlalchemy import func, select
 from agent.background.consolidation import Consolidation, Overtaken
 from agent.background.conversation_reader import MESSAGES, MOST_MESSAGES
 from agent.errors import BadInput
-from agent.settings import BYTES_A_TOKEN
 from agent.tracing.recorder import Recorder
 from agent.types import Usage
+from agent.types.budget import BYTES_A_TOKEN
 from memory.audience import user_key
 from memory.process.spans import new_id
 from memory.sql.engine import Database

@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 from sqlalchemy import BindParameter, bindparam, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.settings import Budget
 from agent.types import TurnRequest
+from agent.types.budget import Budget
 from memory.audience import Place
 from memory.facts.candidate import Provenance
 from memory.process.breaker import NotNow

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 import agent.settings
 from agent.errors import SettingsError
-from agent.settings import DEFAULT_MODEL, Budget, Settings
+from agent.settings import DEFAULT_MODEL, Settings
+from agent.types.budget import Budget
 
 BOTS = {"discord_token", "slack_bot_token", "slack_app_token", "slack_signing_secret"}
 SECRETS = {"openai_api_key", "qdrant_api_key", "database_url", "traces_url"} | BOTS

@@ -7,7 +7,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from hypothesis import strategies as st
 
-from agent.settings import Budget
+from agent.types.budget import Budget
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
 

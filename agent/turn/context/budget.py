@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from agent.settings import Budget
+from agent.types.budget import Budget
 from memory.text import one_line
 
 T = TypeVar("T")

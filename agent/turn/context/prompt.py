@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from agent.settings import Budget, Settings
+from agent.settings import Settings
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.context.user_snippet import (
     LONGEST_NAME,
@@ -30,6 +30,7 @@ from agent.turn.context.user_snippet import (
     moment,
     serialize_user_context_snippet,
 )
+from agent.types.budget import Budget
 from agent.types.client import Called, ClientTurn, Item, Returned, Said
 from memory.audience import Place
 from memory.documents.quote import LABEL

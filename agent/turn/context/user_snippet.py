@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from itertools import takewhile
 
-from agent.settings import Budget
 from agent.turn.context.budget import Purse
+from agent.types.budget import Budget
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
 from memory.text import one_line

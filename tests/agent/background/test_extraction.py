@@ -20,7 +20,7 @@ from agent.background.extraction import (
     read_extraction,
 )
 from agent.models.choose import brought_model
-from agent.settings import Budget
+from agent.types.budget import Budget
 from memory.audience import PRIVATE, user_key
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Message, Task

@@ -12,10 +12,10 @@ import prompts
 from agent.background import extraction
 from agent.models.ask import RequestedSchema
 from agent.replay.replay import replay
-from agent.settings import Budget
 from agent.tracing import setup
 from agent.turn import loop, model_run
 from agent.turn.context import prompt
+from agent.types.budget import Budget
 from memory.facts import decision_log
 from memory.facts.decide import decision_of
 from tools import registry

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scripted_server import Asked, Call, Fail, Say, ScriptedServer, answer
 
 from agent.errors import ModelError
-from agent.settings import Budget
 from agent.turn.client.history import Key, compared, pairs_of
+from agent.types.budget import Budget
 from agent.types.client import Called, ClientTool, ClientTurn, Item, Returned, Said
 from hachi import Companion
 from memory.records import Message

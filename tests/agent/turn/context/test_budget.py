@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.settings import Budget, tokens
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
+from agent.types.budget import Budget, tokens
 from memory.text import one_line
 
 TEXTS = st.lists(st.text(max_size=30), max_size=12)

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_people import BUDGETS, CONTEXTS, MOMENTS, NOW, ODD, fact, fact_line, task
 
-from agent.settings import Budget
 from agent.turn.context.prompt import (
     LONGEST_NAME,
     MORE_TASKS,
@@ -23,6 +22,7 @@ from agent.turn.context.prompt import (
     within_budgets,
 )
 from agent.turn.context.user_snippet import answer_style, serialize_user_context_snippet
+from agent.types.budget import Budget
 from agent.types.client import ClientTurn
 from memory.audience import PRIVATE, Place
 from memory.documents.quote import LABEL, quote_chunk

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from odd_people import BUDGETS, CONTEXTS, NOW, ODD, fact, fact_line, task
 from pydantic import ValidationError
 
-from agent.settings import Budget
 from agent.turn.context.user_snippet import (
     LONGEST_LINE,
     MAX_FACTS,
@@ -25,6 +24,7 @@ from agent.turn.context.user_snippet import (
     serialize_user_context_snippet,
     task_line,
 )
+from agent.types.budget import Budget
 from memory.people.profile import Preferences, Profile, UserContext
 
 PLENTY = Budget(1_000_000)
