@@ -30,11 +30,13 @@ _BREAKS = (
 _SPACE = re.compile(r"\s+|[\u200b\u3001\uff0c]")
 _JOINERS = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
 """Parts of emoji: a joiner, skin tones, and the tags of flags."""
+_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+"""The letters of which two are a flag."""
 
 
 def utf16_length(text: str) -> int:
     """Return the length in UTF-16 code units, the largest count that any platform uses."""
-    return len(text) + sum(letter > "\uffff" for letter in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def split(text: str, limit: int) -> list[str]:
@@ -109,12 +111,17 @@ def _cut(window: str, text: str, fence: str) -> int:
     """Return the best place to cut in the window, with which the text begins."""
     in_code = bool(_open_fence(window, fence))
     for kind in (_LINE,) if in_code else _BREAKS:
-        ends = [found.end() for found in kind.finditer(window) if not _joined(text, found.end())]
-        if ends and ends[-1] > len(window) * MIN_FULL:
-            return ends[-1]
-    ends = [found.end() for found in _SPACE.finditer(window) if not _joined(text, found.end())]
+        if (end := _last(kind, window, text)) > len(window) * MIN_FULL:
+            return end
     between = range(len(window), max(1, len(window) - 64), -1)
-    return ends[-1] if ends else next((at for at in between if not _joined(text, at)), len(window))
+    letter = next((at for at in between if not _joined(text, at)), len(window))
+    return _last(_SPACE, window, text) or letter
+
+
+def _last(kind: re.Pattern[str], window: str, text: str) -> int:
+    """Return the last end of such a break in the window; 0 if there is none."""
+    ends = [found.end() for found in kind.finditer(window)]
+    return next((end for end in reversed(ends) if not _joined(text, end)), 0)
 
 
 def _joined(text: str, at: int) -> bool:
@@ -127,5 +134,5 @@ def _joined(text: str, at: int) -> bool:
         return True
     if unicodedata.category(after or " ").startswith("M"):
         return True
-    halves = re.search("[\U0001f1e6-\U0001f1ff]*$", text[:at])  # a flag is two of them
-    return "\U0001f1e6" <= after <= "\U0001f1ff" and halves is not None and len(halves[0]) % 2 == 1
+    halves = at - len(text[:at].rstrip(_HALVES)) if after and after in _HALVES else 0
+    return halves % 2 == 1

@@ -200,7 +200,7 @@ async def conversations_with(
 
     def make(**options: Any) -> Conversations:
         made.append(
-            Conversations(pet, platform, **{"burst_seconds": 0.01, "monotonic": time.monotonic} | options)
+            Conversations(pet, platform, **{"burst_seconds": 0.002, "monotonic": time.monotonic} | options)
         )
         return made[-1]
 

@@ -86,8 +86,8 @@ async def go_online(platform: DiscordServer, pet: Companion) -> AsyncIterator[Go
     bots: list[Bot] = []
 
     async def go(companion: Companion = pet) -> Bot:
-        client = Watched(companion, guild_ready_timeout=0.05)
-        client.conversations.burst_seconds = client.conversations.edit_seconds = 0.02
+        client = Watched(companion, guild_ready_timeout=0.02)
+        client.conversations.burst_seconds = client.conversations.edit_seconds = 0.002
         running = asyncio.create_task(client.start(TOKEN))
         ready = asyncio.create_task(client.online.wait())
         await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED, timeout=10)

@@ -1,6 +1,7 @@
 """How replies and answers appear on Discord: live, in parts, with receipts; and what happens where Discord
 refuses."""
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -38,7 +39,9 @@ async def test_a_long_reply_comes_in_parts_and_only_the_first_is_a_reply_on_disc
     assert platform.refused == []
 
 
-async def test_a_reply_whose_answer_is_lost_is_posted_once(bot, platform, server) -> None:
+async def test_a_reply_whose_answer_is_lost_is_posted_once(bot, platform, server, monkeypatch) -> None:
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda seconds: sleep(seconds / 100))  # of discord.py, to try again
     platform.lost_answers = 2
     server.script(forgetting("Ana has an umbrella"), answer("Hello Ana!"))
     await bot.hears("forget my umbrella")
@@ -49,7 +52,7 @@ async def test_a_reply_whose_answer_is_lost_is_posted_once(bot, platform, server
 
 
 async def test_its_author_stops_a_reply_with_a_button_that_goes_with_it(bot, platform, server) -> None:
-    server.script(Say('{"message": "' + "Once upon a time there was a bee. " * 40 + '"}', pause=0.05))
+    server.script(Say('{"message": "' + "Once upon a time there was a bee. " * 40 + '"}', pause=0.01))
     await bot.reached(await platform.say(f"{AT} a story", channel=GENERAL))
     await platform.until(lambda: platform.shown(GENERAL) and len(platform.posted(GENERAL)[0].texts) > 1)
     [reply] = platform.posted(GENERAL)

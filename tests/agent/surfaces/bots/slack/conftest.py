@@ -1,11 +1,13 @@
 """A real slack-bolt before a Slack of our own, with a companion whose model is scripted."""
 
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from slack_sdk.http_retry import builtin_async_handlers
 from slack_server import APP_TOKEN, BOT_TOKEN, SECRET, SlackServer
 
 from agent.surfaces.bots.slack.bot import SlackBot, listening
@@ -13,7 +15,10 @@ from hachi import Companion, Settings
 
 
 @pytest.fixture
-async def slack() -> AsyncIterator[SlackServer]:
+async def slack(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackServer]:
+    """The SDK tries again at once; otherwise it would wait up to two seconds, partly by chance."""
+    monkeypatch.setattr(random, "random", lambda: 0.0)
+    monkeypatch.setattr(builtin_async_handlers.default_interval_calculator, "backoff_factor", 0.0)
     async with SlackServer.running() as running:
         running.names |= {"UANA": "Ana", "UBEN": "Ben"}
         yield running
@@ -55,7 +60,7 @@ async def go_online(slack: SlackServer, settings: Settings, pet: Companion) -> A
 
         async def go(companion: Companion = pet, *, http: bool = False) -> Bot:
             hachi = SlackBot(companion, settings)
-            hachi.conversations.burst_seconds = hachi.conversations.edit_seconds = 0.02
+            hachi.conversations.burst_seconds = hachi.conversations.edit_seconds = 0.002
             where = await leaving.enter_async_context(listening(hachi, ("127.0.0.1", 0) if http else None))
             leaving.push_async_callback(hachi.conversations.stop)
             return Bot(hachi, slack, where)
