@@ -5,7 +5,6 @@ import io
 import json
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -22,7 +21,6 @@ import pytest
 from agent.surfaces.cli import main
 from memory.index.embedders import bundled
 
-COMMAND = (sys.executable, "-m", "hachi")
 LOAD_ONCE = functools.cache(bundled._load)
 
 
@@ -130,12 +128,3 @@ def use_home(patch: pytest.MonkeyPatch, home: Path) -> None:
         patch.setenv(name, value)
     patch.setattr(bundled, "_load", LOAD_ONCE)
     time.tzset()
-
-
-@contextmanager
-def process(*args: str, **options: Any) -> "Iterator[subprocess.Popen[bytes]]":
-    """`hachi` as a process of its own, with pipes."""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen([*COMMAND, *args], **pipes | options) as running:
-        yield running
-        running.kill()

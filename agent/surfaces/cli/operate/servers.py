@@ -16,6 +16,8 @@ from agent.surfaces.cli.session import Session, require, with_session
 from agent.surfaces.signals import on_stop_signal
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from agent.companion import Companion
     from agent.surfaces.http.server import Server
 
@@ -48,6 +50,9 @@ async def serve(
 
     An address that others can reach needs a key.
     """
+    from agent.surfaces.http.workers import inherited
+
+    accepting = None if listener is None else inherited(listener)  # before the rest takes seconds to load
     settings = session.settings()
     from agent.surfaces.http.application import app
     from agent.surfaces.web import application as web
@@ -61,7 +66,7 @@ async def serve(
             web.app(pet, person=login(), loopback=loopback, stopping=stopping, docs=True),
         ),
         beside=workers - 1,
-        listener=listener,
+        listener=accepting,
     )
 
 
@@ -185,7 +190,7 @@ async def _serve(
     open_to: str = "ask, for anybody",
     upkeep: bool = True,
     beside: int = 0,
-    listener: int | None = None,
+    listener: "socket | None" = None,
 ) -> None:
     """Serve `app(pet, loopback, stopping)` until a signal. Raises BadInput for an address that others can
     reach while there is no key.
@@ -196,11 +201,11 @@ async def _serve(
     `open_to` is what anybody on this machine may do without one.
     """
     from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
-    from agent.surfaces.http.workers import inherited, workers
+    from agent.surfaces.http.workers import workers
 
     first = listener is None
     tell = say if first else log.info
-    with listening(host, port, option) if listener is None else inherited(listener) as accepting:
+    with listener or listening(host, port, option) as accepting:
         loopback = is_loopback(accepting.getsockname()[0])
         async with session.companion(upkeep=upkeep and first) as pet:
             protected = await pet.admin.keys.exist()

@@ -2,14 +2,12 @@
 
 import os
 import shlex
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from command import stopping, until
-from forked import forked_with
 from scripted_server import Say
 
 from agent.services.listing import ListService
@@ -107,18 +105,6 @@ def test_a_bug_is_one_line_with_its_traceback_in_the_log(hachi, home, monkeypatc
         "hachi: something broke inside: ZeroDivisionError: a slip; run again with `hachi --debug …`"
     )
     assert "Traceback" in (home / "hachi.log").read_text()
-
-
-def test_ctrl_c_ends_a_process_with_one_line(home):
-    (heard, keys), (told, said) = os.pipe(), os.pipe()
-    with forked_with(heard, said, "chat") as running, open(told) as out, open(keys, "w") as typing:
-        typing.write("hello\n")
-        typing.flush()
-        assert any(line.startswith("Tell me something") for line in out)
-        os.kill(running.pid, signal.SIGINT)
-        running.join(timeout=20)
-        assert running.exitcode == 1, "it waits for a line that never comes"
-        assert out.read().splitlines()[-1] == "hachi: stopped"
 
 
 def test_ctrl_c_stops_a_turn(hachi, model):

@@ -87,7 +87,7 @@ async def go_online(platform: DiscordServer, pet: Companion) -> AsyncIterator[Go
 
     async def go(companion: Companion = pet) -> Bot:
         client = Watched(companion, guild_ready_timeout=0.02)
-        client.conversations.burst_seconds = client.conversations.edit_seconds = 0.002
+        client.conversations.burst_seconds, client.conversations.platform.edit_seconds = 0.002, 0.1
         running = asyncio.create_task(client.start(TOKEN))
         ready = asyncio.create_task(client.online.wait())
         await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED, timeout=10)

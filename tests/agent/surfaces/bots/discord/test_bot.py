@@ -126,7 +126,7 @@ async def test_messages_keep_their_order_and_attachments_are_fetched(bot, platfo
         platform.attach("gone.md", None, None),
     ]
     server.script(answer("Congratulations!"))
-    bot.client.conversations.burst_seconds = 0.3
+    bot.client.conversations.burst_seconds = 0.1
     for text in ("guess what", "I got the job"):
         await platform.say(text)
     await bot.hears("in Lyon!", attachments=files)

@@ -60,7 +60,7 @@ async def go_online(slack: SlackServer, settings: Settings, pet: Companion) -> A
 
         async def go(companion: Companion = pet, *, http: bool = False) -> Bot:
             hachi = SlackBot(companion, settings)
-            hachi.conversations.burst_seconds = hachi.conversations.edit_seconds = 0.002
+            hachi.conversations.burst_seconds, hachi.conversations.platform.edit_seconds = 0.002, 0.1
             where = await leaving.enter_async_context(listening(hachi, ("127.0.0.1", 0) if http else None))
             leaving.push_async_callback(hachi.conversations.stop)
             return Bot(hachi, slack, where)

@@ -1,21 +1,15 @@
-"""The conversation, typed: in this process, and once at a real terminal."""
+"""The conversation, typed."""
 
-import os
-import pty
 import signal
 
 import pytest
 from command import stopping, until
-from forked import forked_with
-from pexpect import fdpexpect
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from scripted_server import Say, answer
 
 from agent.surfaces.cli.chat.terminal import ChatHistory
-
-PROMPT = r"\x1b\[\?2004h[^\r\n]*mickael:"
 
 
 @pytest.fixture
@@ -64,22 +58,3 @@ def test_history_takes_what_is_no_text_and_costs_only_itself(tmp_path, capsys):
     assert "cannot be kept" in capsys.readouterr().err
     unreadable = ChatHistory(tmp_path)
     assert list(unreadable.load_history_strings()) == []
-
-
-def test_at_a_real_terminal(home):
-    settings = os.environ | {"PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"}
-    master, screen = pty.openpty()
-    with forked_with(screen, screen, "chat", settings) as running:
-        terminal = fdpexpect.fdspawn(master, encoding="utf-8", timeout=30)
-        terminal.expect("rule-based stand-in")
-        terminal.expect("Ctrl-D or exit ends")
-        terminal.expect(PROMPT)
-        terminal.send("I broke my shoulder\r")
-        terminal.expect("hachi: .*shoulder")
-        terminal.expect(PROMPT)
-        terminal.send("I bro\x03")
-        terminal.expect(PROMPT)
-        terminal.send("\x04")
-        running.join(timeout=20)
-        assert running.exitcode == 0
-        terminal.close()

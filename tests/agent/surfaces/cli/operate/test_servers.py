@@ -2,19 +2,16 @@
 
 import asyncio
 import json
-import os
-import re
 import signal
 import socket
 import sys
 import threading
 import urllib.request
 import warnings
-from pathlib import Path
 
 import httpx2
 import pytest
-from command import process, stopping, until
+from command import stopping, until
 from discord_server import TOKEN, DiscordServer
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -192,21 +189,3 @@ def test_the_slack_bot_answers_until_it_is_stopped(hachi, monkeypatch, tokens):
     assert ran.code == 0
     assert ran.complaint.startswith("hachi: on Slack in Acme as hachi, in Socket Mode; ")
     assert ran.complaint.endswith("the rule-based stand-in answers; Ctrl-C stops")
-
-
-def children(parent: int) -> set[int]:
-    listed = Path(f"/proc/{parent}/task/{parent}/children")
-    return {int(one) for one in listed.read_text().split()} if listed.exists() else set()
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="it looks for processes in /proc")
-def test_workers_answer_at_one_address_and_end_with_the_first_process(home):
-    with process("serve", "--port", "0", "--workers", "2") as running:
-        running.stderr.readline()
-        address = re.search(rb"listening on (http://\S+);", running.stderr.readline())[1].decode()
-        [worker] = until(lambda: children(running.pid))
-        os.kill(worker, signal.SIGKILL)
-        [another] = until(lambda: children(running.pid) - {worker})
-        assert json.loads(ask(address, "/healthz")) == {"status": "ok"}
-        running.kill()
-        until(lambda: not Path(f"/proc/{another}").exists())
