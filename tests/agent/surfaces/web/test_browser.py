@@ -7,26 +7,17 @@ import threading
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver import ActionChains
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys as Key
 from selenium.webdriver.support.ui import WebDriverWait
 from written_traces import HOSTILE, Written, a_turn, remembering
 
 from agent.surfaces.http.server import address_of, listening, server_of
+from agent.surfaces.web import listing
 from agent.surfaces.web.application import app
 from hachi import Companion, Settings
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no Chromium with its chromedriver is here")
-QUIET = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1440,900"
-)
 
 
 class Site:
@@ -76,18 +67,6 @@ def site(empty_home, tmp_path_factory):
     made.other = made.written(a_turn(reply="You love dogs."))  # type: ignore[attr-defined]
     yield made
     made.close()
-
-
-@pytest.fixture(scope="session")
-def chromium(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for argument in (*QUIET.split(), f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture
@@ -167,7 +146,8 @@ def test_two_chosen_traces_are_compared(browser, site):
     assert {"cats", "dogs"} <= marked
 
 
-def test_a_new_turn_appears_in_a_live_list(browser, site):
+def test_a_new_turn_appears_in_a_live_list(browser, site, monkeypatch):
+    monkeypatch.setattr(listing, "PAUSE", 0.1)
     press(browser, "l")
     until(browser, lambda: one(browser, "#told").text == "Live")
     site.written(a_turn("has this just been said?"))

@@ -26,5 +26,5 @@ def test_what_is_new_stands_on_one_side():
 
 
 def test_long_texts_that_share_nothing_are_cut():
-    found = word_diff("ab " * 500_000, "ba " * 500_000)
+    found = word_diff("ab " * 5_000, "ba " * 5_000)
     assert sum(len(piece.text) for piece in found.before) < 4_000

@@ -7,11 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from selenium.webdriver.common.keys import Keys as Key
-from test_browser import CHROMIUM, DRIVER, Site, all_of, chromium, one, until  # noqa: F401
+from test_browser import Site, all_of, one, until
 
 from agent.surfaces.web.pages import markdown
-
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no Chromium with its chromedriver is here")
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +21,7 @@ def site(empty_home, tmp_path_factory):
 
 
 @pytest.fixture
-def browser(chromium, site):  # noqa: F811
+def browser(chromium, site):
     chromium.get(site.url)
     until(chromium, lambda: all_of(chromium, "#text"))
     yield chromium
