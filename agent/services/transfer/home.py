@@ -1,5 +1,6 @@
 """The data folder, which only its owner may read, and the database that is in it or at a server."""
 
+import fnmatch
 import logging
 import os
 import shutil
@@ -47,11 +48,12 @@ async def _count_writes(database: Database) -> None:
 def make_private(home: Path) -> None:
     """Take the rights of others from the data folder (mode 0700) and from Hachi's files in it (0600), also if
     an earlier version or another program made them. Skips what belongs to another user of the system."""
-    if not any(True for _ in hachis_files(home)):
-        return  # nothing of Hachi's is here yet, and the folder may be anybody's
-    for path in (home, *hachis_files(home)):
-        with suppress(OSError):
-            _tighten(path)
+    if found := list(
+        hachis_files(home)
+    ):  # or nothing of Hachi's is here yet, and the folder may be anybody's
+        for path in (home, *found):
+            with suppress(OSError):
+                _tighten(path)
 
 
 def remove_obsolete(home: Path) -> None:
@@ -65,15 +67,15 @@ def remove_obsolete(home: Path) -> None:
     shutil.rmtree(home / "knowledge", ignore_errors=True)
 
 
-def hachis_files(home: Path) -> Iterator[Path]:
+def hachis_files(home: Path) -> Iterator[str]:
     """Yield Hachi's files in the data folder, and the folders of its indexes with all that is in them."""
-    for pattern in FILES:
-        yield from home.glob(pattern)
+    if home.is_dir():
+        names = os.listdir(home)
+        yield from (os.path.join(home, name) for pattern in FILES for name in fnmatch.filter(names, pattern))
     for name in FOLDERS:
-        folder = home / name
-        if folder.is_dir():
+        for folder, _, files in os.walk(home / name):
             yield folder
-            yield from folder.rglob("*")
+            yield from (os.path.join(folder, file) for file in files)
 
 
 def lost_database(home: Path) -> str | None:
@@ -88,10 +90,10 @@ def lost_database(home: Path) -> str | None:
     )
 
 
-def _tighten(path: Path) -> None:
-    found = path.lstat()
+def _tighten(path: str | Path) -> None:
+    found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX:
         return  # a link leads elsewhere; a sticky folder such as /tmp is everybody's
     wanted = 0o700 if stat.S_ISDIR(found.st_mode) else 0o600
     if stat.S_IMODE(found.st_mode) & ~wanted and found.st_uid == os.geteuid():
-        path.chmod(stat.S_IMODE(found.st_mode) & wanted)
+        os.chmod(path, stat.S_IMODE(found.st_mode) & wanted)
