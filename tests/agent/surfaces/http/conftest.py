@@ -1,7 +1,7 @@
 """The application behind a real server on 127.0.0.1."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 import pytest_asyncio
+from fastapi import FastAPI
 from scripted_server import ScriptedServer
 from sites import companion_in, new_key, serving
 
@@ -60,9 +61,24 @@ async def opened(home: Path, *, loopback: bool = False, **given: Any) -> AsyncIt
     async with (
         companion_in(home, **given) as pet,
         serving(app(pet, pet.settings, loopback=loopback, console=True)) as (url, server),
-        httpx2.AsyncClient(base_url=url, timeout=60, trust_env=False) as client,
+        httpx2.AsyncClient(base_url=url, timeout=60, trust_env=False, verify=False) as client,
     ):
         yield Site(url, pet, server, client)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _described_once() -> Iterator[None]:
+    """All applications are described alike, which takes 0.3 s."""
+    described: list[dict[str, Any]] = []
+    describe = FastAPI.openapi
+
+    def once(made: FastAPI) -> dict[str, Any]:
+        described[:] = described or [describe(made)]
+        return described[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FastAPI, "openapi", once)
+        yield
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -67,8 +67,8 @@ async def test_every_field_of_every_body_and_query_has_a_limit(site: Any) -> Non
         b'{"a": [' + b"[]," * MOST_VALUES + b"[]]}",
         b"[" + b'"",' * MOST_VALUES + b'""]',
         b"{" + b",".join(b'"%d":1' % n for n in range(MOST_VALUES + 1)) + b"}",
-        b'"' * 3_900_000,
-        b"]" * 3_900_000,
+        b'"' * 390_000,
+        b"]" * 390_000,
     ],
 )
 def test_too_many_values_are_refused(body: bytes) -> None:

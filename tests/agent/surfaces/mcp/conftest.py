@@ -102,7 +102,7 @@ class Site:
             yield Agent(client)
 
     def http(self, headers: dict[str, str] | None = None) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False)
+        return httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False, verify=False)
 
     async def post(self, body: Any = None, headers: dict[str, str] | None = None) -> httpx2.Response:
         """One request, as it goes over the wire."""

@@ -90,7 +90,7 @@ def test_over_http_a_key_says_whose_memory_it_is(hachi):
     async def remembered(url, key):
         headers = {"authorization": f"Bearer {key['key']}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=20, trust_env=False) as http,
+            httpx2.AsyncClient(headers=headers, timeout=20, trust_env=False, verify=False) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             proxied = await http.post(url, headers={"host": "hachi.example"}, json={})
@@ -148,7 +148,7 @@ def test_a_missing_extra_is_told_with_what_to_run(hachi, monkeypatch, tokens, bo
 
 
 def test_the_discord_bot_runs_until_it_is_stopped(hachi, monkeypatch, tokens):
-    listening = threading.Event()
+    listening, ended = threading.Event(), threading.Event()
 
     async def serve():
         async with DiscordServer.running() as platform, asyncio.timeout(30):
@@ -158,18 +158,19 @@ def test_the_discord_bot_runs_until_it_is_stopped(hachi, monkeypatch, tokens):
             await platform.connected.wait()
             with stopping(signal.SIGTERM):
                 pass
-            await asyncio.sleep(0.5)
+            await asyncio.to_thread(ended.wait, 30)
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     assert listening.wait(10)
     ran = hachi("discord")
+    ended.set()
     thread.join()
     assert (ran.code, ran.out) == (0, "")
 
 
 def test_the_slack_bot_answers_until_it_is_stopped(hachi, monkeypatch, tokens):
-    listening = threading.Event()
+    listening, ended = threading.Event(), threading.Event()
 
     async def serve():
         async with SlackServer.running() as slack:
@@ -179,12 +180,13 @@ def test_the_slack_bot_answers_until_it_is_stopped(hachi, monkeypatch, tokens):
                 await slack.until(lambda: slack.connections, seconds=30)
                 await slack.deliver(slack.says("UANA", "I like jasmine tea", channel="D1"))
                 await slack.until(lambda: slack.in_channel("D1"), seconds=30)
-            await asyncio.sleep(0.5)
+            await asyncio.to_thread(ended.wait, 30)
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     assert listening.wait(10)
     ran = hachi("slack")
+    ended.set()
     thread.join()
     assert ran.code == 0
     assert ran.complaint.startswith("hachi: on Slack in Acme as hachi, in Socket Mode; ")
