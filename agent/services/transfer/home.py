@@ -90,7 +90,7 @@ def lost_database(home: Path) -> str | None:
     )
 
 
-def _tighten(path: str | Path) -> None:
+def _tighten(path: str) -> None:
     found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX:
         return  # a link leads elsewhere; a sticky folder such as /tmp is everybody's
