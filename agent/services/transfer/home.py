@@ -48,12 +48,11 @@ async def _count_writes(database: Database) -> None:
 def make_private(home: Path) -> None:
     """Take the rights of others from the data folder (mode 0700) and from Hachi's files in it (0600), also if
     an earlier version or another program made them. Skips what belongs to another user of the system."""
-    if found := list(
-        hachis_files(home)
-    ):  # or nothing of Hachi's is here yet, and the folder may be anybody's
-        for path in (home, *found):
-            with suppress(OSError):
-                _tighten(path)
+    if not (found := list(hachis_files(home))):
+        return  # nothing of Hachi's is here yet, and the folder may be anybody's
+    for path in (str(home), *found):
+        with suppress(OSError):
+            _tighten(path)
 
 
 def remove_obsolete(home: Path) -> None:
