@@ -128,9 +128,14 @@ class Index(Protocol):
         """Up to where it has followed the log, and the oldest changes after that."""
         ...
 
-    async def advance(self, position: Position, *, release: bool = False) -> bool:
-        """Note that it has followed so far, and with `release` let others make it follow. False if the lease
-        was lost."""
+    async def renew(self, now: datetime) -> bool:
+        """Whether this process may still do so. False where the index was made anew meanwhile."""
+        ...
+
+    async def advance(self, since: Position | None, position: Position, *, release: bool = False) -> bool:
+        """Note that it has followed so far since the position where that began, and with `release` let others
+        make it follow. False if the lease was lost, or if it is somewhere else by now: another process has
+        made it anew."""
         ...
 
     async def release(self) -> None:

@@ -34,6 +34,7 @@ PAUSE = 0.5
 MOMENT = 0.25
 """Seconds that a search waits for an index on a server to follow what has just changed."""
 BUILDING = "the index is being built from the database"
+FILLED_ELSEWHERE = "another process fills the index"
 
 Progress = Callable[[int], None]
 """Called with the number of rows that were indexed since the last call."""
@@ -178,7 +179,7 @@ class IndexSync:
             self._shown |= dict.fromkeys((change.position for change in new), complete)
             done = list(takewhile(lambda one: one.passed and self._shown[one.position], changes))
             if done:
-                await self._advance(done)
+                await self._advance(followed, done)
         if len(done) < len(changes):
             self.wake()
         return await self._index.position()
@@ -273,17 +274,19 @@ class IndexSync:
             await self._show(_by_kind(change for change in batch if not self._shown.get(change.position)))
             total += _count(_by_kind(batch))
             last = len(batch) < BATCH
-            if not await self._advance(batch, release=last):
-                return total
+            if not await self._advance(position, batch, release=last):
+                continue  # it is somewhere else by now
             if progress:
                 progress(len(batch))
             if last:
                 return total
 
-    async def _advance(self, batch: Sequence[Change], *, release: bool = False) -> bool:
+    async def _advance(
+        self, since: Position | None, batch: Sequence[Change], *, release: bool = False
+    ) -> bool:
         for change in batch:
             self._shown.pop(change.position, None)
-        return await self._index.advance(batch[-1].position, release=release)
+        return await self._index.advance(since, batch[-1].position, release=release)
 
     async def _show(self, ids: Ids) -> bool:
         """Show these rows. What must be embedded first is found by its words until then. Returns whether
@@ -317,12 +320,16 @@ class IndexSync:
             end = self._filling_from = await self._log.end()
             self._shown.clear()
             await self._index.wipe()
+            empty = await self._index.position()
+            if not await self._index.lease(self._clock()):
+                raise IndexUnavailable(FILLED_ELSEWHERE)
         try:
             total = await self._show_all(progress)
         finally:
             self._filling_from = None
         await vectors.forget_others(self._database, self._embedder.name)
-        await self._index.advance(end)
+        if not await self._index.advance(empty, end):
+            raise IndexUnavailable(FILLED_ELSEWHERE)
         return total
 
     async def _show_all(self, progress: Progress | None) -> int:
@@ -342,8 +349,8 @@ class IndexSync:
     async def _pages(self) -> AsyncIterator[Ids]:
         """All rows, so many at a time, as long as this process may fill the index."""
         async for ids in self._rows.pages(BATCH):
-            if not await self._index.lease(self._clock()):
-                raise IndexUnavailable("another process fills the index")
+            if not await self._index.renew(self._clock()):
+                raise IndexUnavailable(FILLED_ELSEWHERE)
             yield ids
             await self.show_changes()
 

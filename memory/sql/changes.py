@@ -147,10 +147,22 @@ class Followed:
         row = row.on_conflict_do_update(index_elements=[index_positions.c.name], set_=held, where=free)
         return bool(await self._database.run(row))
 
-    async def advance(self, name: str, position: Position, *, release: bool = False) -> bool:
-        """Note how far the index has followed; the last time, `release` the lease. False if it was lost."""
+    async def renew(self, name: str, now: datetime) -> bool:
+        """Keep the lease. False if it was lost."""
+        return await self._update(name, until=now + LEASE)
+
+    async def advance(
+        self, name: str, since: Position | None, position: Position, *, release: bool = False
+    ) -> bool:
+        """Note how far the index has followed since the position where that began; the last time, `release`
+        the lease. False if the lease was lost, or the index is somewhere else by now."""
+        there = (index_positions.c.tx, index_positions.c.seq)
+        at = [
+            column.is_not_distinct_from(value)
+            for column, value in zip(there, since or (None,) * 2, strict=True)
+        ]
         let_go = {"holder": None} if release else {}
-        return await self._update(name, tx=position.tx, seq=position.seq, **let_go)
+        return await self._update(name, *at, tx=position.tx, seq=position.seq, **let_go)
 
     async def release(self, name: str) -> None:
         await self._update(name, holder=None)
@@ -160,14 +172,15 @@ class Followed:
         leased = select(index_positions.c.name).where(index_positions.c.until >= moment)
         return {row.name for row in await self._database.rows(leased)}
 
-    async def _update(self, name: str, **values: Any) -> bool:
+    async def _update(self, name: str, *where: ColumnElement[bool], **values: Any) -> bool:
         mine = (index_positions.c.name == name, index_positions.c.holder == self._holder)
-        return bool(await self._database.run(update(index_positions).where(*mine).values(**values)))
+        return bool(await self._database.run(update(index_positions).where(*mine, *where).values(**values)))
 
     async def forget(self, name: str) -> None:
-        """The index is gone: whoever makes it anew fills it."""
+        """The index is gone. Whoever has its lease loses it, since what they have put is gone too; whoever
+        makes it anew fills it."""
         lost = update(index_positions).where(index_positions.c.name == name)
-        await self._database.run(lost.values(tx=None, seq=None))
+        await self._database.run(lost.values(tx=None, seq=None, holder=None))
 
 
 async def _place(connection: AsyncConnection, name: str, position: Position) -> None:

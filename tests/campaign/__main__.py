@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from tests.campaign import damage, disks, load, moves, servers
+from tests.campaign import damage, disks, load, moves, replicas, servers
 from tests.campaign.kills import KILLS, ON_POSTGRESQL, seeds
 from tests.campaign.postgresql import Server, running
 from tests.campaign.trials import Outcome, Place, fresh
@@ -38,6 +38,7 @@ AMOUNTS: dict[str, tuple[int, Run]] = {
     "damaged database": (45, damage.run),
     "full disk": (4, disks.run),
     **{f"{name} away": (2, run) for name, run in servers.AWAY.items()},
+    "replicas": (5, replicas.run),
     "load": (1, load.run(20_000)),
 }
 """Scenario → how many trials, and how one is run."""

@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from hachi import Companion
 from tests.campaign.trials import Found, Killing, Place, Tell
 from tests.campaign.world import PEOPLE, boat, facts_are_there, fill, look_for, opened, take_turns, talk
 
@@ -105,6 +106,9 @@ async def nothing_of_the_erased(place: Place, told: Sequence[Any]) -> Found:
     return replace(found, false=tuple(false))
 
 
+STEPS = ("forgetting", "forgotten", "undoing", "undone")
+
+
 async def forget_for_ever(place: Place, tell: Tell, round_: int) -> None:
     """Each fact is kept, forgotten, or forgotten and brought back. Every step is told before and after."""
     async with opened(place) as pet:
@@ -124,19 +128,23 @@ async def forget_for_ever(place: Place, tell: Tell, round_: int) -> None:
 
 
 async def forgotten_as_told(place: Place, told: Sequence[Any]) -> Found:
-    """What was kept or brought back is there, and what was forgotten is in no list and no search."""
-    facts = [one for one in told if one[0] in PEOPLE]
-    last = {fact: step for step, _, fact in told if step not in PEOPLE}
     async with opened(place) as pet:
-        found = await look_for(pet, [one for one in facts if last.get(one[2], "undone") == "undone"])
-        false = list[str]()
-        for user in PEOPLE:
-            gone = {fact for who, _, fact in facts if who == user and last.get(fact) == "forgotten"}
-            listed = {memory.content for memory in await pet.memories.list(user=user)}
-            false += [f"{fact} in a list" for fact in gone & listed]
-            for fact in sorted(gone)[-5:]:
-                hits = {hit.content for hit in await pet.search_memories(fact, user=user, limit=20)}
-                false += [f"{fact} in a search" for _ in hits & {fact}]
+        return await as_told(pet, told)
+
+
+async def as_told(pet: Companion, told: Sequence[Any]) -> Found:
+    """What was kept or brought back is there, and what was forgotten is in no list and no search."""
+    last = {fact: step for step, _, fact in told if step in STEPS}
+    facts = [one for one in told if one[0] not in STEPS]
+    found = await look_for(pet, [one for one in facts if last.get(one[2], "undone") == "undone"])
+    false = list[str]()
+    for user in {one[0] for one in facts}:
+        gone = {fact for who, _, fact in facts if who == user and last.get(fact) == "forgotten"}
+        listed = {memory.content for memory in await pet.memories.list(user=user, limit=1000)}
+        false += [f"{fact} in a list" for fact in gone & listed]
+        for fact in sorted(gone)[-5:]:
+            hits = {hit.content for hit in await pet.search_memories(fact, user=user, limit=20)}
+            false += [f"{fact} in a search" for _ in hits & {fact}]
     return replace(found, false=tuple(false))
 
 

@@ -82,8 +82,8 @@ async def look_for(pet: Companion, told: Sequence[Any], besides: frozenset[str] 
     """`besides` are people whose facts are not looked for."""
     await pet.settle()
     kept, lost, double = 0, list[str](), list[str]()
-    for user in PEOPLE:
-        listed = Counter(memory.content for memory in await pet.memories.list(user=user))
+    for user in sorted({*PEOPLE, *(one[0] for one in told)}):
+        listed = Counter(memory.content for memory in await pet.memories.list(user=user, limit=1000))
         wanted = {fact for who, _, fact in told if who == user and user not in besides}
         kept += len(wanted & listed.keys())
         lost += sorted(wanted - listed.keys())

@@ -458,7 +458,7 @@ class Lent:
 
     async def lend(self) -> Lent:
         assert await self._index.count() == 0
-        await self._index.advance(START_OF_LOG)
+        await self._index.advance(await self._index.position(), START_OF_LOG)
         return self
 
     async def give_back(self) -> None:

@@ -88,7 +88,12 @@ class EmbeddedIndex:
         position = await self.position()
         return await log.after(position, limit) if position else (None, [])
 
-    async def advance(self, position: Position, *, release: bool = False) -> bool:
+    async def renew(self, now: datetime) -> bool:
+        return True
+
+    async def advance(self, since: Position | None, position: Position, *, release: bool = False) -> bool:
+        if self._position != since:
+            return False
         self._position = position
         return True
 

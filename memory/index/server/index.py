@@ -160,8 +160,11 @@ class ServerIndex:
         await self._identify()
         return await log.after(self.collection, limit)
 
-    async def advance(self, position: Position, *, release: bool = False) -> bool:
-        done = await self._followed.advance(self.collection, position, release=release)
+    async def renew(self, now: datetime) -> bool:
+        return await self._followed.renew(self.collection, now)
+
+    async def advance(self, since: Position | None, position: Position, *, release: bool = False) -> bool:
+        done = await self._followed.advance(self.collection, since, position, release=release)
         self._leased = done and not release
         return done
 

@@ -39,7 +39,7 @@ async def this_database():
 async def main():
     index = EmbeddedIndex(Path(sys.argv[1]), SimpleNamespace(name="one", dimension=4), this_database)
     await index.ensure()
-    await index.advance(Position(0, 7))
+    await index.advance(None, Position(0, 7))
     print("open", flush=True)
     number = 1
     while True:
@@ -77,7 +77,7 @@ def writing_to(folder: Path) -> "subprocess.Popen[str]":
 async def with_points(folder: Path, count: int = 1) -> EmbeddedIndex:
     index = index_in(folder)
     await index.put([a_point(number) for number in range(1, count + 1)])
-    await index.advance(HERE)
+    await index.advance(None, HERE)
     return index
 
 

@@ -237,7 +237,7 @@ async def test_it_is_to_be_filled_until_it_has_followed_and_again_when_it_is_wip
     assert await index.position() is None
     assert await index.lease(NOW)
     await index.put([a_point()])
-    assert await index.advance(here)
+    assert await index.advance(None, here)
     await index.release()
     await index.close()
     again = backend()

@@ -79,3 +79,48 @@ async def test_three_with_one_server_find_at_once_what_another_wrote_or_forgot(
             await process.indexing.stop()
             await process.index.close()
             await process.database.close()
+
+
+@pytest.mark.parametrize("filling", [False, True], ids=["while one follows", "while one fills it"])
+async def test_a_collection_that_is_lost_and_made_anew_by_another_is_filled_whole(
+    filling: bool,
+    database_url: str,
+    build_stack: StackBuilder,
+    bundled: BundledEmbedder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("memory.index.sync.BATCH", 2)
+    async with QdrantServer.running() as qdrant:
+        one, other = [
+            await build_stack(database, bundled, ServerIndex.at(qdrant.url, None, bundled, database))
+            for database in [await Database.open(database_url, tmp_path) for _ in range(2)]
+        ]
+        put = ServerIndex.put
+
+        async def put_and_lose(index: ServerIndex, points: Any) -> None:
+            await put(index, points)
+            if pending:
+                pending.clear()
+                qdrant.empty()
+                await other.index.ensure()
+
+        pending = list[bool]()
+        monkeypatch.setattr(ServerIndex, "put", put_and_lose)
+        for number in range(6):
+            await one.remember(f"I painted barn {number}")
+        await one.indexing.catch_up()
+        pending.append(True)
+        if filling:
+            qdrant.empty()
+            await one.found("barn")
+        else:
+            await one.remember("I painted barn 6")
+        for _ in range(3):
+            await one.indexing.try_to_catch_up()
+        assert not pending
+        assert await one.index.count() == 7 - filling
+        for process in (one, other):
+            await process.indexing.stop()
+            await process.index.close()
+            await process.database.close()

@@ -100,7 +100,7 @@ async def test_a_lost_collection_is_made_again_to_be_filled(
     index = index_on()
     await index.ensure()
     assert await index.lease(NOW)
-    await index.advance(Position(0, 1))
+    await index.advance(None, Position(0, 1))
     await client.delete_collection(index.collection)
     await index.ensure()
     assert (await index.position(), await index.count()) == (None, 0)

@@ -186,7 +186,7 @@ async def test_an_index_that_is_behind_a_log_that_was_cut_is_filled(
     await stack.indexing.catch_up()
     await stack.indexing.tidy()
     assert await stack.indexing.catch_up() == 0, "it has followed"
-    await stack.index.advance(changes.START)
+    await stack.index.advance(await stack.index.position(), changes.START)
     assert await stack.indexing.catch_up() == await stack.index.count() == 4
 
 

@@ -119,15 +119,19 @@ async def test_whoever_holds_the_lease_advances(database: Database) -> None:
     assert await one.position("here") is None
     assert await one.lease("here", NOW)
     assert not await other.lease("here", NOW + LEASE)
-    assert not await other.advance("here", Position(1, 2))
-    assert await one.advance("here", Position(1, 2))
+    assert not await other.advance("here", None, Position(1, 2))
+    assert await one.advance("here", None, Position(1, 2))
+    assert not await one.advance("here", None, Position(1, 3)), "it is at another place"
     assert await other.position("here") == Position(1, 2)
     assert await log.after("here", 9) == (Position(1, 2), [])
     await write(database, "later")
     assert await log.after("here", 9) == await log.after(Position(1, 2), 9)
     assert await other.lease("here", NOW + LEASE + timedelta(seconds=1))
-    assert not await one.advance("here", Position(1, 3))
+    assert not await one.renew("here", NOW)
+    assert not await one.advance("here", Position(1, 2), Position(1, 3))
     await other.release("here")
     assert await one.lease("here", NOW)
     await one.forget("here")
     assert await other.position("here") is None
+    assert not await one.renew("here", NOW), "what it has put is gone too"
+    assert not await one.advance("here", None, Position(1, 3))
