@@ -9,15 +9,16 @@ import sys
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from hachi.testing import FixedClock
 from memory.audience import Audience, Place
@@ -47,10 +48,6 @@ from memory.sql.messages.summaries import ConversationSummaries, owner_of
 from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record
 from memory.sql.tables import metadata
-
-if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
 
 _writing = set[asyncio.Task[Any] | None]()
 """The tasks that have a transaction open that writes."""
@@ -134,12 +131,7 @@ class Stack:
         self.queue = JobQueue(self.database, self.clock)
         self.indexing = IndexSync(self.database, self.index, self.embedder, self.clock)
         self.recall = Recall(
-            self.store,
-            self.transcript,
-            self.embedder,
-            self.indexing,
-            self.clock,
-            self.conversations,
+            self.store, self.transcript, self.embedder, self.indexing, self.clock, self.conversations
         )
         self.similar = SimilarFacts(
             self.database, self.store, self.indexing.searching.search, self.embedder, judge=None
@@ -147,7 +139,6 @@ class Stack:
         self.writer = FactWriter(
             self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
         )
-        self.history = History(self.database)
         self.forgetting = Forgetting(self.database, self.clock, timedelta(minutes=10))
         self.purge = Purge(self.database, self.clock)
         self.cleanup = CleanUp(self.database, self.store, self.purge, Limits(), self.clock)
@@ -387,10 +378,22 @@ async def sqlite_url(template_home: Path, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'hachi.db'}"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+ON_SQLITE = {"facts", "forgetting", "index", "embedders", "search"}
+"""The folders whose tests run on SQLite alone, but for those marked `on_both`: the random stories, what
+happens at the same time and the main paths. What they ask of SQL is tested on both in the folder sql."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each other test of a database runs on both."""
+    decided = any("on_database" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "on_database" in metafunc.fixturenames and not decided:
+        on = ["sqlite"] if metafunc.definition.path.parent.name in ON_SQLITE else ["sqlite", "postgresql"]
+        metafunc.parametrize("on_database", on, indirect=True)
+
+
+@pytest.fixture
 def on_database(request: pytest.FixtureRequest) -> str:
-    """Each test of a database runs on both. The folders search and index run on SQLite alone, and facts
-    unless a test says otherwise: what they ask of SQL is tested on both databases in the folder sql."""
     return str(request.param)
 
 
@@ -412,6 +415,19 @@ async def database(database_url: str, tmp_path: Path) -> AsyncIterator[Database]
     opened = await Database.open(database_url, tmp_path)
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+async def open_again(database_url: str, tmp_path: Path) -> AsyncIterator[Callable[[], Awaitable[Database]]]:
+    """Opens the test's database once more, as another process does."""
+    async with AsyncExitStack() as closing:
+
+        async def opened() -> Database:
+            another = await Database.open(database_url, tmp_path)
+            closing.push_async_callback(another.close)
+            return another
+
+        yield opened
 
 
 StackBuilder = Callable[..., Awaitable[Stack]]
@@ -489,3 +505,13 @@ async def stack(
     yield built
     await built.indexing.stop()
     await shared_index.give_back()
+
+
+@pytest.fixture
+async def another(
+    stack: Stack, open_again: Any, build_stack: StackBuilder, bundled: BundledEmbedder
+) -> AsyncIterator[Stack]:
+    """Another process on the same database and index."""
+    built = await build_stack(await open_again(), bundled, stack.index)
+    yield built
+    await built.indexing.stop()

@@ -1,30 +1,24 @@
 """Nobody reads what they may not: whatever was said, wherever, and whatever the index claims."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import ColumnElement
 
 from memory.audience import Audience, Place, owners_of
 from memory.facts.compare import content_key
 from memory.index import Point
+from memory.records import Decision
 from memory.sql.tables import memories
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import ColumnElement
-
-    from memory.records import Decision
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 USERS = ("anna", "ben", "cleo")
 PLACES = ("dm", "acme", "acme/general", "home")

@@ -1,9 +1,5 @@
 """Nobody links the name of somebody else who speaks or is known in the place."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from memory.audience import Audience, Place
@@ -11,12 +7,7 @@ from memory.facts.aliases import also_called
 from memory.facts.aliases import linked as names_linked
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
-
-
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+from tests.memory.conftest import Stack, on_both
 
 
 async def linked(stack: Stack, name: str, place: str | None) -> tuple[str, ...]:
@@ -28,19 +19,16 @@ async def says_call_me(stack: Stack, name: str, place: str | None) -> None:
     await stack.remember(f"Ben is also called {name}", "ben", place)
 
 
-@pytest.mark.parametrize("said", ["Ana goes by bus.", "Ana is called a hero"])
-async def test_no_other_sentence_gives_a_name(stack: Stack, said: str) -> None:
-    await stack.remember(said, "ben")
-    assert await linked(stack, "Ana", None) == await linked(stack, "ben", None) == ()
-    assert names_linked(said) is None
-
-
-def test_one_sentence_gives_a_name() -> None:
+async def test_one_sentence_gives_a_name_and_no_other(stack: Stack) -> None:
     for said in ("Ana is also called Annie", " Ana is also called Annie. "):
         assert names_linked(said) == ("Ana", "Annie")
+    assert names_linked(also_called("Ana Maria", "安娜")) == ("Ana Maria", "安娜")
     for said in ("Ana is also called ana", "Ana is also called ", "The cat that Ana got is also called Tom"):
         assert names_linked(said) is None
-    assert names_linked(also_called("Ana Maria", "安娜")) == ("Ana Maria", "安娜")
+    for said in ("Ana goes by bus.", "Ana is called a hero"):
+        await stack.remember(said, "ben")
+        assert names_linked(said) is None
+    assert await linked(stack, "Ana", None) == await linked(stack, "ben", None) == ()
 
 
 @on_both
@@ -59,19 +47,15 @@ async def test_the_name_of_somebody_who_speaks_there_is_not(stack: Stack, place:
 
 
 @on_both
-async def test_nor_of_somebody_who_speaks_in_a_thread_of_it_or_told_a_fact_there(stack: Stack) -> None:
+async def test_nor_of_somebody_who_speaks_in_a_thread_of_it_told_a_fact_or_gave_that_name_there(
+    stack: Stack,
+) -> None:
     await stack.receive("hello", "u1", "acme/7", author="Ana")
     await stack.remember("It rains", "carl", "acme")
-    for name in ("Ana", "Carl"):
-        await says_call_me(stack, name, "acme")
-    assert await linked(stack, "Ben", "acme") == ()
-
-
-@on_both
-async def test_nor_of_somebody_who_gave_that_name_there(stack: Stack) -> None:
-    entry = Entry("profile.name", "", "Ana", stack.clock.now)
+    entry = Entry("profile.name", "", "Dora", stack.clock.now)
     await ProfileStore(stack.database).merge("u1", Place.parse("acme"), [entry])
-    await says_call_me(stack, "Ana", "acme")
+    for name in ("Ana", "Carl", "Dora"):
+        await says_call_me(stack, name, "acme")
     assert await linked(stack, "Ben", "acme") == ()
 
 

@@ -1,21 +1,16 @@
 """Many facts at once end as they would one by one."""
 
-from __future__ import annotations
-
 import random
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from memory.audience import Audience, Place
 from memory.facts.bulk import KnownWords, remember_many
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.records import Draft
-
-if TYPE_CHECKING:
-    from memory.records import Decision
-    from tests.memory.conftest import Stack
+from memory.records import Decision, Draft
+from tests.memory.conftest import Stack, on_both
 
 
 def statements(stack: Stack, seed: int, count: int = 40) -> list[tuple[Draft, timedelta, str]]:
@@ -48,10 +43,7 @@ async def told(
     stack: Stack, user: str, given: list[tuple[Draft, timedelta, str]], *, together: bool
 ) -> list[Decision]:
     stated = [
-        (
-            draft,
-            Provenance(user, stack.clock.now - ago, Place((user, place) if place else ()), source="note"),
-        )
+        (draft, Provenance(user, stack.clock.now - ago, Place((user, place) if place else ()), source="note"))
         for draft, ago, place in given
     ]
     if together:
@@ -71,7 +63,7 @@ async def state(stack: Stack, user: str) -> list[Any]:
     return sorted(found, key=str)
 
 
-@pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+@on_both
 async def test_many_at_once_end_as_one_by_one(stack: Stack) -> None:
     for seed in range(2):  # the second time much of it is known
         given = statements(stack, seed)

@@ -1,19 +1,15 @@
 """One line of JSON for each person and run, none of its decisions lost."""
 
-from __future__ import annotations
-
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from memory.facts.candidate import Provenance
 from memory.facts.decision_log import decision_run
 from memory.records import Draft
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 
 @pytest.fixture

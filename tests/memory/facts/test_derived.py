@@ -1,19 +1,14 @@
 """Derived text does not outlive the message or the memory that it rests on."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import pytest
-
 from memory.facts.derived import no_longer, remaining, withhold
-from memory.sql.messages.summaries import LOOK_BACK
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
+from memory.sql.messages.summaries import LOOK_BACK, ActiveConversation
+from tests.memory.conftest import Stack, on_both
 
 
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+async def summary(stack: Stack) -> ActiveConversation:
+    kept = await stack.conversations.of("talk", "user:anna", stack.clock.now)
+    assert kept is not None
+    return kept
 
 
 @on_both
@@ -26,14 +21,11 @@ async def test_a_summary_is_emptied_and_due_again_when_a_message_it_covers_no_lo
 
     async with stack.database.write() as connection:
         await withhold(connection, stack.clock.now, message_ids=[later])
-    kept = await stack.conversations.of("talk", "user:anna", stack.clock.now)
-    assert kept is not None
-    assert kept.summary == "She moved to Lisbon."
+    assert (await summary(stack)).summary == "She moved to Lisbon."
 
     async with stack.database.write() as connection:
         await withhold(connection, stack.clock.now, message_ids=[told])
-    kept = await stack.conversations.of("talk", "user:anna", stack.clock.now)
-    assert kept is not None
+    kept = await summary(stack)
     assert (kept.summary, kept.covered) == ("", 1)
     [due] = await stack.queue.claim_due(stack.clock.now, 10)
     assert (due.kind, due.user_id) == (LOOK_BACK, "anna")
@@ -50,8 +42,7 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
     await stack.store_summary("Anna has the flu.", after=0, covered=1)
     stack.clock.advance(days=2)
     now, here = stack.clock.now, ("talk", "user:anna")
-    kept = await stack.conversations.of(*here, now)
-    assert kept is not None
+    kept = await summary(stack)
     assert (kept.summary, kept.withheld) == ("", True)
     async with stack.database.write() as connection:
         [said] = await remaining(connection, *here, 1, 50)
@@ -61,6 +52,4 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
         given = {"after": 1, "revision": kept.revision, "covered": 1, "now": now, "rebuilt": True}
         assert await stack.conversations.update_in(connection, *here, "She had the flu.", **given)
     await stack.purge.expire()
-    kept = await stack.conversations.of(*here, now)
-    assert kept is not None
-    assert kept.summary == "She had the flu."
+    assert (await summary(stack)).summary == "She had the flu."

@@ -1,23 +1,18 @@
 """What replaced what, and taking it back."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 import pytest
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.sql.memories.store import UNDONE
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack, on_both
 
 MICKAEL = Audience.of("mickael")
 ACME = Audience.of("ben", Place.parse("acme"))
 CITIES = [f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome")]
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -35,38 +30,34 @@ async def move_about(stack: Stack, place: str | None = None) -> list[str]:
     return ids
 
 
-@pytest.mark.parametrize(("at", "length"), [(0, 36), (2, 8)])
 @on_both
-async def test_the_whole_chain_is_told_from_anywhere_in_it(stack: Stack, at: int, length: int) -> None:
-    ids = await move_about(stack)
-    steps = await stack.history.of(ids[at][:length], MICKAEL)
-    assert [(step.old_content, step.new_content) for step in steps] == [
-        (CITIES[0], CITIES[1]),
-        (CITIES[1], CITIES[2]),
-    ]
-    assert [(step.old_id, step.new_id) for step in steps] == [(ids[0], ids[1]), (ids[1], ids[2])]
-    assert {step.user_id for step in steps} == {"mickael"}
-
-
-async def test_the_steps_of_a_place_are_told_there_and_to_those_who_took_them(stack: Stack) -> None:
-    shared = await move_about(stack, "acme")
-    for audience in (ACME, MICKAEL):
-        assert len(await stack.history.of(shared[0], audience)) == 2
+async def test_the_whole_chain_is_told_from_anywhere_in_it_in_its_place_and_to_who_took_the_steps(
+    stack: Stack,
+) -> None:
+    ids = await move_about(stack, "acme")
+    for id, audience in ((ids[0], MICKAEL), (ids[2][:8], MICKAEL), (ids[0], ACME)):
+        steps = await stack.history.of(id, audience)
+        assert [(step.old_content, step.new_content) for step in steps] == [*pairwise(CITIES)]
+        assert [(step.old_id, step.new_id) for step in steps] == [*pairwise(ids)]
+        assert {step.user_id for step in steps} == {"mickael"}
     for other in (Audience.of("ben"), Audience.of(None), Audience.of("ben", Place.parse("home"))):
-        assert await stack.history.of(shared[0], other) == []
+        assert await stack.history.of(ids[0], other) == []
 
 
 @on_both
-async def test_the_last_step_is_taken_back(stack: Stack) -> None:
-    ids = await move_about(stack)
-    undone = await stack.history.undo(ids[1], MICKAEL, "mickael", stack.clock.now)
+@pytest.mark.parametrize("place", [None, "acme"])
+async def test_the_last_step_is_taken_back_for_who_told_it_and_in_the_place(
+    stack: Stack, place: str | None
+) -> None:
+    ids, there = await move_about(stack, place), Audience.of("mickael", Place.parse(place))
+    undone = await stack.history.undo(ids[1], there, "mickael", stack.clock.now)
     assert (undone.old_content, undone.new_content, undone.reason) == (CITIES[2], CITIES[1], UNDONE)
-    assert await stack.known("mickael") == {CITIES[1]}
+    assert await stack.known("mickael") == await stack.known("mickael", place) == {CITIES[1]}
     await stack.indexing.catch_up()
-    assert await stack.found("where does Mickael live?", "mickael") == {CITIES[1]}
+    assert await stack.found("where does Mickael live?", "mickael", place) == {CITIES[1]}
     stack.clock.advance(minutes=1)
     with pytest.raises(NotFound, match="nothing that could be brought back"):
-        await stack.history.undo(ids[2], MICKAEL, "mickael", stack.clock.now)
+        await stack.history.undo(ids[2], there, "mickael", stack.clock.now)
 
 
 async def test_what_was_told_late_and_never_held_is_not_brought_back(stack: Stack) -> None:
@@ -115,26 +106,6 @@ async def test_taking_it_back_in_private_leaves_the_place_as_it_is(stack: Stack)
     assert await stack.known("ben", "acme") == {CITIES[2]}
 
 
-# In a place.
-
-
-def there(user: str, place: str = "acme") -> Audience:
-    return Audience.of(user, Place.parse(place))
-
-
-@on_both
-async def test_taken_back_in_a_place_it_is_taken_back_there_and_for_who_told_it(stack: Stack) -> None:
-    ids = await move_about(stack, "acme")
-    undone = await stack.history.undo(ids[2], there("mickael"), "mickael", stack.clock.now)
-    assert (undone.old_content, undone.new_content) == (CITIES[2], CITIES[1])
-    assert await stack.known("mickael") == await stack.known("ben", "acme") == {CITIES[1]}
-    await stack.indexing.catch_up()
-    assert await stack.found("where does Mickael live?", "ben", "acme") == {CITIES[1]}
-    stack.clock.advance(minutes=1)
-    with pytest.raises(NotFound, match="nothing that could be brought back"):
-        await stack.history.undo(ids[2], there("mickael"), "mickael", stack.clock.now)
-
-
 async def test_what_two_have_told_neither_takes_back_for_the_place(stack: Stack) -> None:
     await stack.remember(CITIES[0], "mickael", "acme")
     stack.clock.advance(days=1)
@@ -142,7 +113,9 @@ async def test_what_two_have_told_neither_takes_back_for_the_place(stack: Stack)
         new = await stack.remember(CITIES[1], user, "acme")
     for user in ("mickael", "ben"):
         with pytest.raises(NotFound, match="somebody else told it"):
-            await stack.history.undo(str(new.id), there(user), user, stack.clock.now)
+            await stack.history.undo(
+                str(new.id), Audience.of(user, Place.parse("acme")), user, stack.clock.now
+            )
     assert await stack.known("anna", "acme") == {CITIES[1]}
     await stack.history.undo(str(new.id), MICKAEL, "mickael", stack.clock.now)  # for himself he may
     assert await stack.known("mickael") == {CITIES[0]}

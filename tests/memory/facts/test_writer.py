@@ -1,13 +1,12 @@
 """What becomes of a new statement, told as stories."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,23 +17,15 @@ from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.similar import Doubt, Searched
 from memory.index import Question, Rankings
-from memory.index.embedders.bundled import BundledEmbedder
 from memory.records import MAX_CONTENT, Decision, Draft, Hit, Memory
-from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import memories
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
-    from tests.memory.conftest import Stack, StackBuilder
+from tests.memory.conftest import Stack, on_both
 
 SHOULDER = "Mickael broke his shoulder"
 SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
 ALIAS, ROWS = "Mickael is also called dev", "dev rows every morning"
 PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 
 async def rows(stack: Stack) -> int:
@@ -51,36 +42,15 @@ def hit(memory: Memory) -> Hit:
 
 @on_both
 async def test_a_fact_is_kept_with_all_that_was_said_of_it(stack: Stack) -> None:
-    message = str(uuid4())
-    decision = await stack.remember(
-        SHOULDER,
-        "mickael",
-        "acme/general",
-        subjects=("mickael", "health"),
-        ttl="30d",
-        type="insight",
-        importance=0.9,
-        message_id=message,
-        source="note",
-    )
-    memory = await stack.the_memory("mickael")
-    assert decision == Decision(SHOULDER, "add", memory.id, "new", expires_at=memory.expires_at)
-    assert memory == Memory(
-        id=memory.id,
-        content=SHOULDER,
-        subjects=("mickael", "health"),
-        created_at=stack.clock.now,
-        expires_at=stack.clock.now + timedelta(days=30),
-        source="note",
-        type="insight",
-        importance=0.9,
-        last_accessed_at=None,
-        uses=0,
-        user_id="mickael",
-        place="acme/general",
-        message_id=message,
-        owners=frozenset({"user:mickael", "place:acme/general"}),
-    )
+    given: dict[str, Any] = {"subjects": ("mickael", "health"), "type": "insight", "importance": 0.9}
+    given |= {"message_id": str(uuid4()), "source": "note"}
+    decision = await stack.remember(SHOULDER, "mickael", "acme/general", ttl="30d", **given)
+    memory, until = await stack.the_memory("mickael"), stack.clock.now + timedelta(days=30)
+    assert decision == Decision(SHOULDER, "add", memory.id, "new", expires_at=until)
+    given |= {"created_at": stack.clock.now, "expires_at": until, "last_accessed_at": None, "uses": 0}
+    given |= {"user_id": "mickael", "place": "acme/general"}
+    owners = frozenset({"user:mickael", "place:acme/general"})
+    assert memory == Memory(id=memory.id, content=SHOULDER, owners=owners, **given)
 
 
 @on_both
@@ -112,37 +82,21 @@ async def test_the_same_words_make_one_memory(stack: Stack) -> None:
     assert await rows(stack) == 1
 
 
-async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time(stack: Stack) -> None:
+async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time_until_it_expires(
+    stack: Stack,
+) -> None:
     for importance, ttl in ((0.4, "7d"), (0.8, "30d"), (0.5, "1d")):
         decision = await stack.remember("Anna is ill", importance=importance, ttl=ttl)
-    memory, until = await stack.the_memory(), stack.clock.now + timedelta(days=30)
-    assert (memory.importance, memory.expires_at, decision.expires_at) == (0.8, until, until)
-
-
-async def test_what_has_expired_and_is_not_purged_yet_is_stored_anew(stack: Stack) -> None:
-    first = await stack.remember("Anna is ill", ttl="7d")
-    stack.clock.advance(days=7)
+    first, until = await stack.the_memory(), stack.clock.now + timedelta(days=30)
+    assert (first.importance, first.expires_at, decision.expires_at) == (0.8, until, until)
+    stack.clock.advance(days=30)  # it is not purged yet
     second = await stack.remember("Anna is ill", ttl="7d")
     assert (second.action, second.id != first.id) == ("add", True)
-    memory = await stack.the_memory()
-    assert memory.expires_at == stack.clock.now + timedelta(days=7)
+    assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=7)
     assert await stack.found("Is Anna ill?") == {"Anna is ill"}
 
 
 # Contradictions.
-
-
-async def test_what_was_said_before_does_not_replace_what_was_said_later(stack: Stack) -> None:
-    stack.rule(True)
-    current = await stack.remember(LYON, "mickael")
-    earlier = stack.clock.now - timedelta(days=300)
-    late = await stack.remember(PARIS, "mickael", said_at=earlier)
-    assert (late.action, late.id, late.target_id) == ("ignore", current.id, current.id)
-    assert late.reason.startswith("said before what is known")
-    assert await stack.known("mickael") == {LYON}
-    assert current.id
-    [step] = await stack.history.of(current.id, Audience.of("mickael"))
-    assert step.old_content == PARIS
 
 
 async def test_going_back_and_forth_ends_with_the_last_word(stack: Stack) -> None:
@@ -266,9 +220,7 @@ async def test_what_is_known_in_private_and_said_in_a_place_becomes_the_places_t
     assert (mine.id, mine.expires_at) == (private.id, stack.clock.now + timedelta(days=7))
 
 
-async def test_what_is_at_odds_in_private_is_put_to_no_judge_and_does_not_show_through(
-    stack: Stack,
-) -> None:
+async def test_what_is_at_odds_in_private_is_put_to_no_judge_and_does_not_show_through(stack: Stack) -> None:
     judge = stack.rule(True)
     await stack.remember(PARIS, "mickael", subjects=("secret diary",))
     decision = await stack.remember(LYON, "mickael", "acme")
@@ -298,22 +250,17 @@ async def test_nobody_replaces_or_changes_what_somebody_else_told(stack: Stack, 
     assert (await stack.the_memory("ben")).content in {said, "Anna is ill"}
 
 
-@pytest.mark.parametrize(("earlier", "kept"), [(0, {PARIS, LYON}), (1, {PARIS})], ids=["then", "before"])
-async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier: int, kept: set[str]) -> None:
-    old = await stack.remember(PARIS)
-    said_at = stack.clock.now - timedelta(seconds=earlier)
-    await stack.remember(LYON, replaces=old.id, said_at=said_at)
-    assert await stack.known() == kept
-
-
-async def test_what_was_said_before_what_it_corrects_is_kept_in_the_history_of_that(stack: Stack) -> None:
+async def test_only_what_was_said_later_corrects_and_what_was_said_before_is_kept_in_the_history(
+    stack: Stack,
+) -> None:
     current = await stack.remember(PARIS)
-    given = {"replaces": current.id, "said_at": stack.clock.now - timedelta(days=1)}
-    late = await stack.remember(LYON, **given)
+    late = await stack.remember(LYON, replaces=current.id, said_at=stack.clock.now - timedelta(seconds=1))
     assert (late.action, late.id, late.reason) == ("ignore", current.id, "said before what it is to correct")
     [step] = await stack.history.of(str(current.id), Audience.of("anna"))
     assert (step.old_content, step.new_content) == (LYON, PARIS)
     assert await stack.known() == {PARIS}
+    at_once = await stack.remember("Mickael lives in Rome", replaces=current.id, said_at=stack.clock.now)
+    assert (at_once.action, await stack.known()) == ("add", {PARIS, "Mickael lives in Rome"})
 
 
 async def test_an_earlier_statement_of_what_was_replaced_since_does_not_bring_it_back(stack: Stack) -> None:
@@ -395,14 +342,8 @@ async def test_names_that_are_known_make_two_statements_meet(stack: Stack) -> No
 async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(stack: Stack) -> None:
     await stack.remember("The office has moved to Lyon", "anna", "acme")
     [recalled] = await stack.memories("ben", "acme")
-    decision = await stack.remember(
-        recalled.content,
-        "ben",
-        "acme",
-        said="where is the office now?",
-        found=(hit(recalled),),
-        importance=1.0,
-    )
+    given = {"said": "where is the office now?", "found": (hit(recalled),), "importance": 1.0}
+    decision = await stack.remember(recalled.content, "ben", "acme", **given)
     assert (decision.action, decision.id) == ("ignore", recalled.id)
     assert decision.reason.startswith("only repeats what was found")
     assert await stack.known("ben") == set()
@@ -445,17 +386,6 @@ async def test_what_somebody_else_told_and_the_prompt_held_is_not_linked_to_whoe
 LOVES, FED_UP = "Anna loves her job at the bakery", "Anna is fed up with her job at the bakery"
 
 
-async def test_in_doubt_a_judge_may_rule_that_it_takes_the_place_of_the_other(stack: Stack) -> None:
-    judge = stack.rule(True)
-    first, began = await stack.remember(LOVES), stack.clock.now
-    stack.clock.advance(days=1)
-    second = await stack.remember(FED_UP)
-    assert judge.asked == [[Doubt(LOVES, began, FED_UP, stack.clock.now)]]
-    assert (second.action, second.target_id) == ("replace", first.id)
-    assert second.reason == "a model judged that it takes its place"
-    assert await stack.known() == {FED_UP}
-
-
 @pytest.mark.parametrize("ruling", [False, RuntimeError("the model is away")])
 async def test_with_no_ruling_for_it_both_are_kept(stack: Stack, ruling: bool | Exception) -> None:
     judge = stack.rule(ruling)
@@ -466,25 +396,34 @@ async def test_with_no_ruling_for_it_both_are_kept(stack: Stack, ruling: bool | 
     assert await stack.known() == {LOVES, FED_UP}
 
 
-async def test_a_judge_is_asked_once_for_all_that_a_message_says(stack: Stack) -> None:
-    judge = stack.rule(True)
-    for old in (LOVES, "Anna drinks coffee in the morning"):
-        await stack.remember(old)
+async def test_a_judge_is_asked_once_for_all_that_a_message_says_and_may_rule_that_it_replaces(
+    stack: Stack,
+) -> None:
+    judge, began = stack.rule(True), stack.clock.now
+    first = await stack.remember(LOVES)
+    await stack.remember("Anna drinks coffee in the morning")
     stack.clock.advance(days=1)
     drafts = [Draft(FED_UP), Draft("Anna drinks tea in the morning"), Draft("")]
-    await stack.writer.remember(drafts, Provenance("anna", stack.clock.now))
+    decision, *_ = await stack.writer.remember(drafts, Provenance("anna", stack.clock.now))
     [doubts] = judge.asked
+    assert Doubt(LOVES, began, FED_UP, stack.clock.now) in doubts
     assert {doubt.old for doubt in doubts} == {LOVES, "Anna drinks coffee in the morning"}
+    assert (decision.action, decision.target_id) == ("replace", first.id)
+    assert decision.reason == "a model judged that it takes its place"
     assert await stack.known() == {FED_UP, "Anna drinks tea in the morning"}
 
 
 async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said(stack: Stack) -> None:
     judge = stack.rule(True)
-    await stack.remember(LOVES)
+    current = await stack.remember(LOVES)
     now, earlier = stack.clock.now, stack.clock.now - timedelta(days=300)
-    assert (await stack.remember(FED_UP, said_at=earlier)).action == "ignore"
+    late = await stack.remember(FED_UP, said_at=earlier)
     assert judge.asked == [[Doubt(FED_UP, earlier, LOVES, now)]]
+    assert (late.action, late.id, late.target_id) == ("ignore", current.id, current.id)
+    assert late.reason.startswith("said before what is known")
     assert await stack.known() == {LOVES}
+    [step] = await stack.history.of(str(current.id), Audience.of("anna"))
+    assert step.old_content == FED_UP
 
 
 # When a part is away.
@@ -514,14 +453,10 @@ async def test_what_keeps_being_overtaken_is_told(stack: Stack, monkeypatch: pyt
 
 
 @on_both
-async def test_parallel_turns_that_learn_the_same_store_it_once(
-    stack: Stack, database_url: str, tmp_path: Path, build_stack: StackBuilder, bundled: BundledEmbedder
-) -> None:
-    """On two databases, as in two processes; with the highest importance of all."""
-    other_database = await Database.open(database_url, tmp_path)
-    other = await build_stack(other_database, bundled, stack.index)
+async def test_parallel_turns_that_learn_the_same_store_it_once(stack: Stack, another: Stack) -> None:
+    """With the highest importance of all."""
     said = [
-        (stack, other)[number % 2].remember(SHOULDER, "mickael", importance=0.3 + number * 0.025)
+        (stack, another)[number % 2].remember(SHOULDER, "mickael", importance=0.3 + number * 0.025)
         for number in range(20)
     ]
     decisions = await asyncio.gather(*said)
@@ -529,21 +464,12 @@ async def test_parallel_turns_that_learn_the_same_store_it_once(
     assert {decision.id for decision in decisions} == {memory.id}
     assert sorted(decision.action for decision in decisions) == ["add", *["ignore"] * 19]
     assert memory.importance == pytest.approx(0.3 + 19 * 0.025)
-    await other.indexing.stop()
-    await other_database.close()
 
 
 @on_both
 async def test_what_another_process_tells_between_the_search_and_the_decision_is_seen(
-    stack: Stack,
-    database_url: str,
-    tmp_path: Path,
-    build_stack: StackBuilder,
-    bundled: BundledEmbedder,
-    monkeypatch: pytest.MonkeyPatch,
+    stack: Stack, another: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other_database = await Database.open(database_url, tmp_path)
-    other = await build_stack(other_database, bundled, stack.index)
     await stack.remember(ALIAS, "mickael")
     search, searched = stack.similar.search, list[CandidateFact]()
 
@@ -551,15 +477,13 @@ async def test_what_another_process_tells_between_the_search_and_the_decision_is
         found = await search(candidate, owners)
         searched.append(candidate)
         if len(searched) == 1:
-            await other.remember(ROWS, "mickael")
+            await another.remember(ROWS, "mickael")
         return found
 
     monkeypatch.setattr(stack.similar, "search", search_and_then_the_other_tells)
     decision = await stack.remember("Mickael rows every morning", "mickael")
     assert (decision.action, len(searched)) == ("merge", 1)
     assert await stack.known("mickael") == {ALIAS, ROWS}
-    await other.indexing.stop()
-    await other_database.close()
 
 
 @on_both
@@ -596,21 +520,14 @@ async def test_each_decision_making_is_one_line_of_json(
         await stack.writer.remember([], Provenance("mickael", stack.clock.now))
     [line] = caplog.messages
     assert "\n" not in line
+    replaced = {"fact": SHOULDER_ON, "action": "replace", "id": now.id, "target_id": first.id}
+    ignored = {"fact": "Mickael says hello", "action": "ignore", "reason": "importance 0.1 is under 0.3"}
     assert json.loads(line) == {
         "event": "memory_decision",
         "user_id": "mickael",
         "input_message_length": len(said),
         "extracted_count": 2,
-        "decisions": [
-            {
-                "fact": SHOULDER_ON,
-                "action": "replace",
-                "id": now.id,
-                "target_id": first.id,
-                "reason": "corrected on purpose",
-            },
-            {"fact": "Mickael says hello", "action": "ignore", "reason": "importance 0.1 is under 0.3"},
-        ],
+        "decisions": [replaced | {"reason": "corrected on purpose"}, ignored],
     }
 
 

@@ -1,22 +1,16 @@
 """Deleting memories for good, from the database and from the index."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
 
 from memory.audience import Audience, Place
+from tests.memory.conftest import Stack, on_both
 from tests.memory.sql.test_memories import give_way, keep
 
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
-
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
 OFFICE = "The office has moved to Lyon"
 

@@ -1,10 +1,8 @@
 """Forgetting a fact or a message: what is hidden, what stays, and that an undo gives back what was
 readable."""
 
-from __future__ import annotations
-
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -18,11 +16,8 @@ from memory.people.profile_store import ProfileStore
 from memory.records import ForgetCandidate, Forgotten, Memory
 from memory.sql.hidden import hidden_among
 from memory.sql.tables import metadata
+from tests.memory.conftest import Stack, on_both
 
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
-
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 PIN, FACT = "my bank PIN is q4711", "Anna's bank PIN is q4711"
 
 

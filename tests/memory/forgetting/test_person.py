@@ -1,11 +1,11 @@
 """Erasing a person: nothing of theirs is left anywhere, and nobody else has lost anything."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -27,14 +27,8 @@ from memory.records import Draft, Erased
 from memory.sql import tables
 from memory.sql.keys import Keys, digest
 from memory.sql.messages.summaries import LOOK_BACK, owner_of
+from tests.memory.conftest import Stack, StackBuilder, on_both
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tests.memory.conftest import Stack, StackBuilder
-
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 ACME = "acme/general"
 THERE = Place.parse(ACME)
 PARIS, LYON, ROME = (f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome"))

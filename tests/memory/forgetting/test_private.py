@@ -1,8 +1,6 @@
 """Making private what was said in a place: it is hidden there, and its author has it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -11,13 +9,10 @@ from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
+from memory.records import Decision
 from memory.sql.tables import messages
+from tests.memory.conftest import Stack, on_both
 
-if TYPE_CHECKING:
-    from memory.records import Decision
-    from tests.memory.conftest import Stack
-
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 SHOULDER = "Mickael broke his shoulder"
 SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
 PARIS, LYON = (f"Mickael lives in {city}" for city in ("Paris", "Lyon"))

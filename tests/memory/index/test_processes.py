@@ -1,24 +1,19 @@
 """Three processes on one PostgreSQL, each with an index of its own or all with one server."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from qdrant_server import QdrantServer
 
 from memory.index.embedded.index import EmbeddedIndex
+from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.server import ServerIndex
 from memory.sql.engine import Database
+from tests.memory.conftest import StackBuilder
 from tests.memory.index.test_sync import each_finds_what_another_wrote
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from memory.index.embedders.bundled import BundledEmbedder
-    from tests.memory.conftest import StackBuilder
 
 
 @pytest.fixture

@@ -214,8 +214,7 @@ async def test_a_search_does_not_wait_for_a_server_that_hangs(index_at: Opener) 
 
 @respx.mock
 @pytest.mark.parametrize(
-    ("status", "words"),
-    [(401, "refuses the key; set QDRANT_API_KEY"), (503, "does not answer")],
+    ("status", "words"), [(401, "refuses the key; set QDRANT_API_KEY"), (503, "does not answer")]
 )
 async def test_a_refusal_is_told_without_the_key(status: int, words: str, index_at: Opener) -> None:
     respx.route(host="127.0.0.1").mock(httpx.Response(status, text="secret-key is wrong"))

@@ -1,10 +1,10 @@
 """The index follows the log of changes, and searches read what it has not followed."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -13,21 +13,15 @@ from memory.audience import Audience
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.compare import content_key
 from memory.forgetting.purge import delete_messages
-from memory.index import Question
+from memory.index import Point, Question
 from memory.index import sync as module
 from memory.index.embedded.index import EmbeddedIndex
+from memory.index.embedders.bundled import BundledEmbedder
 from memory.sql import changes
+from memory.sql.engine import Database
 from memory.sql.memories.owner_links import link
 from memory.sql.tables import vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
-
-    from memory.index import Point
-    from memory.index.embedders.bundled import BundledEmbedder
-    from memory.sql.engine import Database
-    from tests.memory.conftest import Stack, StackBuilder
+from tests.memory.conftest import Stack, StackBuilder
 
 ANNA = Audience.of("anna")
 

@@ -1,24 +1,19 @@
 """Which tasks are to be announced: each due time once, whoever looks."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select
 
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import TOO_OLD, DueTasks
+from memory.records import Task
 from memory.sql.jobs.job import CLAIM, REMIND
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import tasks, work
-
-if TYPE_CHECKING:
-    from memory.records import Task
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 EVERYBODY = [""]
 

@@ -1,16 +1,12 @@
 """What the companion listens to in a place, on both databases."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from memory.audience import PRIVATE, Place
 from memory.people.places import Places
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 CHANNEL = Place(("discord", "acme", "general"))
 THREAD = Place(("discord", "acme", "general", "thread-7"))

@@ -1,12 +1,9 @@
 """User contexts as they are kept: who may know what was told where, and whose word holds."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select
@@ -19,9 +16,6 @@ from memory.people.profile_store import ProfileStore
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.tables import rests_on
-
-if TYPE_CHECKING:
-    pass
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ACME = Place.parse("acme")

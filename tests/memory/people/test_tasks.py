@@ -1,24 +1,20 @@
 """What people want to be reminded of."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import event, insert
 
+from hachi.testing import FixedClock
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 from memory.people.tasks import MOST_READ, Change, Tasks, Unclear, bare_id
 from memory.records import Task
 from memory.sql.engine import Database
 from memory.sql.tables import tasks as table
-
-if TYPE_CHECKING:
-    from hachi.testing import FixedClock
 
 ACME, OTHER = Place.parse("acme"), Place.parse("other")
 DUE = datetime(2026, 12, 1, 9, tzinfo=UTC)
@@ -259,12 +255,7 @@ async def test_due_tasks_come_first_then_those_talked_about_then_the_newest(aske
 
 
 async def test_a_question_brings_the_task_it_shares_words_with(asked: Asked) -> None:
-    for description in (
-        "call the dentist",
-        "להתקשר לרופא",
-        "购买牛奶",
-        "newest of all",
-    ):
+    for description in ("call the dentist", "להתקשר לרופא", "购买牛奶", "newest of all"):
         asked.clock.advance(minutes=1)
         await asked.put(description)
     for question, first in {

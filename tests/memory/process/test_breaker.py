@@ -135,12 +135,7 @@ def test_the_attempts_of_one_request_count_once(breaker: Breaker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("failing", "opens"),
-    [
-        (["eve"] * 9, False),
-        (["bob", "eve"], False),
-        ([*["eve"] * 9, "bob"], True),
-    ],
+    ("failing", "opens"), [(["eve"] * 9, False), (["bob", "eve"], False), ([*["eve"] * 9, "bob"], True)]
 )
 def test_while_two_people_are_active_both_must_fail(
     breaker: Breaker, failing: list[str], opens: bool

@@ -1,23 +1,14 @@
 """The facts that are in every prompt: important, relevant and readable."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
 from memory.audience import Audience, Place
 from memory.records import Memory
-from memory.search.core_facts import (
-    core_facts,
-    get_relevant_memories,
-)
+from memory.search.core_facts import core_facts, get_relevant_memories
+from tests.memory.conftest import Stack, on_both
 
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
-
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 

@@ -1,9 +1,6 @@
 """Searching what was said and learned, in SQL and through the index."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,12 +8,10 @@ from memory.audience import GLOBAL, Audience
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.index import Point
+from memory.records import Memory
 from memory.search.recall import COLD_START
 from memory.sql.memories.owner_links import link
-
-if TYPE_CHECKING:
-    from memory.records import Memory
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 
 async def everybody_knows(stack: Stack, content: str) -> None:

@@ -17,12 +17,7 @@ def days(question: str) -> tuple[str, str] | None:
 
 @pytest.mark.parametrize(
     "question",
-    [
-        "Who did Maria have dinner with on May 3, 2023?",
-        "the 3rd of May 2023",
-        "on 2023-05-03",
-        "on 3/5/2023",
-    ],
+    ["Who did Maria have dinner with on May 3, 2023?", "the 3rd of May 2023", "on 2023-05-03", "on 3/5/2023"],
 )
 def test_a_date_is_that_day(question: str) -> None:
     assert days(question) == ("2023-05-03", "2023-05-03")
@@ -54,10 +49,7 @@ def test_since_reaches_to_this_moment() -> None:
 def test_days_begin_where_the_clock_is() -> None:
     jerusalem = timezone(timedelta(hours=2))
     span = time_span("on 21 November", datetime(2026, 11, 21, 1, tzinfo=jerusalem))
-    assert span == (
-        datetime(2026, 11, 20, 22, tzinfo=UTC),
-        datetime(2026, 11, 21, 22, tzinfo=UTC),
-    )
+    assert span == (datetime(2026, 11, 20, 22, tzinfo=UTC), datetime(2026, 11, 21, 22, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 """The log of changes, on both databases."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -11,10 +9,8 @@ from sqlalchemy import insert, select
 
 from memory.sql import changes as module
 from memory.sql.changes import LEASE, START, Change, ChangeLog, Followed, Position, changed
+from memory.sql.engine import Database
 from memory.sql.tables import vectors
-
-if TYPE_CHECKING:
-    from memory.sql.engine import Database
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

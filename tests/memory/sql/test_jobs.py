@@ -1,11 +1,9 @@
 """The queue of what is done after the reply."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text, update
@@ -14,12 +12,7 @@ from memory.sql.engine import Database, notices
 from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import work
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.memory.conftest import Stack
-
+from tests.memory.conftest import Stack
 
 DEAD = f"{socket.gethostname()}:999999999-1"
 

@@ -1,9 +1,7 @@
 """Memories in SQL: reading them for an audience, and what is written of them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,9 +13,7 @@ from memory.records import Memory
 from memory.sql.changes import ChangeLog, Position
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.owner_links import link
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 ANNA, BEN, NOBODY = Audience.of("anna"), Audience.of("ben"), Audience.of(None)
 ACME = Audience.of("anna", Place.parse("acme"))

@@ -1,9 +1,6 @@
 """Every message said, in order, for those it was said to."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -14,9 +11,7 @@ from memory.records import Message
 from memory.sql import hidden as entries
 from memory.sql.messages.lines import index_windows_again, lines_around
 from memory.sql.tables import messages
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 ANNA, BEN, NOBODY = Audience.of("anna"), Audience.of("ben"), Audience.of(None)
 

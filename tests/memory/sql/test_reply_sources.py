@@ -1,12 +1,10 @@
 """A reply is not stored if something that it was written from is gone by then. What it rests on is stored
 with it."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -17,15 +15,10 @@ from memory.records import Message
 from memory.sql import hidden as entries
 from memory.sql.messages.reply_sources import ReplySources
 from memory.sql.tables import active_conversations, rests_on
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack, on_both
 
 ACME = Place.parse("acme")
 NOTHING: frozenset[str] = frozenset()
-on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 
 async def stored(

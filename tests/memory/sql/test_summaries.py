@@ -1,18 +1,13 @@
 """The active conversation: its summary, kept and found."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from memory.audience import GLOBAL, Audience, Place
 from memory.sql.messages.summaries import ActiveConversation
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 ANNA, BEN, NOBODY = Audience.of("anna"), Audience.of("ben"), Audience.of(None)
 ACME = Place.parse("acme")

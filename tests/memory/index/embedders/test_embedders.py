@@ -21,10 +21,7 @@ async def test_the_bundled_one_is_free_and_not_cached() -> None:
     assert isinstance(open_embedder("bundled"), BundledEmbedder)
 
 
-@pytest.mark.parametrize(
-    ("name", "dimension"),
-    [("text-embedding-3-small", 1536), ("mistral-embed", 1024)],
-)
+@pytest.mark.parametrize(("name", "dimension"), [("text-embedding-3-small", 1536), ("mistral-embed", 1024)])
 async def test_a_paid_one_is_cached(name: str, dimension: int) -> None:
     embedder = open_embedder(f"openai:{name}", api_key="k")
     assert isinstance(embedder, BreakableEmbedder)

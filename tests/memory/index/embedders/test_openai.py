@@ -106,10 +106,7 @@ async def test_requests_are_cut_to_what_the_server_takes(monkeypatch: pytest.Mon
     assert [round(float(v[0] / v[1])) for v in vectors] == [1, 1, 1, 1, 8, 3, 1]
 
 
-@pytest.mark.parametrize(
-    "failure",
-    [refusal(429), httpx2.ConnectError("down")],
-)
+@pytest.mark.parametrize("failure", [refusal(429), httpx2.ConnectError("down")])
 async def test_what_may_pass_is_tried_again(failure: httpx2.Response | Exception) -> None:
     server = Server(failure)
     assert (await opened(server)).dimension == 4

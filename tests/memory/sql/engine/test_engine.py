@@ -1,7 +1,5 @@
 """Opening, migrating and losing the database."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import re
@@ -9,7 +7,7 @@ import sqlite3
 import sys
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -23,9 +21,7 @@ from memory.sql.engine.errors import Overtaken
 from memory.sql.engine.schema import HEAD
 from memory.sql.engine.schema import SECOND_EDITION as SECOND
 from memory.sql.tables import metadata, users
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Server
+from tests.memory.conftest import Server
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -1,18 +1,14 @@
 """Reads that belong together are one statement, and say what each says alone."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import bindparam, event, select
 
 from memory.errors import NotFound
 from memory.sql.tables import Utc, active_conversations, messages
-
-if TYPE_CHECKING:
-    from tests.memory.conftest import Stack
+from tests.memory.conftest import Stack
 
 WORDS = ["one", "two", "three", "four", "five"]
 SAID = (
