@@ -38,7 +38,8 @@ AMOUNTS: dict[str, tuple[int, Run]] = {
     "damaged database": (45, damage.run),
     "full disk": (4, disks.run),
     **{f"{name} away": (2, run) for name, run in servers.AWAY.items()},
-    "replicas": (5, replicas.run),
+    "replicas, Qdrant": (5, partial(replicas.run, with_qdrant=True)),
+    "replicas, embedded": (5, partial(replicas.run, with_qdrant=False)),
     "load": (1, load.run(20_000)),
 }
 """Scenario → how many trials, and how one is run."""

@@ -1,5 +1,5 @@
-"""Three `hachi serve` and two `hachi worker` on one PostgreSQL and one Qdrant, of which something ends every
-few seconds.
+"""Three `hachi serve` and two `hachi worker` on one PostgreSQL, with one Qdrant or an embedded index each, of
+which something ends every few seconds.
 
 Fifty people tell facts and forget some, each time at another of the servers. Meanwhile processes are killed
 and started again, PostgreSQL is killed, and Qdrant is away, hangs or is emptied. Qdrant is the small server
@@ -12,8 +12,10 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +29,6 @@ from tests.campaign.postgresql import Server, revive, strike
 from tests.campaign.servers import AwayServer, closed_port
 from tests.campaign.trials import Found, Outcome, Place, checked, processes
 from tests.campaign.world import boat, opened
-from tests.doubles.command import COMMAND
 from tests.doubles.qdrant_server import QdrantServer
 
 PEOPLE = 50
@@ -59,7 +60,10 @@ class Replica:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "output.txt").open("ab") as output:
             self.running = subprocess.Popen(
-                [*COMMAND, *self.command], env=os.environ | self.settings | home, stdout=output, stderr=output
+                [sys.executable, "-m", "hachi", *self.command],
+                env=os.environ | self.settings | home,
+                stdout=output,
+                stderr=output,
             )
 
     def kill(self) -> None:
@@ -143,7 +147,7 @@ class Talk:
         return None
 
 
-def run(name: str, seed: int, place: Place) -> Outcome:
+def run(name: str, seed: int, place: Place, *, with_qdrant: bool) -> Outcome:
     begun = time.monotonic()
     with ExitStack() as ending:
         folder = ending.enter_context(tempfile.TemporaryDirectory(prefix="hachi-campaign-"))
@@ -151,18 +155,19 @@ def run(name: str, seed: int, place: Place) -> Outcome:
         server = Server(Path(folder) / "data")
         ending.callback(server.stop)
         where = replace(place, url=server.new("replicas"))
-        ended, found = asyncio.run(_trial(random.Random(seed), where, server))
+        ended, found = asyncio.run(_trial(random.Random(seed), where, server, with_qdrant))
     return Outcome(name, seed, ended, found, time.monotonic() - begun)
 
 
-async def _trial(chance: random.Random, place: Place, server: Server) -> tuple[int, Found]:
+async def _trial(chance: random.Random, place: Place, server: Server, with_qdrant: bool) -> tuple[int, Found]:
     """How many things ended, and what was found at the end."""
     async with AsyncExitStack() as ending:
         model = await ending.enter_async_context(AwayServer.running())
         qdrant = await ending.enter_async_context(QdrantServer.running())
+        index = {"qdrant_url": qdrant.url} if with_qdrant else {}
         settings = {
             "DATABASE_URL": place.url or "",
-            "QDRANT_URL": qdrant.url,
+            **{name.upper(): url for name, url in index.items()},
             "OPENAI_API_KEY": "sk-local",
             "OPENAI_BASE_URL": model.url,
             "HACHI_MODEL": "tiny",
@@ -188,14 +193,14 @@ async def _trial(chance: random.Random, place: Place, server: Server) -> tuple[i
             for number in range(PEOPLE):
                 people.create_task(talk.person(f"user{number:02}"))
             supervising = people.create_task(_supervise(replicas))
-            ended = await _end_things(chance, replicas, server, qdrant)
+            ended = await _end_things(chance, replicas, server, qdrant if with_qdrant else None)
             supervising.cancel()
             talk.ending = True
         codes = await asyncio.gather(*(asyncio.to_thread(replica.stop) for replica in replicas))
         talk.false += [
             f"hachi {' '.join(r.command)} ended with {c}" for r, c in zip(replicas, codes, strict=True) if c
         ]
-        found = await asyncio.to_thread(checked, partial(_as_told, qdrant.url), place, talk.told)
+        found = await asyncio.to_thread(checked, partial(_as_told, index), place, talk.told)
     asked = f"{len(talk.told)} told, {talk.failed} failed, the longest {talk.longest:.1f} s"
     return ended, replace(found, false=(*found.false, *talk.false), error=asked)
 
@@ -228,7 +233,7 @@ def _revived(folder: Path) -> None:
 
 
 async def _end_things(
-    chance: random.Random, replicas: list[Replica], server: Server, qdrant: QdrantServer
+    chance: random.Random, replicas: list[Replica], server: Server, qdrant: QdrantServer | None
 ) -> int:
     """End one thing after the other. Returns how many."""
 
@@ -240,31 +245,33 @@ async def _end_things(
         await asyncio.sleep(AWAY)
         await asyncio.to_thread(_revived, server.folder)
 
-    async def away() -> None:
+    async def away(qdrant: QdrantServer) -> None:
         await qdrant.kill()
         await asyncio.sleep(AWAY)
         await qdrant.start()
 
-    async def hung() -> None:
+    async def hung(qdrant: QdrantServer) -> None:
         qdrant.hang()
         await asyncio.sleep(AWAY)
         qdrant.go_on()
 
-    async def emptied() -> None:
+    async def emptied(qdrant: QdrantServer) -> None:
         qdrant.empty()
 
+    endings: list[Callable[[], Awaitable[None]]] = [process, process, process, postgresql]
+    if qdrant:
+        endings += [partial(end, qdrant) for end in (away, hung, emptied)]
     until, ended = time.monotonic() + SECONDS, 0
     while time.monotonic() < until:
-        [end] = chance.choices([process, postgresql, away, hung, emptied], [5, 2, 1, 1, 1])
-        await end()
+        await chance.choice(endings)()
         ended += 1
         await asyncio.sleep(chance.uniform(*PAUSES))
     return ended
 
 
-async def _as_told(qdrant_url: str, place: Place, told: Any) -> Found:
+async def _as_told(index: dict[str, str], place: Place, told: Any) -> Found:
     """Once all work is done: what was running in two crashes waits for more than a minute."""
-    async with opened(place, qdrant_url=qdrant_url) as pet:
+    async with opened(place, **index) as pet:
         async with asyncio.timeout(LATEST):
             while any(await pet.admin.jobs.counts()):
                 await pet.settle()
