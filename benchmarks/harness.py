@@ -14,6 +14,9 @@ from agents import ModelResponse, Usage
 from agents.models.interface import Model
 
 from hachi import Companion, Settings
+from memory.audience import PRIVATE, Audience
+from memory.index import Question, Rankings
+from tools.context import TurnContext
 
 CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
 """How statements begin that ask for nothing."""
@@ -47,16 +50,45 @@ async def new_companion(settings: Mapping[str, Any], **options: Any) -> AsyncIte
             yield pet
 
 
+def tool_turn(pet: Companion, user: str, text: str = "") -> TurnContext:
+    """What a tool of this person's turn gets, as in a turn of the companion's own."""
+    parts = pet.components
+    memory = (parts.recall, parts.writer, parts.tasks, parts.documents)
+    return TurnContext(user, PRIVATE, text, None, frozenset(), pet.clock, *memory)
+
+
+async def lanes(pet: Companion, user: str, question: str, **asked: Any) -> Rankings:
+    """What words alone and vectors alone find of what the person may read, each best first."""
+    [vector] = await pet.components.embedder.embed([question])
+    wanted = Question(Audience.of(user).keys, pet.clock(), vector, question, **asked)
+    return await pet.components.index.search(wanted)
+
+
 def percentile(values: Sequence[float], percent: float) -> float:
     """The value that this share of them does not exceed."""
     return float(sorted(values)[math.ceil(percent / 100 * len(values)) - 1])
 
 
-def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """The head of a benchmark is its help."""
+def arguments(doc: str | None, bars: bool = False) -> argparse.ArgumentParser:
+    """The head of a benchmark is its help; with `bars`, each can be given another value."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
+    if bars:
+        parser.add_argument("--bar", action="append", default=[], help="a figure's own bar: NAME=NUMBER")
     return parser
+
+
+def bars_of(options: argparse.Namespace, bars: Mapping[str, float]) -> dict[str, float]:
+    """The bars, with those of the command line."""
+    given = (bar.rpartition("=") for bar in options.bar)
+    return {**bars, **{name: float(most) for name, _, most in given}}
+
+
+def over(bars: Mapping[str, float], figures: Mapping[str, float]) -> list[str]:
+    """What is missed: each figure that is higher than its bar."""
+    return [
+        f"{name}: {figures[name]:.3g}, not {most:g}" for name, most in bars.items() if figures[name] > most
+    ]
 
 
 def finish(options: argparse.Namespace, result: Mapping[str, Any], missed: Iterable[str] = ()) -> int:

@@ -22,12 +22,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, finish, new_companion
+from harness import arguments, finish, lanes, new_companion
 
 from hachi import Companion
 from memory.audience import Audience
 from memory.documents.store import DocumentStore
-from memory.index import Question
 
 DEPTHS = (5, 10)
 READER = "reader"
@@ -39,20 +38,16 @@ LACKS = (
 
 async def ranked(pet: Companion, question: str) -> tuple[dict[str, list[str]], float]:
     """The files that each ranker finds, best first, and the milliseconds of Hachi's own search."""
-    parts, audience = pet.components, Audience.of(READER)
-    [vector] = await parts.embedder.embed([question])
-    wanted = Question(
-        audience.keys, pet.clock(), vector, question, kinds=frozenset({"chunk"}), limit=max(DEPTHS)
-    )
-    lanes = await parts.index.search(wanted)
-    ids = {hit.id for hit in lanes.words + lanes.dense}
-    rows = {row.id: row for row in await DocumentStore(parts.database).chunks(ids, audience)}
+    alone = await lanes(pet, READER, question, kinds=frozenset({"chunk"}), limit=max(DEPTHS))
+    ids = {hit.id for hit in alone.words + alone.dense}
+    store = DocumentStore(pet.components.database)
+    rows = {row.id: row for row in await store.chunks(ids, Audience.of(READER))}
     started = time.perf_counter()
     chunks = await pet.documents.search(question, user=READER, limit=max(DEPTHS))
     took = 1000 * (time.perf_counter() - started)
     return {
-        "BM25 alone": [rows[hit.id].path for hit in lanes.words],
-        "vectors alone": [rows[hit.id].path for hit in lanes.dense],
+        "BM25 alone": [rows[hit.id].path for hit in alone.words],
+        "vectors alone": [rows[hit.id].path for hit in alone.dense],
         "Hachi": [chunk.source for chunk in chunks],
     }, took
 

@@ -24,13 +24,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, finish, new_companion, percentile
+from harness import arguments, finish, lanes, new_companion, percentile, tool_turn
 
 from hachi import Companion
-from memory.audience import PRIVATE, Audience
-from memory.index import KINDS, Question
+from memory.audience import Audience
+from memory.index import KINDS
 from memory.index.embedders import bundled
-from tools.context import TurnContext
 from tools.registry import TOOLS
 
 BAR = 0.76
@@ -66,27 +65,18 @@ async def ask(pet: Companion, user: str, question: str) -> tuple[dict[str, list[
     start = time.perf_counter()
     hits = await pet.search_memories(question, user=user, limit=max(DEPTHS))
     seconds = time.perf_counter() - start
-    [vector] = await pet.components.embedder.embed([question])
-    keys, most = Audience.of(user).keys, max(DEPTHS)
-    lanes = await pet.components.index.search(
-        Question(keys, pet.clock(), vector, question, kinds=KINDS, limit=most)
-    )
+    alone = await lanes(pet, user, question, kinds=KINDS, limit=max(DEPTHS))
     return {
         "hachi": [hit.message_id or hit.id for hit in hits],
-        "BM25 alone": [hit.id for hit in lanes.words],
-        "vectors alone": [hit.id for hit in lanes.dense],
+        "BM25 alone": [hit.id for hit in alone.words],
+        "vectors alone": [hit.id for hit in alone.dense],
     }, seconds
 
 
 async def tool_result(pet: Companion, user: str, question: str) -> str:
     """The result of the tool `search_memories` as a model gets it."""
-    parts = pet.components
-    turn = TurnContext(
-        user, PRIVATE, question, None, frozenset(), pet.clock, parts.recall, parts.writer,
-        parts.tasks, parts.documents,
-    )  # fmt: skip
     [tool] = [tool for tool in TOOLS if tool.name == "search_memories"]
-    return (await tool.call(turn, json.dumps({"query": question}))).text
+    return (await tool.call(tool_turn(pet, user, question), json.dumps({"query": question}))).text
 
 
 def token_ends(text: str) -> list[int]:

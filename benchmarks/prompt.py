@@ -27,7 +27,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from harness import arguments, finish, new_companion, percentile
+from harness import arguments, finish, new_companion, over, percentile
 from prompt_world import START, WINDOW, Answering, Consolidating, turn
 
 from agent.types.budget import tokens as count
@@ -147,8 +147,8 @@ def main() -> int:
         "mean": {name: mean(costs, name) for name in ("calls", "reply", "upkeep_calls", "upkeep")},
         "bars": {name: {"value": value, "at most": most} for name, (value, most) in held.items()},
     }
-    missed = [f"{name}: {value:.3g}, not {most:g}" for name, (value, most) in held.items() if value > most]
-    return finish(options, result, missed)
+    values, most = ({name: pair[at] for name, pair in held.items()} for at in (0, 1))
+    return finish(options, result, over(most, values))
 
 
 if __name__ == "__main__":

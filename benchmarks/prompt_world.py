@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,58 +20,8 @@ EVENLY = 20
 CORRECTION = 4
 """Of so many turns one corrects a fact, where the prompt shows one."""
 
-KIN = "Noa Théo Yael Omar Inès Ruth Karim Lena Dov Salma Jonas Mira".split()
-TOWNS = "Lyon Haifa Ghent Porto Turin Bergen Jaffa Nantes Cork Graz".split()
-FACTS = {
-    "en": """\
-{who} restores old violins in {town}
-{who} adopted {n} cats in {town}
-{who} broke a wrist climbing near {town}
-{who} keeps {n} hives of bees on a roof in {town}
-{who} is allergic to peanuts since the trip to {town}""",
-    "fr": """\
-{who} a ouvert une boulangerie à {town}
-{who} cherche un appartement de {n} m² à {town}""",
-    "he": """\
-{who} למדה לנגן בצ'לו ב-{town}
-{who} עברה לגור ב-{town} עם {n} כלבים""",
-}
-CHAT = {
-    "en": """\
-We talked about {town} half the evening, and nobody could agree on the train.
-{who} called again, this time about the garden and the {n} tomato plants.
-Do you think {n} days are enough for {town}?
-The landlord wants an answer by Friday, and I still have doubts.
-What did I tell you about {who}?""",
-    "fr": """\
-Hier soir j'ai dîné avec {who} et nous avons parlé de {town}.
-Tu te souviens de ce que je t'ai dit sur {who} ?
-Il me reste {n} jours pour rendre le dossier.""",
-    "he": """\
-אתמול דיברתי עם {who} על הנסיעה ל-{town}.
-נשארו לי {n} ימים להגיש את הטופס.""",
-}
-REPLIES = {
-    "en": """\
-That sounds like a long week.
-How is {who} taking it?
-{n} days in {town} are tight, and you would still see the old town.""",
-    "fr": """\
-Je comprends que tu hésites.
-Et {who}, qu'en pense-t-il ?""",
-    "he": """\
-זה נשמע כמו שבוע ארוך.
-ומה {who} חושבת על זה?""",
-}
-DIGEST = """\
-Maya weighs the job in {town} against staying near {who}, decided to answer within {n} days, and wants to \
-see the flat and the school there once more before she signs anything.
-Maya et {who} iront à {town} au printemps pour {n} jours; les billets et la chambre restent à réserver.
-מאיה החליטה לנסוע ל-{town} עם {who} בעוד {n} ימים, אחרי שתסיים את הקורס, ועוד לא הזמינה כרטיסים ומלון."""
-TODO = """\
-Book the train to {town} for {who}
-Call {who} about the {n} boxes in {town}
-Send {who} the papers from {town}"""
+_TEXTS = json.loads((Path(__file__).parent / "data/prompt_world.json").read_text(encoding="utf-8"))
+"""What people say by language, and what models answer: sentences with gaps for a person, a town, a number."""
 TOLD = {1: ("name", "Maya"), 2: ("location", "Porto"), 5: ("tone", "casual"), 9: ("answer_length", "short")}
 OFTEN = {4: "conversation_themes", 8: "other_notes", 12: "goals"}
 
@@ -100,12 +51,12 @@ class Said:
 def turn(n: int) -> Said:
     """The nth turn, from 1, the same each time."""
     chance, tongue, length = Random(n), TONGUES[n % WINDOW], LENGTHS[n % WINDOW]
-    fact = _phrase(FACTS[tongue], chance)
-    text = " ".join([f"{fact}.", *(_phrase(CHAT[tongue], chance) for _ in range(length - 1))])
-    reply = " ".join(_phrase(REPLIES[tongue], chance) for _ in range(1 + length // 2))
+    fact = _phrase(_TEXTS["facts"][tongue], chance)
+    text = " ".join([f"{fact}.", *(_phrase(_TEXTS["chat"][tongue], chance) for _ in range(length - 1))])
+    reply = " ".join(_phrase(_TEXTS["replies"][tongue], chance) for _ in range(1 + length // 2))
     calls: list[tuple[str, dict[str, Any]]] = []
     if n % 4 == 0:
-        calls.append(("search_memories", {"query": _phrase("{who} in {town}", chance)}))
+        calls.append(("search_memories", {"query": _phrase(["{who} in {town}"], chance)}))
     if n % 7 == 5:
         due = (START + timedelta(days=n)).isoformat()
         calls.append(("update_task", {"id": None, "description": todo(n), "status": "open", "due": due}))
@@ -118,26 +69,28 @@ def turn(n: int) -> Said:
 
 
 def todo(n: int) -> str:
-    return _phrase(TODO, Random(n))
+    return _phrase(_TEXTS["todo"], Random(n))
 
 
 def _noted(n: int, fact: str) -> dict[str, Any]:
     """A summary that grows to forty sentences, newest first, of which few are kept; and what is new."""
-    where = _phrase("to see {town} with {who}", Random(n))
+    where = _phrase(["to see {town} with {who}"], Random(n))
     pairs = [TOLD[n]] if n in TOLD else [(OFTEN[n % 15], where)] if n % 15 in OFTEN else []
     importance = ("high", "medium")[n % 4 // 2]
     new = {"text": fact, "importance": importance, "tags": ["maya"]}
     return {
-        "summary": "\n".join(_phrase(DIGEST, Random(m)) for m in range(n, max(0, n - 40), -1)),
+        "summary": "\n".join(_phrase(_TEXTS["digest"], Random(m)) for m in range(n, max(0, n - 40), -1)),
         "new_facts": [new] if n % 2 else [],
         "new_preferences": [{"key": key, "value": value} for key, value in pairs],
         "task_updates": [{"id": None, "description": todo(n), "status": "open"}] if n % 9 == 2 else [],
     }
 
 
-def _phrase(choices: str, chance: Random) -> str:
-    chosen = chance.choice(choices.splitlines())
-    return chosen.format(who=chance.choice(KIN), town=chance.choice(TOWNS), n=chance.randint(2, 90))
+def _phrase(choices: Sequence[str], chance: Random) -> str:
+    chosen = chance.choice(choices)
+    return chosen.format(
+        who=chance.choice(_TEXTS["kin"]), town=chance.choice(_TEXTS["towns"]), n=chance.randint(2, 90)
+    )
 
 
 # The models.

@@ -28,35 +28,15 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from harness import arguments, finish, new_companion, percentile
 
 PER_PERSON, EXPIRING, WARM_UP = 200, 100, 50
 SLOWER, SMALL, LARGE = 2.0, 10_000, 100_000
-NAMES = (
-    "Ana Ben Carla David Elif Farid Greta Hugo Ines Jonas Kira Liam Mina Noor Oscar Paula Rosa Samir".split()
-)
-WORDS = {
-    "place": "Lyon Porto Haifa Ghent Turin Bergen Seville Krakow Leeds Tartu Basel Malmo Split Nantes Bilbao",
-    "thing": "bicycle guitar telescope kayak typewriter piano camera tent violin kite canoe loom easel harp",
-    "food": "olives mango walnuts figs pickles lentils noodles ginger fennel cherries pistachios aubergines",
-    "job": "nurse carpenter geologist baker librarian pilot cellist optician tailor welder archivist",
-    "hobby": "climbing rowing knitting fencing calligraphy pottery judo archery juggling diving stargazing",
-    "month": "January March April May June July August September October November",
-}
-FORMS = (
-    ("{a}'s friend {b} lives in {place} near the {thing} shop.", "Where does {a}'s friend {b} live?"),
-    ("{a} bought a {thing} for {n} euros in {month}.", "What did {a} pay for the {thing}?"),
-    ("{a} likes {food} since the holiday in {place}.", "Which food does {a} like?"),
-    ("{a} worked as a {job} in {place} until {year}.", "What was {a}'s job in {place}?"),
-    ("{a} goes {hobby} with {b} every {month}.", "Who goes {hobby} with {a}?"),
-    ("{a} keeps {n} books about {hobby} on the shelf.", "How many books about {hobby} has {a} got?"),
-    ("{b} lent {a} a {thing} and wants it back in {month}.", "What did {b} lend to {a}?"),
-    ("{a} met {b} at a {hobby} course in {place} in {year}.", "How did {a} meet {b}?"),
-    ("{a} sees the {job} in {month} in room {n}.", "When does {a} see the {job}?"),
-    ("{a} won {n} points in the {hobby} contest of {year}.", "How did the {hobby} contest go for {a}?"),
-)  # fmt: skip
+_WORLD = json.loads((Path(__file__).parent / "data/scale_world.json").read_text(encoding="utf-8"))
+"""Names, words, and forms of a fact with the question about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +51,10 @@ def told(person: int, count: int, seed: int = 1) -> Iterator[Fact]:
     """`count` different facts of a person; the same seed gives the same ones."""
     rng, known = random.Random(f"{seed}/{person}"), set[str]()
     while len(known) < count:
-        a, b = rng.sample(NAMES, 2)
-        slots: dict[str, Any] = {name: rng.choice(words.split()) for name, words in WORDS.items()}
+        a, b = rng.sample(_WORLD["names"], 2)
+        slots: dict[str, Any] = {name: rng.choice(words) for name, words in _WORLD["words"].items()}
         slots |= {"n": rng.randrange(11, 1000), "year": rng.randrange(1985, 2026)}
-        form, question = rng.choice(FORMS)
+        form, question = rng.choice(_WORLD["forms"])
         text = form.format(a=a, b=b, **slots)
         if text not in known:
             known.add(text)

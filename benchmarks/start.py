@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from harness import arguments, finish
+from harness import arguments, bars_of, finish, over
 
 HACHI = [sys.executable, "-m", "hachi"]
 BARS = {
@@ -85,12 +85,10 @@ def _until(terminal: int, text: bytes, began: float) -> float:
 
 
 def main() -> int:
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, bars=True)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--bar", action="append", default=[], help="a row's own bar: 'doctor=0.5'")
     options = parser.parse_args()
-    bars = BARS | (ON_A_SERVER if os.environ.get("DATABASE_URL") else {})
-    bars |= {name: float(seconds) for name, _, seconds in (bar.rpartition("=") for bar in options.bar)}
+    bars = bars_of(options, BARS | (ON_A_SERVER if os.environ.get("DATABASE_URL") else {}))
     left_out = ("OPENAI_", "HACHI_", "PYTHONDONTWRITEBYTECODE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     found = {}
@@ -102,9 +100,9 @@ def main() -> int:
             measure = chat_seconds if ", first " in name else command_seconds
             runs = [measure(name, server if name in ON_A_SERVER else alone) for _ in range(options.runs)]
             wall, processor = map(min, zip(*runs, strict=True))
-            found[f"hachi {name}"] = {"wall": wall, "processor": processor, "bar": bar}
-    missed = [f"{name} MISSED" for name, row in found.items() if row["wall"] > row["bar"]]
-    return finish(options, found, missed)
+            found[name] = {"wall": wall, "processor": processor, "bar": bar}
+    walls = {name: row["wall"] for name, row in found.items()}
+    return finish(options, {f"hachi {name}": row for name, row in found.items()}, over(bars, walls))
 
 
 if __name__ == "__main__":

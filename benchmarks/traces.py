@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, finish
+from harness import arguments, finish, over
 
 from agent.tracing.redact import Redaction
 from agent.tracing.render.trace import overview_lines
@@ -133,8 +133,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(measure(options.home or Path(folder), options.traces, options.times))
     bars = dict.fromkeys(found, BAR) | {STATISTICS: STATISTICS_BAR}
-    slow = [f"{name} takes more than {bar} s" for name, bar in bars.items() if found[name] > bar]
-    return finish(options, found, slow)
+    return finish(options, found, over(bars, found))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from typing import Any
 from agents import Agent, FunctionTool, RunConfig, Runner
 from agents.testing import assistant_message, function_call
 from greenlet import getcurrent
-from harness import CONTROL, Scripted, arguments, finish, new_companion
+from harness import CONTROL, Scripted, arguments, bars_of, finish, new_companion, over, tool_turn
 from sqlalchemy import event
 
 from agent.tracing import recorder
@@ -38,7 +38,6 @@ from agent.turn.context.prompt import PromptContext, build_messages_for_model
 from agent.wiring.components import utc_now
 from hachi import Companion
 from memory.audience import PRIVATE
-from tools.context import TurnContext
 from tools.registry import TOOLS, Tool
 
 BARS = {
@@ -91,15 +90,10 @@ async def furnished(*users: str, **settings: Any) -> AsyncIterator[Companion]:
 
 def bare_loop(pet: Companion) -> Callable[[str], Awaitable[None]]:
     """The SDK's loop with the five tools at work on the companion's own memory, and nothing else."""
-    parts = pet.components
 
     def tool(one: Tool) -> FunctionTool:
         async def invoke(_context: Any, written: str) -> str:
-            turn = TurnContext(
-                "bare", PRIVATE, "", None, frozenset(), pet.clock, parts.recall, parts.writer,
-                parts.tasks, parts.documents,
-            )  # fmt: skip
-            return (await one.call(turn, written)).text
+            return (await one.call(tool_turn(pet, "bare"), written)).text
 
         return FunctionTool(one.name, one.description, one.schema, invoke, strict_json_schema=False)
 
@@ -231,16 +225,11 @@ def measure(turns: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, bars=True)
     parser.add_argument("--turns", type=int, default=100)
-    parser.add_argument("--bar", action="append", default=[], help="a figure's own bar: ratio=1.4")
     options = parser.parse_args()
-    bars = BARS | {name: float(bar) for name, _, bar in (one.partition("=") for one in options.bar)}
-    result = measure(options.turns)
-    missed = (
-        f"{name} is {result[name]:.3g}, not {bar:g}" for name, bar in bars.items() if result[name] > bar
-    )
-    return finish(options, result, missed)
+    bars, result = bars_of(options, BARS), measure(options.turns)
+    return finish(options, result, over(bars, result))
 
 
 if __name__ == "__main__":
