@@ -77,8 +77,6 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of a list."""
-
     text: str
     note: Words = ()
     buttons: tuple[Button, ...] = ()
@@ -87,8 +85,6 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a command."""
-
     text: str
     items: tuple[Item, ...] = ()
     note: Words = ()

@@ -283,7 +283,6 @@ class Commands:
         return Answer("What I know of you here:" if items else "I know nothing of you here yet.", items)
 
     async def _trace(self, asker: Asker, _: str) -> Answer:
-        """Show the asker's own last turn in this place."""
         place = "" if asker.place.private else asker.place.key
         traces, now = self._pet.traces, self._pet.clock()
         found = await traces.list(TraceFilter(user=asker.user, place=place), now, limit=10)

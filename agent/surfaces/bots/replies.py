@@ -101,7 +101,6 @@ class Reply:
         return self._gone and not self._parts
 
     async def withdraw(self) -> None:
-        """Remove what was shown."""
         await self._end()
         self._gone = False
         while self._parts:

@@ -44,8 +44,6 @@ NOT_HERE = Answer(
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """What a reply ends with."""
-
     text: str
     receipts: tuple[Item, ...] = ()
     question: Answer | None = None
@@ -63,8 +61,6 @@ class NotShown(Exception):
 
 @dataclass(slots=True)
 class Answering:
-    """A turn under way."""
-
     burst: list[IncomingMessage] = field(default_factory=list)
     """The messages that it answers."""
     open: bool = True

@@ -15,8 +15,6 @@ log = logging.getLogger("hachi.audit")
 
 @dataclass
 class Audit:
-    """ASGI middleware."""
-
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

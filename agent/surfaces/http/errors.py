@@ -108,7 +108,6 @@ def not_found(what: str) -> ApiError:
 
 
 def error_body(message: str, type: str, code: str | None, param: str | None = None) -> dict[str, Any]:
-    """Return the body of an error, in the form of OpenAI's API."""
     return {"error": {"message": storable(message), "type": type, "param": param, "code": code}}
 
 

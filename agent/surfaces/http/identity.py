@@ -32,8 +32,6 @@ MAX_NAME, MAX_CHAT, MAX_TOKEN = 200, 128, 8_000
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The authenticated caller."""
-
     key: Key | None
     """None if no key is needed."""
     user: str | None

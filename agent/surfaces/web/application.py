@@ -137,7 +137,6 @@ async def follow(request: Request, link: str = "") -> Response:
 
 @_visits.post("/leave")
 async def leave() -> Response:
-    """End the visit in this browser."""
     response = go("/")
     response.delete_cookie(COOKIE, httponly=True, samesite="lax")
     return response

@@ -56,7 +56,6 @@ async def keep(here: Here) -> Response:
 
 @router.post("/memories")
 async def add(here: Here) -> Response:
-    """Remember a fact that the person writes down."""
     await here.pet.remember(here.field("content"), user=here.user)
     return go("/memories")
 
@@ -99,7 +98,6 @@ async def correct(here: Here, id: str) -> Response:
 
 @router.post("/memories/{id}/undo")
 async def undo(here: Here, id: str) -> Response:
-    """Undo the last replacement: what was replaced holds again."""
     step = await here.pet.memories.undo(id, user=here.user)
     return go(f"/memories/{step.new_id}" if step.new_id else "/memories")
 
@@ -111,7 +109,6 @@ async def forget_fact(here: Here, id: str) -> Response:
 
 @router.post("/messages/{id}/forget")
 async def forget_message(here: Here, id: str) -> Response:
-    """Forget one of the person's messages."""
     return _told(here, [await here.pet.conversations.forget(id, user=here.user)])
 
 
@@ -139,7 +136,6 @@ async def forget_chosen(here: Here) -> Response:
 
 @router.post("/restore")
 async def restore(here: Here) -> Response:
-    """Bring back what was forgotten."""
     back = await here.pet.memories.undo_forget(here.field("id"), user=here.user)
     return go(f"/memories/{back.id}" if back.id else "/")
 

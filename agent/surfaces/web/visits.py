@@ -39,8 +39,6 @@ class OtherKey(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Whom the pages are shown to."""
-
     user: str | None
     """The person whose memory it is; None where only traces are shown."""
     admin: bool
@@ -148,7 +146,6 @@ async def require_visit(request: Request) -> None:
 
 
 def visitor_of(request: Request) -> Visitor:
-    """The visitor whom `require_visit` admitted."""
     visitor: Visitor = request.state.visitor
     return visitor
 

@@ -177,7 +177,6 @@ class DiscordBot(discord.AutoShardedClient):
         await self._forget(payload.channel_id, payload.message_ids)
 
     async def _forget(self, channel: int, ids: Collection[int]) -> None:
-        """Forget messages that were deleted on Discord."""
         for id in sorted(ids):
             try:
                 await self.conversations.deleted(origin_of(channel, id))

@@ -58,7 +58,6 @@ class Tree(app_commands.CommandTree):
 
 
 def build_tree(client: discord.Client, commands: Commands) -> app_commands.CommandTree:
-    """Return all commands, for servers and direct messages."""
     tree = Tree(
         client,
         allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=True, private_channel=False),

@@ -166,8 +166,6 @@ LAST_LINES = 50
 
 @dataclass(eq=False)
 class Reader:
-    """Reads messages."""
-
     client: discord.Client
     label: Label
     clock: Callable[[], datetime]

@@ -89,7 +89,6 @@ def answer_view(answer: Answer, user: int) -> discord.ui.View | None:
 
 
 def receipt_lines(items: Sequence[Item]) -> str:
-    """Return the receipts below a reply, in small print."""
     lines = [
         f"-# {' '.join(filter(None, (item.label or 'Remembered', _words(item.note))))}: {escape(item.text)}"
         for item in items[:MAX_RECEIPTS]
@@ -99,7 +98,6 @@ def receipt_lines(items: Sequence[Item]) -> str:
 
 
 def receipt_view(items: Sequence[Item], user: int) -> discord.ui.View | None:
-    """Return a row of buttons for each receipt."""
     return _view(
         HachiButton(user, button, f"{button.label} {row + 1}" if len(items) > 1 else None, row)
         for row, item in enumerate(items[:MAX_RECEIPTS])
@@ -108,7 +106,6 @@ def receipt_view(items: Sequence[Item], user: int) -> discord.ui.View | None:
 
 
 def stop_view(user: int, message: int) -> discord.ui.View | None:
-    """Return the button that stops the reply to a message."""
     return _view([HachiButton(user, Button("Stop", "stop", str(message)))])
 
 
@@ -136,7 +133,6 @@ def without_receipt(message: discord.Message, value: str, outcome: str) -> dict[
 
 
 def _about(custom_id: str) -> str:
-    """Return the id of what a button is about."""
     return custom_id.rpartition(":")[2].partition(".")[0]
 
 

@@ -29,7 +29,6 @@ _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
 
 
 def build_client(settings: Settings) -> AsyncWebClient:
-    """Return a client with the bot's token."""
     token = settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else None
     base_url = settings.slack_api_url or AsyncWebClient.BASE_URL
     client = AsyncWebClient(token=token, base_url=f"{base_url.rstrip('/')}/", logger=sdk_logger())

@@ -45,7 +45,6 @@ COMMAND = re.compile(rf"^/(?:\S+-)?({_NAMES})$")
 
 class Interactions:
     def __init__(self, app: AsyncApp, commands: Commands, client: AsyncWebClient, platform: Reader) -> None:
-        """Listens to the events of `app`."""
         self._commands = commands
         self._client = client
         self._platform = platform

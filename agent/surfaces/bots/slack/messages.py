@@ -164,8 +164,6 @@ class _Person:
 
 @dataclass(eq=False)
 class Reader:
-    """Reads messages."""
-
     client: AsyncWebClient
     label: Label
     listening: Callable[[Place], Awaitable[Listening]]

@@ -130,7 +130,6 @@ def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS, to: str = "") -> list
 
 
 def receipts_answer(items: Iterable[Item]) -> Answer:
-    """Return what a turn remembered."""
     return Answer("Remembered:", tuple(items))
 
 

@@ -110,7 +110,6 @@ _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
 def ends(line: str) -> bool:
-    """Whether the line ends the conversation."""
     return line.strip().lower() in {"exit", "quit"}
 
 
@@ -120,8 +119,6 @@ def is_command(line: str) -> bool:
 
 @dataclass
 class ChatCommands:
-    """The commands of one conversation."""
-
     pet: "Companion"
     user: str
     place: str

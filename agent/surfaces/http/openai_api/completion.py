@@ -130,7 +130,6 @@ class Completion:
     origins: tuple[str, ...] = ()
 
     def whole(self, text: str, reply: Reply | None = None) -> Json:
-        """Return the response that is not streamed."""
         message: Json = {"role": "assistant", "content": text}
         if reply and reply.client_calls:
             message |= {"content": text or None, "tool_calls": tool_calls(reply)}
@@ -144,7 +143,6 @@ class Completion:
         yield self._chunk({"role": "assistant", "content": ""})
 
     def piece(self, text: str) -> Iterator[str]:
-        """Yield a chunk with a piece of the reply."""
         yield self._chunk({"content": text})
 
     def end(self, text: str, reply: Reply | None = None) -> Iterator[str]:
@@ -168,7 +166,6 @@ class Completion:
 
 
 def tool_calls(reply: Reply) -> list[Json]:
-    """Return the calls of the client's tools."""
     return [
         {
             "id": call.call_id,
@@ -180,7 +177,6 @@ def tool_calls(reply: Reply) -> list[Json]:
 
 
 def finish_reason(reply: Reply | None) -> str:
-    """Return why the answer ended."""
     if reply and reply.client_calls:
         return "tool_calls"
     return "length" if reply and reply.cut else "stop"

@@ -48,7 +48,6 @@ class ResponseEvents:
         return (f"response:{self.id}",)
 
     def whole(self, text: str, reply: Reply | None = None) -> Json:
-        """Return the finished response."""
         cut = bool(reply and reply.cut)
         counted = usage_of(self.prompt, text, reply)
         cached = counted.get("prompt_tokens_details", {"cached_tokens": 0})
@@ -75,7 +74,6 @@ class ResponseEvents:
             yield self._event(f"response.{name}", response=self._response())
 
     def piece(self, text: str) -> Iterator[Json]:
-        """Yield the events of a piece of the text."""
         here = {"item_id": self._item, "output_index": 0, "content_index": 0}
         if not self._begun:
             empty = self._message("") | {"status": "in_progress", "content": []}
