@@ -5,12 +5,13 @@ import json
 import signal
 import socket
 import sys
-import threading
 import urllib.request
 import warnings
+from contextlib import contextmanager
 
 import httpx2
 import pytest
+from anyio.from_thread import start_blocking_portal
 from command import stopping, until
 from discord_server import TOKEN, DiscordServer
 from mcp.client.client import Client
@@ -147,47 +148,38 @@ def test_a_missing_extra_is_told_with_what_to_run(hachi, monkeypatch, tokens, bo
     assert (ran.code, told in ran.complaint) == (1, True)
 
 
+@contextmanager
+def on_a_thread(server):
+    """The server, and a portal to its event loop."""
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(server.running()) as running:
+        yield running, portal
+
+
 def test_the_discord_bot_runs_until_it_is_stopped(hachi, monkeypatch, tokens):
-    listening, ended = threading.Event(), threading.Event()
+    def stop(*_):
+        with stopping(signal.SIGTERM):
+            portal.call(platform.connected.wait)
 
-    async def serve():
-        async with DiscordServer.running() as platform, asyncio.timeout(30):
-            monkeypatch.setattr(Route, "BASE", Route.BASE)  # put back what the command sets
-            monkeypatch.setenv("DISCORD_API_URL", f"http://{platform.address}/api/v10")
-            listening.set()
-            await platform.connected.wait()
-            with stopping(signal.SIGTERM):
-                pass
-            await asyncio.to_thread(ended.wait, 30)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert listening.wait(10)
-    ran = hachi("discord")
-    ended.set()
-    thread.join()
+    with on_a_thread(DiscordServer) as (platform, portal):
+        monkeypatch.setattr(Route, "BASE", Route.BASE)  # put back what the command sets
+        monkeypatch.setenv("DISCORD_API_URL", f"http://{platform.address}/api/v10")
+        ran = hachi("discord", meanwhile=stop)
     assert (ran.code, ran.out) == (0, "")
 
 
 def test_the_slack_bot_answers_until_it_is_stopped(hachi, monkeypatch, tokens):
-    listening, ended = threading.Event(), threading.Event()
+    async def talk():
+        await slack.until(lambda: slack.connections, seconds=30)
+        await slack.deliver(slack.says("UANA", "I like jasmine tea", channel="D1"))
+        await slack.until(lambda: slack.in_channel("D1"), seconds=30)
 
-    async def serve():
-        async with SlackServer.running() as slack:
-            monkeypatch.setenv("SLACK_API_URL", slack.api)
-            listening.set()
-            with stopping(signal.SIGTERM):
-                await slack.until(lambda: slack.connections, seconds=30)
-                await slack.deliver(slack.says("UANA", "I like jasmine tea", channel="D1"))
-                await slack.until(lambda: slack.in_channel("D1"), seconds=30)
-            await asyncio.to_thread(ended.wait, 30)
+    def stop(*_):
+        with stopping(signal.SIGTERM):
+            portal.call(talk)
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert listening.wait(10)
-    ran = hachi("slack")
-    ended.set()
-    thread.join()
+    with on_a_thread(SlackServer) as (slack, portal):
+        monkeypatch.setenv("SLACK_API_URL", slack.api)
+        ran = hachi("slack", meanwhile=stop)
     assert ran.code == 0
     assert ran.complaint.startswith("hachi: on Slack in Acme as hachi, in Socket Mode; ")
     assert ran.complaint.endswith("the rule-based stand-in answers; Ctrl-C stops")

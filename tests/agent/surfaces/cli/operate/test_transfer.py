@@ -5,8 +5,6 @@ import sqlite3
 import stat
 from contextlib import closing
 
-import pytest
-
 from agent.background.learn_imported import Learned, ToLearn
 from agent.companion import Companion
 from agent.types import Usage
@@ -14,43 +12,39 @@ from agent.types import Usage
 # Erasing.
 
 
-@pytest.fixture
-def anas(hachi):
-    """Ana said something in private and in a place."""
+def test_erasing_shows_what_goes_asks_and_prints_a_receipt(hachi, home):
     hachi("chat", "--user", "ana", stdin=b"I broke my shoulder\n")
     hachi("memories", "add", "Ana skis", "--user", "ana", "--place", "acme/general")
     hachi("memories", "add", "Mickael rows")
-    return hachi
-
-
-def test_erasing_shows_what_goes_asks_and_prints_a_receipt(anas, home):
-    ran = anas("memories", "erase", "--user", "ana", stdin=b"n\n", typed=True)
+    erase = ("memories", "erase", "--user", "ana")
+    refused = hachi(*erase)
+    assert (refused.code, "--yes" in refused.complaint) == (2, True)
+    ran = hachi(*erase, stdin=b"n\n", typed=True)
     assert (ran.code, "messages" in ran.out, "nothing was erased" in ran.err) == (1, True, True)
     assert "Erase all of this of ana for good?" in ran.out
-    assert anas("memories", "list", "--user", "ana", "--json").json != []
-    ran = anas("memories", "erase", "--user", "ana", stdin=b"y\n", typed=True)
+    assert hachi("memories", "list", "--user", "ana", "--json").json != []
+    ran = hachi(*erase, stdin=b"y\n", typed=True)
     assert (ran.code, "verified: nothing of theirs is left" in ran.out) == (0, True)
-    assert anas("memories", "list", "--user", "ana", "--json").json == []
+    assert hachi("memories", "list", "--user", "ana", "--json").json == []
     assert "ana" not in (home / "hachi.log").read_text()
-    assert [memory["content"] for memory in anas("memories", "list", "--json").json] == ["Mickael rows"]
+    assert [memory["content"] for memory in hachi("memories", "list", "--json").json] == ["Mickael rows"]
+    receipt = hachi("memories", "erase", "--user", "mickael", "--yes", "--json").json
+    assert (receipt["user"], receipt["verified"], receipt["left"]) == ("mickael", True, [])
+    assert receipt["removed"]["memories"] == 1
+    assert receipt["at"].endswith("+00:00")
 
 
-def test_an_erasure_needs_yes_without_a_terminal_and_exits_with_1_if_not_verified(anas, home):
+def test_an_erasure_that_is_not_verified_exits_with_1(hachi, home):
+    hachi("chat", "--user", "ana", "-m", "I broke my shoulder")
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
         database.execute(
             "CREATE TRIGGER back AFTER DELETE ON users "
             "BEGIN INSERT INTO users (id, created_at) VALUES ('ana', OLD.created_at); END"
         )
-    refused = anas("memories", "erase", "--user", "ana")
-    assert (refused.code, "--yes" in refused.complaint) == (2, True)
-    ran = anas("memories", "erase", "--user", "ana", "--yes")
+    ran = hachi("memories", "erase", "--user", "ana", "--yes")
     assert ran.code == 1
     assert "STILL THERE: 1 person" in ran.out
     assert "not verified" in ran.out
-    receipt = anas("memories", "erase", "--user", "mickael", "--yes", "--json").json
-    assert (receipt["user"], receipt["verified"], receipt["left"]) == ("mickael", True, [])
-    assert receipt["removed"]["memories"] == 1
-    assert receipt["at"].endswith("+00:00")
 
 
 # Exporting and importing.
