@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from agents import Model, ModelResponse, ModelSettings, Tool, TResponseInputItem, Usage
-from agents.items import TResponseOutputItem, TResponseStreamEvent
+from agents.items import TResponseStreamEvent
+from agents.testing import assistant_message, function_call
 from openai.types import responses
 
 from memory.people.due_dates import read_time
@@ -92,7 +93,12 @@ class OfflineModel(Model):
         items = [{"role": "user", "content": input}] if isinstance(input, str) else [dict(i) for i in input]
         turn = _read(system_instructions or "", items)
         offered = {tool.name for tool in tools} - turn.results.keys()
-        output = [_call(*call) for call in _calls(turn.said, turn) if call[0] in offered] or [_answer(turn)]
+        calls = [
+            function_call(name, arguments, call_id=f"offline_{name}")
+            for name, arguments in _calls(turn.said, turn)
+            if name in offered
+        ]
+        output = calls or [assistant_message(_answer(turn), item_id="offline_answer")]
         return ModelResponse(output=output, usage=Usage(requests=1), response_id=None)
 
     async def stream_response(self, *arguments: Any, **named: Any) -> AsyncIterator[TResponseStreamEvent]:
@@ -139,13 +145,11 @@ def _calls(said: Sentence, turn: _Turn) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "get_recent_memories", {"limit": MOST_LISTED}
 
 
-def _answer(turn: _Turn) -> TResponseOutputItem:
+def _answer(turn: _Turn) -> str:
     answer: dict[str, Any] = {"message": _message(turn), "memories": []}
     if turn.said.kind == "forget":
         answer["forget"] = [turn.said.text]
-    content = [{"type": "output_text", "text": json.dumps(answer, ensure_ascii=False), "annotations": []}]
-    about = {"id": "offline_answer", "type": "message", "role": "assistant", "status": "completed"}
-    return responses.ResponseOutputMessage.model_validate(about | {"content": content})
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def _message(turn: _Turn) -> str:
@@ -235,12 +239,6 @@ def _now(text: str) -> datetime:
         zone = ZoneInfo(found[2]) if found[2] else UTC
         return datetime.strptime(found[1], "%d %B %Y, %H:%M:%S").replace(tzinfo=zone)
     return datetime.now(UTC)
-
-
-def _call(name: str, arguments: dict[str, Any]) -> TResponseOutputItem:
-    call = {"type": "function_call", "call_id": f"offline_{name}", "name": name}
-    written = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-    return responses.ResponseFunctionToolCall.model_validate(call | {"arguments": written})
 
 
 def _text(item: dict[str, Any]) -> str:

@@ -3,19 +3,22 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 from agents.models.interface import Model
+from pydantic import ValidationError
 
+from agent.background.conversation_reader import Reading
+from agent.background.extraction import Extraction, extract_memory_updates, quoted_summary
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choose import ChosenModel
-from agent.replay.cassette import RecordedModel, context_of, recorded_tools
+from agent.replay.cassette import RecordedModel, context_of, decide_again, recorded_tools
 from agent.replay.live import FactsOfThen, UnchangedTasks, behaves_otherwise
 from agent.replay.today import found_otherwise
-from agent.replay.work import work_again
 from agent.settings import Settings
 from agent.tracing.compare import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
@@ -28,7 +31,7 @@ from agent.turn.loop import run_agent
 from agent.types import Usage
 from memory.audience import Place
 from memory.errors import NotFound
-from memory.process.spans import Recording, Span, note, recording
+from memory.process.spans import Recording, Span, note, recording, span
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool
 
@@ -141,9 +144,33 @@ async def _work_otherwise(
     """Do the work after the turn again, and yield what differs in it."""
     upkeep = await pet.components.models.upkeep() if whole.jobs else chosen
     for job in whole.jobs:
-        again = partial(work_again, job, pet.settings, upkeep)
+        again = partial(_work_again, job, pet.settings, upkeep)
         for one in differences(job, await _again(job, pet.settings, upkeep.name, again, tools)):
             yield one
+
+
+async def _work_again(trace: Trace, settings: Settings, upkeep: ChosenModel) -> None:
+    """Record what today's code makes of what a job read and was answered. Stores nothing."""
+    for recorded in trace.root.spans:
+        decide_again(recorded, settings.importance_floor)
+        if recorded.kind == "exchange":
+            await _consolidate_again(trace, recorded, settings, upkeep)
+
+
+async def _consolidate_again(trace: Trace, recorded: Span, settings: Settings, upkeep: ChosenModel) -> None:
+    try:
+        reading = Reading.from_trace(recorded.data.get("reading"))
+    except ValidationError as error:
+        raise BadInput(f"{trace.summary.short} cannot be replayed: an older Hachi recorded it") from error
+    calls = [one for one in recorded.spans if one.kind == "call"]
+    model = replace(upkeep, model=RecordedModel(trace, calls))
+    found = Extraction(quoted_summary(reading, settings.summary_budget))
+    with span("exchange"):
+        if calls:
+            with suppress(Exception):  # the recorded work quoted people too
+                found = await extract_memory_updates(model, reading, settings.summary_budget)
+        if "findings" in recorded.data:
+            note(findings=found)
 
 
 @dataclass(frozen=True, slots=True)
