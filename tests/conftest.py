@@ -1,7 +1,6 @@
 """What tests of several packages share: the clock, a companion in a folder of its own, a model's server."""
 
 import asyncio
-import functools
 import gc
 import os
 import shutil
@@ -28,6 +27,7 @@ from memory.sql.engine.loop_sqlite import LoopSQLite
 
 sys.path.insert(0, str(Path(__file__).parent / "doubles"))
 
+from command import load_bundled_once
 from scripted_server import ScriptedServer
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
@@ -36,9 +36,6 @@ settings.load_profile("untimed")
 __all__ = ["hachi_clock", "hachi_companion", "hachi_model"]
 
 SETTINGS = ("HACHI_", "OPENAI_", "QDRANT_", "DATABASE_URL", "DISCORD_", "SLACK_")
-
-load_bundled_once = functools.cache(bundled._load)
-"""The bundled embedder's weights take 0.4 s to load; one copy serves all tests of a process."""
 
 
 @pytest.fixture(scope="session", autouse=True)

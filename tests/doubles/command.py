@@ -21,7 +21,8 @@ import pytest
 from agent.surfaces.cli import main
 from memory.index.embedders import bundled
 
-LOAD_ONCE = functools.cache(bundled._load)
+load_bundled_once = functools.cache(bundled._load)
+"""The bundled embedder's weights take 0.4 s to load; one copy serves all tests of a process."""
 
 
 @dataclass(frozen=True)
@@ -126,5 +127,5 @@ def use_home(patch: pytest.MonkeyPatch, home: Path) -> None:
     settings = {"HACHI_HOME": str(home), "LOGNAME": "mickael", "COLUMNS": "200", "TZ": "UTC"}
     for name, value in settings.items():
         patch.setenv(name, value)
-    patch.setattr(bundled, "_load", LOAD_ONCE)
+    patch.setattr(bundled, "_load", load_bundled_once)
     time.tzset()

@@ -2,9 +2,13 @@
 
 import inspect
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command import load_bundled_once
+
+from memory.index.embedders import bundled
 
 IN_ONE_LOOP = [Path(__file__).parent / folder for folder in ("http", "mcp")]
 
@@ -14,6 +18,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         asynchronous = inspect.iscoroutinefunction(getattr(item, "function", None))
         if asynchronous and any(folder in item.path.parents for folder in IN_ONE_LOOP):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_embedder() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundled, "_load", load_bundled_once)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ async def server() -> AsyncIterator[ScriptedServer]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def serve(
-    home: Path, clock: Any, light_embedder: None, server: ScriptedServer
+    home: Path, clock: Any, server: ScriptedServer
 ) -> AsyncIterator[Callable[..., Awaitable[Site]]]:
     """`await serve(loopback=True, **settings)`: a server of this test alone, at the time of `clock`."""
     async with AsyncExitStack() as leaving:

@@ -52,7 +52,7 @@ class Agent:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def pet(home: Path, clock: Any, light_embedder: None) -> AsyncIterator[Companion]:
+async def pet(home: Path, clock: Any) -> AsyncIterator[Companion]:
     async with companion_in(home, clock) as companion:
         yield companion
 
@@ -123,7 +123,7 @@ async def opened(
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def serve(home: Path, light_embedder: None) -> AsyncIterator[Callable[..., Awaitable[Site]]]:
+async def serve(home: Path) -> AsyncIterator[Callable[..., Awaitable[Site]]]:
     """`await serve(host=…, names=…, **settings)`: a site of this test alone."""
     async with AsyncExitStack() as leaving:
         yield lambda **given: leaving.enter_async_context(opened(home, **given))
