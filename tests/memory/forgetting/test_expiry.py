@@ -20,9 +20,6 @@ async def indexed(stack: Stack, *ids: str | None) -> set[str]:
     return await stack.index.present([id for id in ids if id])
 
 
-# Expiry.
-
-
 @on_both
 async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack) -> None:
     ill = await stack.remember("Mickael is ill", "mickael", ttl="7d")
@@ -59,14 +56,6 @@ async def test_the_purge_deletes_for_everybody_in_batches(
     assert await stack.index.count() == 0
 
 
-async def test_what_was_corrected_on_purpose_does_not_come_back(stack: Stack) -> None:
-    first = await stack.remember("Mickael is ill", "mickael")
-    await stack.remember("Mickael has a guest", "mickael", ttl="7d", replaces=first.id, for_good=True)
-    stack.clock.advance(days=7)
-    await stack.purge.expire()
-    assert await stack.known("mickael") == set()
-
-
 NICE = "Mickael is in Nice"
 
 
@@ -95,17 +84,20 @@ async def test_what_a_model_replaced_for_a_time_holds_again_at_its_end(
     assert await indexed(stack, memory.id) == {memory.id}
 
 
-async def test_a_purge_that_dies_has_changed_nothing(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    paris = await stack.remember(PARIS, "mickael")
-    await stack.remember(LYON, "mickael", ttl="7d", replaces=paris.id)
+async def test_a_purge_that_dies_has_changed_nothing_and_what_was_corrected_on_purpose_does_not_come_back(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for user, for_good in (("mickael", False), ("anna", True)):
+        paris = await stack.remember(PARIS, user)
+        await stack.remember(LYON, user, ttl="7d", replaces=paris.id, for_good=for_good)
     stack.clock.advance(days=7)
     with monkeypatch.context() as patched:
         patched.setattr("memory.forgetting.purge.changed", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             await stack.purge.expire()
-    assert (await stack.store.totals(stack.clock.now))["superseded"] == 1
+    assert (await stack.store.totals(stack.clock.now))["superseded"] == 2
     await stack.purge.expire()
-    assert await stack.known("mickael") == {PARIS}
+    assert (await stack.known("mickael"), await stack.known("anna")) == ({PARIS}, set())
 
 
 async def test_what_is_forgotten_while_its_replacement_expires_comes_back_with_the_undo(stack: Stack) -> None:
@@ -120,14 +112,13 @@ async def test_what_is_forgotten_while_its_replacement_expires_comes_back_with_t
     assert await stack.known("mickael") == {PARIS}
 
 
-# Deleting one memory.
-
-
 async def test_others_keep_what_they_said_too(stack: Stack) -> None:
-    await stack.remember(OFFICE, "anna", "acme")
+    await stack.remember(OFFICE, "anna", "acme", message_id=str(uuid4()))
     assert not await stack.delete(await stack.the_memory("ben", "acme"), "ben")
     await stack.remember(OFFICE, "ben", "acme")
     await stack.delete(await stack.the_memory("anna"), "anna")
+    left = await stack.the_memory("ben")
+    assert (left.user_id, left.message_id) == ("ben", None)
     assert await stack.known("anna") == set()
     assert await stack.known("ben") == await stack.known("anna", "acme") == {OFFICE}
     assert await stack.queue.counts() == (0, 0)
@@ -139,16 +130,6 @@ async def test_others_keep_what_they_said_too(stack: Stack) -> None:
     assert await stack.delete(memory, "ben")
     assert await stack.known("ben") == await stack.known("ben", "acme") == set()
     assert await indexed(stack, memory.id) == set()
-
-
-async def test_who_takes_it_away_loses_it_and_others_keep_theirs_without_that_name(stack: Stack) -> None:
-    owners = ("user:anna", "user:ben", "place:acme")
-    memory = await keep(stack, "a fact", *owners, message_id=str(uuid4()))
-    assert await stack.delete(memory, "anna")
-    assert await stack.known("anna") == set()
-    assert await stack.known("ben") == await stack.known("ben", "acme") == {"a fact"}
-    left = await stack.the_memory("ben")
-    assert (left.user_id, left.message_id) == ("ben", None)
 
 
 async def test_what_stands_in_somebody_elses_history_stays_there(stack: Stack) -> None:

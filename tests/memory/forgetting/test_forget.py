@@ -57,9 +57,8 @@ async def purge(stack: Stack) -> set[str]:
 
 async def everything(stack: Stack) -> str:
     """All rows but the log of changes."""
-    async with stack.database.read() as connection:
-        tables = [table for table in metadata.sorted_tables if table.name != "changes"]
-        return "\n".join([repr(row) for table in tables for row in await connection.execute(select(table))])
+    tables = [table for table in metadata.sorted_tables if table.name != "changes"]
+    return "\n".join([repr(row) for table in tables for row in await stack.database.rows(select(table))])
 
 
 @on_both

@@ -62,8 +62,7 @@ class Nothing:
 
 
 async def rows(stack: Stack, *columns: Any) -> list[Any]:
-    async with stack.database.read() as connection:
-        return list((await connection.execute(select(*columns))).all())
+    return list(await stack.database.rows(select(*columns)))
 
 
 async def everything(stack: Stack) -> dict[str, list[str]]:
@@ -89,7 +88,7 @@ async def fill(stack: Stack, user: str = "anna") -> None:
         await stack.remember(f"{user} has a zebrafish named {place}", user, place)
         await stack.remember(f"{user} is also called Zoe in {place}", user, place)
         await summarise(stack, f"{user} spoke of a zebrafish in {place}", user, place)
-        await add_task(stack, user, f"feed the zebrafish of {place}", where)
+        await stack.tasks.update(user, f"feed the zebrafish of {place}", now=now, place=where)
         await ProfileStore(stack.database).merge(user, where, [Entry("profile.role", "", "zebrafish", now)])
     async with stack.database.write() as connection:
         await stack.queue.add(connection, "look_back", user, {"said": "zebrafish"}, now)
@@ -97,10 +96,6 @@ async def fill(stack: Stack, user: str = "anna") -> None:
         await connection.execute(insert(tables.api_keys).values(**key, created_at=now))
         place = {"place": f"place:the%20{user[0]}%20team", "listening": "mentions", "changed_by": user}
         await connection.execute(insert(tables.places).values(**place, changed_at=now))
-
-
-async def add_task(stack: Stack, user: str, description: str, place: Place) -> None:
-    await stack.tasks.update(user, description, now=stack.clock.now, place=place)
 
 
 async def summarise(stack: Stack, summary: str, user: str = "ben", place: str | None = ACME) -> int:
@@ -152,24 +147,13 @@ async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
     await stack.remember(
         "Anna has a zebrafish named Otto", "anna", replaces=(await stack.memories("anna"))[0].id
     )
+    document = {"path": "a.md", "title": "a", "digest": "", "owner": "user:anna", "added_at": now}
+    delivery = {"source": "chat", "seen_at": now, "user_id": "anna", "posts": ["chat:1"], "job": id}
     more: dict[Any, dict[str, Any]] = {
-        tables.knowledge_documents: {
-            "path": "a.md",
-            "title": "a",
-            "digest": "",
-            "owner": "user:anna",
-            "added_at": now,
-        },
+        tables.knowledge_documents: document,
         tables.forgettings: {"person": "anna", "at": now, "until": now, "why": "forgotten"},
         tables.figures: {"user_id": "anna", "name": "add", "value": 1},
-        tables.deliveries: {
-            "source": "chat",
-            "seen_at": now,
-            "user_id": "anna",
-            "message": {"text": "Anna was here"},
-            "posts": ["chat:1"],
-            "job": id,
-        },
+        tables.deliveries: delivery | {"message": {"text": "Anna was here"}},
     }
     async with stack.database.write() as connection:
         for table, row in more.items():
@@ -229,9 +213,6 @@ async def test_others_keep_everything(stack: Stack) -> None:
     assert await stack.found("zebrafish", "ben") >= {"ben told the None of a zebrafish"}
 
 
-# Memories that others stated too.
-
-
 @pytest.mark.parametrize("first", ["anna", "ben"])
 async def test_what_somebody_else_stated_too_is_theirs_alone(stack: Stack, first: str) -> None:
     said = await stack.receive(PARIS, first, ACME)
@@ -246,13 +227,6 @@ async def test_what_somebody_else_stated_too_is_theirs_alone(stack: Stack, first
     assert memory.message_id == (said if first == "ben" else None), "the evidence must be the other's own"
     assert [(left.kind, left.count, left.expected) for left in receipt.left] == [(SHARED, 1, True)]
     assert receipt.verified
-
-
-async def test_global_memories_stay_and_name_nobody(stack: Stack) -> None:
-    closed = await stack.remember("The office is closed on Sundays", "anna", everybody=True)
-    assert (await erase(stack)).verified
-    assert (await stack.the_memory("ben")).user_id == NOBODY
-    assert await stack.index.present([str(closed.id)]) == {closed.id}
 
 
 @on_both
@@ -271,9 +245,6 @@ async def test_the_history_is_joined_around_their_statements(stack: Stack) -> No
     assert receipt.removed["history"] > 0
 
 
-# Replies to others that repeat what the person told.
-
-
 async def reply(stack: Stack, text: str, to: str, place: str | None = ACME, shown: Sequence[Any] = ()) -> str:
     """A reply of Hachi's that was written from what has these ids; its id."""
     return await stack.receive(text, to, place, role="assistant", author="hachi", shown=[*map(str, shown)])
@@ -284,8 +255,7 @@ KIWI = "Anna is allergic to kiwifruit"
 
 async def replies_left(stack: Stack) -> list[str]:
     said = select(tables.messages.c.text).where(tables.messages.c.role == "assistant")
-    async with stack.database.read() as connection:
-        return list(await connection.scalars(said.order_by(tables.messages.c.seq)))
+    return [row.text for row in await stack.database.rows(said.order_by(tables.messages.c.seq))]
 
 
 @pytest.mark.parametrize("heard", ["memory", "message", "summary", "expired"])
@@ -336,16 +306,6 @@ async def test_a_reply_stays_that_contains_what_somebody_else_told_it_too(stack:
     assert {left.kind: left.count for left in receipt.left} == {SHARED: 1, SHOWN: 1}
 
 
-async def test_replies_that_answered_them_go_with_their_messages(stack: Stack) -> None:
-    await stack.receive("hello", "anna", ACME)
-    await reply(stack, "Hello Anna", "anna")
-    receipt = await erase(stack)
-    assert (receipt.removed["messages"], await replies_left(stack)) == (2, [])
-
-
-# Messages and summaries of a place.
-
-
 async def found_by(stack: Stack, word: str) -> int:
     """How many messages in the place the index finds by this word, their own or a neighbour's."""
     question = Question(frozenset({THERE.key}), stack.clock.now, text=word)
@@ -383,16 +343,11 @@ async def test_shared_names_and_shared_conversation_ids_stay_the_others(stack: S
     await erase(stack)
 
     speakers, conversations = tables.speakers.c, tables.conversations.c
-    names = {
-        row.author for row in await rows(stack, speakers.owner, speakers.author) if row.owner == THERE.key
-    }
-    assert names == {"Sam"}
+    names = await rows(stack, speakers.owner, speakers.author)
+    assert {row.author for row in names if row.owner == THERE.key} == {"Sam"}
     assert await stack.transcript.speakers.authors(Audience.of("ben", THERE)) >= {"Sam"}
     assert ("travel", "ben") in await rows(stack, conversations.id, conversations.user_id)
     assert await tables_with(stack, "anna", "Annie") == set()
-
-
-# Faults, and what the receipt says of them.
 
 
 async def test_an_unavailable_index_is_named_and_cleaned_later(stack: Stack) -> None:
@@ -457,17 +412,24 @@ async def test_what_arrives_at_the_last_moment_is_named(stack: Stack) -> None:
     assert (await erase(stack)).removed["letters"] == 2, "the receipt counts what both runs removed"
 
 
-async def test_what_others_said_of_them_stays(stack: Stack) -> None:
+async def test_what_others_said_of_them_and_global_memories_stay_and_replies_that_answered_them_go(
+    stack: Stack,
+) -> None:
     said = "Anna wrote: my zebrafish is called Otto"
     await stack.receive("my zebrafish is called Otto", "anna", ACME)
+    await reply(stack, "Hello Anna", "anna")
     await stack.receive(said, "ben", ACME)
+    closed = await stack.remember("The office is closed on Sundays", "anna", everybody=True)
+    await stack.indexing.catch_up()
 
     receipt = await erase(stack)
 
-    assert (receipt.verified, receipt.left) == (True, ())
+    assert (receipt.verified, receipt.left, receipt.removed["messages"]) == (True, (), 2)
     assert [row.text for row in await rows(stack, tables.messages.c.text)] == [said]
     whole = json.loads(json.dumps(receipt.to_json()))
     assert (whole["user"], whole["verified"], whole["removed"]) == ("anna", True, dict(receipt.removed))
+    assert (await stack.the_memory("ben")).user_id == NOBODY
+    assert await stack.index.present([str(closed.id)]) == {closed.id}
 
 
 @on_both
@@ -499,9 +461,6 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> Non
 
     assert (decision.action, decision.reason) == ("ignore", "the message it came from has been erased")
     assert await tables_with(stack, "anna", "skis") == set()
-
-
-# Documents, and the embedded index.
 
 
 @on_both

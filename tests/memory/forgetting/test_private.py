@@ -86,8 +86,6 @@ async def test_only_the_sole_teller_makes_a_memory_private(stack: Stack) -> None
         await make_private(stack, "admin", None)
 
 
-# What was made private is not learned again from what was said before.
-
 PARIS_TOO = "Mickael lives in Paris near the canal"
 
 
@@ -97,31 +95,23 @@ async def learn(stack: Stack, content: str, said: str, user: str = "mickael", **
     return await stack.remember(content, user, "acme", message_id=message, said=said, live=True, **given)
 
 
-@pytest.mark.parametrize("found", [PARIS, PARIS_TOO])
-async def test_not_from_the_same_message(stack: Stack, found: str) -> None:
+async def test_what_was_made_private_is_learned_again_only_from_a_later_message_that_says_it(
+    stack: Stack,
+) -> None:
     said = "I live in Paris, near the canal"
     message = {"message_id": await stack.receive(said, "mickael", "acme"), "said_at": stack.clock.now}
     await learn(stack, PARIS, said, **message)
-    await make_private(stack)
-    again = await learn(stack, found, said, **message)
-    assert (again.action, again.id, again.target_id) == ("ignore", None, None)
-    assert again.reason == "it was made private, and not said here since"
-    assert await stack.known("ben", "acme") == set()
-    assert await stack.known("mickael") == {PARIS}
-
-
-async def test_only_from_a_later_message_that_says_it(stack: Stack) -> None:
-    await learn(stack, PARIS, "Mickael lives in Paris")
     for _ in range(2):
         await make_private(stack)
+        for found in (PARIS, PARIS_TOO):
+            again = await learn(stack, found, said, **message)
+            assert (again.action, again.id, again.target_id) == ("ignore", None, None)
+            assert again.reason == "it was made private, and not said here since"
         assert (await learn(stack, PARIS, "thank you")).action == "ignore"
-        assert await stack.known("ben", "acme") == set()
+        assert (await stack.known("ben", "acme"), await stack.known("mickael")) == (set(), {PARIS})
         await learn(stack, PARIS, "yes: Mickael lives in Paris")
         assert await stack.known("ben", "acme") == {PARIS}
     assert (await learn(stack, "Mickael likes rowing", "I like rowing")).action == "add"
-
-
-# The messages that told it.
 
 
 @on_both

@@ -48,8 +48,8 @@ def ids(ranking: tuple[Any, ...]) -> list[str]:
     return [ranked.id for ranked in ranking]
 
 
-Opener = Callable[..., Index]
-"""Opens the index in one place as another process would, by default for the same embedder."""
+Opener = Callable[[], Index]
+"""Opens the index in one place as another process would."""
 
 
 def space(name: str = "one", dimension: int = 4) -> Any:
@@ -61,27 +61,21 @@ async def backend(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: Database
 ) -> AsyncIterator[Opener]:
     monkeypatch.setattr("memory.index.server.index.SEARCH_SECONDS", 30)  # the small server is slow
-    if request.param == "edge":
-        async with AsyncExitStack() as closing:
-            yield _opener(
-                closing, lambda name: EmbeddedIndex(tmp_path / "index", space(name), database.number)
-            )
-        return
     async with AsyncExitStack() as closing:
-        url, key = REAL
-        url = url or (await closing.enter_async_context(QdrantServer.running())).url
-        family = f"test-{uuid4().hex}"
-        closing.push_async_callback(remove_collections, url, key, family)
-        yield _opener(closing, lambda name: ServerIndex.at(url, key, space(name), database, family))
+        family, (url, key) = f"test-{uuid4().hex}", REAL
+        if request.param == "server":
+            url = url or (await closing.enter_async_context(QdrantServer.running())).url
+            closing.push_async_callback(remove_collections, url, key, family)
 
+        def opened() -> Index:
+            if request.param == "edge":
+                index: Index = EmbeddedIndex(tmp_path / "index", space(), database.number)
+            else:
+                index = ServerIndex.at(str(url), key, space(), database, family)
+            closing.push_async_callback(index.close)
+            return index
 
-def _opener(closing: AsyncExitStack, make: Callable[[str], Index]) -> Opener:
-    def open_(name: str = "one") -> Index:
-        index = make(name)
-        closing.push_async_callback(index.close)
-        return index
-
-    return open_
+        yield opened
 
 
 async def remove_collections(url: str, key: str | None, family: str) -> None:
@@ -111,34 +105,24 @@ async def test_finds_by_meaning_and_by_words_with_raw_scores(index: Index) -> No
     assert found.window_dense == found.window_words == ()
 
 
-async def test_windows_are_documents_of_their_own(index: Index) -> None:
+async def test_windows_are_documents_of_their_own_and_put_replaces_by_id_windows_included(
+    index: Index,
+) -> None:
     alone = a_point("yes", dense=unit(0, 1))
-    framed = a_point(
-        "yes", dense=unit(0, 1), window_text="shall we ski? yes", window_dense=unit(1), kind="message"
+    framed = replace(
+        a_point("yes", dense=unit(0, 1), kind="message"),
+        window_text="shall we ski? yes",
+        window_dense=unit(1),
     )
     await index.put([alone, framed])
     found = await index.search(a_question("skiing"))
     assert ids(found.window_words) == ids(found.window_dense) == [framed.id]
     assert found.words == ()
-
-
-async def test_put_replaces_by_id_windows_included(index: Index) -> None:
-    first = a_point("dogs bark", window_text="dogs", window_dense=unit(1))
-    await index.put([first])
-    await index.put([replace(first, text="cats purr", window_text=None, window_dense=None)])
-    found = await index.search(a_question("dogs"))
-    assert found.words == found.window_words == found.window_dense == ()
-    assert ids((await index.search(a_question("cats"))).words) == [first.id]
-    assert await index.count() == 1
-
-
-async def test_removed_points_are_gone_and_others_stay(index: Index) -> None:
-    kept, gone = a_point(), a_point()
-    await index.put([kept, gone])
-    await index.remove([gone.id, str(uuid4())])
-    assert ids((await index.search(a_question("dogs"))).dense) == [kept.id]
-    assert await index.present([kept.id, gone.id]) == {kept.id}
-    assert await index.count() == 1
+    await index.put([replace(framed, text="cats purr", window_text=None, window_dense=None)])
+    found = await index.search(a_question("skiing"))
+    assert found.window_words == found.window_dense == ()
+    assert ids((await index.search(a_question("cats"))).words) == [framed.id]
+    assert await index.count() == 2
 
 
 async def test_what_has_expired_is_not_found(index: Index) -> None:
@@ -170,22 +154,22 @@ async def test_filters_by_subject_and_kind(index: Index) -> None:
 async def test_filters_by_when_it_was_created(index: Index) -> None:
     days = [a_point(created_at=NOW - timedelta(days=age)) for age in (0, 1, 2)]
     await index.put(days)
-
-    async def found(since: datetime | None = None, until: datetime | None = None) -> list[str]:
-        return sorted(ids((await index.search(a_question(since=since, until=until))).dense))
-
-    assert await found(since=days[1].created_at) == sorted([days[0].id, days[1].id])
-    assert await found(until=days[1].created_at) == [days[2].id]
-    assert await found(days[1].created_at, days[0].created_at) == [days[1].id]
+    for since, until, left in ((1, None, days[:2]), (None, 1, days[2:]), (1, 0, days[1:2])):
+        span = {"since": since, "until": until}
+        asked = {name: days[at].created_at for name, at in span.items() if at is not None}
+        found = await index.search(a_question(**asked))
+        assert set(ids(found.dense)) == {point.id for point in left}
 
 
-async def test_more_points_than_go_in_one_request(index: Index) -> None:
+async def test_removed_points_are_gone_also_of_more_than_go_in_one_request(index: Index) -> None:
     points = [a_point() for _ in range(230)]
     await index.put(points)
     everyone = {point.id for point in points}
     assert await index.present(list(everyone)) == everyone
-    await index.remove([point.id for point in points[1:]])
+    await index.remove([*(point.id for point in points[1:]), str(uuid4())])
     assert await index.present(list(everyone)) == {points[0].id}
+    assert ids((await index.search(a_question("dogs"))).dense) == [points[0].id]
+    assert await index.count() == 1
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -248,20 +232,16 @@ async def test_it_is_to_be_filled_until_it_has_followed_and_again_when_it_is_wip
     assert await backend().position() is None
 
 
-async def test_documents_are_found_by_questions_for_them_alone(index: Index) -> None:
-    fact, chunk = a_point("dogs bark"), a_point("dogs bark", kind="chunk")
+async def test_documents_are_found_by_questions_for_them_alone_and_without_a_vector_by_words(
+    index: Index,
+) -> None:
+    fact, chunk = a_point("dogs bark", dense=None), a_point("dogs bark", kind="chunk")
     await index.put([fact, chunk, *(a_point("birds sing", kind="chunk") for _ in range(9))])
-    assert ids((await index.search(a_question("dogs"))).words) == [fact.id]
+    facts = await index.search(a_question("dogs"))
+    assert (ids(facts.words), facts.dense) == ([fact.id], ())
     found = await index.search(a_question("dogs", kinds=CHUNKS))
     assert ids(found.words) == [chunk.id]
-    assert found.words[0].score > (await index.search(a_question("dogs"))).words[0].score
-
-
-async def test_a_point_without_a_vector_is_found_by_its_words(index: Index) -> None:
-    bare = a_point("dogs bark", dense=None)
-    await index.put([bare])
-    found = await index.search(a_question("dogs"))
-    assert (ids(found.words), found.dense) == ([bare.id], ())
+    assert found.words[0].score > facts.words[0].score
 
 
 @pytest.mark.parametrize("rewrite", ["optimise", "compact"])

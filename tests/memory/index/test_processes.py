@@ -1,7 +1,6 @@
 """Three processes on one PostgreSQL, each with an index of its own or all with one server."""
 
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,47 +10,33 @@ from qdrant_server import QdrantServer
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.server import ServerIndex
-from memory.sql.engine import Database
 from tests.memory.conftest import StackBuilder
 from tests.memory.index.test_sync import each_finds_what_another_wrote
 
-
-@pytest.fixture
-async def database_url(request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    server: Any = request.getfixturevalue("server")
-    yield await server.shared()
-    await server.empty_shared()
+pytestmark = pytest.mark.parametrize("on_database", ["postgresql"], indirect=True)
 
 
 async def test_three_with_an_index_each_find_at_once_what_another_wrote_or_forgot(
-    database_url: str, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
+    open_again: Any, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
 ) -> None:
-    databases = [await Database.open(database_url, tmp_path) for _ in range(3)]
     processes = []
-    for number, database in enumerate(databases):
+    for number in range(3):
+        database = await open_again()
         index = EmbeddedIndex(tmp_path / str(number), bundled, database.number)
         processes.append(await build_stack(database, bundled, index))
         await processes[-1].found("anything")
     await each_finds_what_another_wrote(processes)
-    for process in processes:
-        await process.indexing.stop()
-        await process.index.close()
-        await process.database.close()
 
 
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 async def test_three_with_one_server_find_at_once_what_another_wrote_or_forgot(
-    database_url: str,
-    build_stack: StackBuilder,
-    bundled: BundledEmbedder,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    open_again: Any, build_stack: StackBuilder, bundled: BundledEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.index.server.index.SEARCH_SECONDS", 30)  # the small server is slow
     async with QdrantServer.running() as qdrant:
         processes = []
         for _ in range(3):
-            database = await Database.open(database_url, tmp_path)
+            database = await open_again()
             index = ServerIndex.at(qdrant.url, None, bundled, database)
             processes.append(await build_stack(database, bundled, index))
             await processes[-1].found("anything")
@@ -73,23 +58,21 @@ async def test_three_with_one_server_find_at_once_what_another_wrote_or_forgot(
         for process in processes:
             await process.indexing.stop()
             await process.index.close()
-            await process.database.close()
 
 
 @pytest.mark.parametrize("filling", [False, True], ids=["while one follows", "while one fills it"])
 async def test_a_collection_that_is_lost_and_made_anew_by_another_is_filled_whole(
     filling: bool,
-    database_url: str,
+    open_again: Any,
     build_stack: StackBuilder,
     bundled: BundledEmbedder,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("memory.index.sync.BATCH", 2)
     async with QdrantServer.running() as qdrant:
         one, other = [
             await build_stack(database, bundled, ServerIndex.at(qdrant.url, None, bundled, database))
-            for database in [await Database.open(database_url, tmp_path) for _ in range(2)]
+            for database in [await open_again() for _ in range(2)]
         ]
         put = ServerIndex.put
 
@@ -118,4 +101,3 @@ async def test_a_collection_that_is_lost_and_made_anew_by_another_is_filled_whol
         for process in (one, other):
             await process.indexing.stop()
             await process.index.close()
-            await process.database.close()

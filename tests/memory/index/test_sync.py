@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,28 +37,6 @@ async def found_by_words(stack: Stack, words: str) -> set[str]:
     return {ranked.id for ranked in (*found.words, *found.window_words)}
 
 
-def around_the_next_put(
-    stack: Stack,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    before: Callable[[], Awaitable[object]] | None = None,
-    after: Callable[[], Awaitable[object]] | None = None,
-) -> None:
-    """Somebody acts just before or just after the next points reach the index."""
-    put = stack.index.put
-
-    async def with_somebody_else(points: Sequence[Point]) -> None:
-        if points:
-            monkeypatch.undo()
-        if points and before:
-            await before()
-        await put(points)
-        if points and after:
-            await after()
-
-    monkeypatch.setattr(stack.index, "put", with_somebody_else, raising=False)
-
-
 async def fill(stack: Stack) -> None:
     await stack.remember("Anna has a cat")
     await stack.remember("Anna is ill", ttl="7d")
@@ -73,16 +51,9 @@ async def test_what_is_written_is_found_at_once_and_followed_later(stack: Stack)
     await fill(stack)
     assert await stack.found("cat") >= CAT
     assert stack.recall.without_index is None
-    await stack.indexing.catch_up()
+    await asyncio.wait_for(stack.indexing.wake(hurry=True), 60)
     assert await stack.indexing.due() == await stack.indexing.catch_up() == 0
     assert await stack.index.count() == await stack.indexing.rows() == 4
-
-
-async def test_what_follows_on_its_own_after_a_moment(stack: Stack) -> None:
-    decision = await stack.remember("Anna has a cat")
-    await asyncio.wait_for(stack.indexing.wake(hurry=True), 60)
-    assert await in_index(stack, decision.id) == {decision.id}
-    assert await stack.indexing.due() == 0
 
 
 async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) -> None:
@@ -118,12 +89,16 @@ async def test_what_changes_while_it_is_put_is_followed_once_more(
 ) -> None:
     decision = await stack.remember("The office has moved to Lyon", "anna")
 
-    async def ben_says_it_too() -> None:
+    put = stack.index.put
+
+    async def and_then_ben_says_it_too(points: Sequence[Point]) -> None:
+        monkeypatch.undo()
+        await put(points)
         async with stack.database.write() as connection:
             key = content_key("The office has moved to Lyon")
             await link(connection, str(decision.id), ["user:ben"], key)
 
-    around_the_next_put(stack, monkeypatch, after=ben_says_it_too)
+    monkeypatch.setattr(stack.index, "put", and_then_ben_says_it_too, raising=False)
     await stack.indexing.catch_up()
     await stack.indexing.catch_up()
     assert await stack.found("where is the office?", "ben") == {"The office has moved to Lyon"}
@@ -184,7 +159,7 @@ async def test_an_index_that_is_behind_a_log_that_was_cut_is_filled(
     assert await stack.indexing.catch_up() == await stack.index.count() == 4
 
 
-async def test_a_long_fill_goes_on_in_the_background_while_searches_read_the_newest_rows(
+async def test_searches_read_the_newest_rows_where_a_fill_is_long_or_more_has_changed_than_they_read(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stack.remember("Anna has a cat")
@@ -195,12 +170,6 @@ async def test_a_long_fill_goes_on_in_the_background_while_searches_read_the_new
     await stack.indexing.wake()
     assert await stack.found("cat") == {"Anna has a cat"}
     assert stack.recall.without_index is None
-
-
-async def test_more_changes_than_a_search_reads_are_found_among_the_newest_rows(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await stack.indexing.catch_up()
     monkeypatch.setattr(module, "MOST_WAITING", 2)
     await fill(stack)
     await stack.indexing.stop()
@@ -249,18 +218,17 @@ class Slow:
         return getattr(self.real, name)
 
 
-class Counting:
-    """An embedder that notes what it embeds."""
+class Counting(Slow):
+    """An embedder that notes what it embeds, and does not wait."""
 
     def __init__(self, real: Any, name: str) -> None:
-        self.name, self.real, self.texts = name, real, list[str]()
+        super().__init__(real, name)
+        self.texts = list[str]()
+        self.go_on.set()
 
     async def embed(self, texts: Sequence[str]) -> Any:
         self.texts += texts
-        return await self.real.embed(texts)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
+        return await super().embed(texts)
 
 
 async def embedders_stored(database: Database) -> dict[str, int]:

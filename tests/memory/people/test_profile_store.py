@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -50,9 +50,8 @@ async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(context
     await contexts.merge("anna", RANDOM, [said("role", "joker", 2)])
     assert (await contexts.view("anna", GENERAL, NOW)).profile == Profile(name="Anna", role="team lead")
     assert (await contexts.view("anna", ACME, NOW)).profile == Profile(name="Anna", role="engineer")
-    assert (await contexts.view("anna", Place.parse("acme/gen"), NOW)).profile == Profile(
-        name="Anna", role="engineer"
-    )
+    beside = await contexts.view("anna", Place.parse("acme/gen"), NOW)
+    assert beside.profile == Profile(name="Anna", role="engineer")
     private = await contexts.view("anna", PRIVATE, NOW)
     assert private.profile == Profile(name="Anna", role="joker", location="Lyon")
 
@@ -61,13 +60,9 @@ async def test_how_to_answer_and_the_time_zone_count_everywhere_and_the_latest_w
     contexts: ProfileStore,
 ) -> None:
     await contexts.merge("anna", GENERAL, [said("answer_length", "short"), said("other_notes", "no emoji")])
-    wishes = [
-        said("answer_length", "long", 2),
-        said("prefers_bullets", "true", 2),
-        said("timezone", "Asia/Tokyo", 2),
-    ]
-    private = [*wishes, said("other_notes", "never mention the divorce", 2), said("location", "Kyoto", 2)]
-    await contexts.merge("anna", PRIVATE, private)
+    wishes = {"answer_length": "long", "prefers_bullets": "true", "timezone": "Asia/Tokyo"}
+    private = wishes | {"other_notes": "never mention the divorce", "location": "Kyoto"}
+    await contexts.merge("anna", PRIVATE, [said(field, value, 2) for field, value in private.items()])
 
     known = await contexts.view("anna", GENERAL, NOW)
 
@@ -77,14 +72,9 @@ async def test_how_to_answer_and_the_time_zone_count_everywhere_and_the_latest_w
     assert known.profile == Profile(timezone="Asia/Tokyo")
 
 
-async def test_what_is_forgotten_in_private_is_still_known_where_it_was_told(contexts: ProfileStore) -> None:
-    await contexts.merge("anna", GENERAL, [said("goals", "ski"), said("name", "Anna")])
-    await contexts.merge("anna", PRIVATE, [said("goals", "", 1), said("name", "", 1)])
-    assert (await contexts.view("anna", PRIVATE, NOW)).profile == Profile()
-    assert (await contexts.view("anna", GENERAL, NOW)).profile == Profile(name="Anna", goals=("ski",))
-
-
-async def test_where_nothing_changes_nothing_is_written(contexts: ProfileStore, database: Database) -> None:
+async def test_where_nothing_changes_nothing_is_written_and_a_repetition_holds_against_what_was_said_before(
+    contexts: ProfileStore, database: Database
+) -> None:
     told = [said("name", "Anna", 3), said("goals", "Ski", 3)]
     await contexts.merge("anna", PRIVATE, told)
     before = database.writes
@@ -92,23 +82,21 @@ async def test_where_nothing_changes_nothing_is_written(contexts: ProfileStore, 
     assert await contexts.merge("anna", PRIVATE, [said("name", "Ben", 2), said("goals", "ski", 1)]) == []
     assert await contexts.merge("anna", PRIVATE, []) == []
     assert database.writes == before
+    assert await contexts.merge("anna", PRIVATE, [said("name", "Anna", 9)]) == []
+    assert await contexts.merge("anna", PRIVATE, [said("name", "Ben", 5)]) == []
+    assert (await contexts.view("anna", PRIVATE, NOW)).profile.name == "Anna"
 
 
-async def test_a_repetition_is_nothing_new_and_yet_holds_against_what_was_said_before_it(
+async def test_what_is_forgotten_leaves_no_text_behind_and_is_still_known_where_else_it_was_told(
     contexts: ProfileStore,
 ) -> None:
-    await contexts.merge("anna", PRIVATE, [said("tone", "casual")])
-    assert await contexts.merge("anna", PRIVATE, [said("tone", "casual", 9)]) == []
-    assert await contexts.merge("anna", PRIVATE, [said("tone", "formal", 5)]) == []
-    assert (await contexts.view("anna", PRIVATE, NOW)).preferences.tone == "casual"
-
-
-async def test_what_is_forgotten_leaves_no_text_behind(contexts: ProfileStore) -> None:
+    await contexts.merge("anna", GENERAL, [said("goals", "ski"), said("name", "Anna")])
     await contexts.merge("anna", PRIVATE, [said("goals", "ski"), said("goals", "swim"), said("name", "Anna")])
     gone = [said("goals", "", 1), said("name", "", 1)]
     assert set(await contexts.merge("anna", PRIVATE, gone)) == set(gone)
     assert set(await contexts.entries("anna", PRIVATE)) == set(gone)
     assert (await contexts.view("anna", PRIVATE, NOW)).profile == Profile()
+    assert (await contexts.view("anna", GENERAL, NOW)).profile == Profile(name="Anna", goals=("ski",))
     assert await contexts.merge("anna", PRIVATE, [said("goals", "", 2)]) == []
 
 
@@ -116,8 +104,7 @@ async def test_a_value_rests_on_the_messages_in_which_it_was_told(
     contexts: ProfileStore, database: Database
 ) -> None:
     async def sources() -> set[str]:
-        async with database.read() as connection:
-            return set(await connection.scalars(select(rests_on.c.source_id)))
+        return {row.source_id for row in await database.rows(select(rests_on.c.source_id))}
 
     def told(value: str, minute: int) -> list[Entry]:
         return [replace(said("role", value, minute), messages=frozenset({f"message {minute}"}))]
@@ -165,21 +152,16 @@ async def test_merging_is_part_of_the_callers_transaction(contexts: ProfileStore
 
 
 async def test_of_two_processes_that_write_at_once_the_later_statement_holds(
-    contexts: ProfileStore, database_url: str, tmp_path: Path
+    contexts: ProfileStore, open_again: Any
 ) -> None:
-    other = await Database.open(database_url, tmp_path)
-    elsewhere = ProfileStore(other)
-    try:
-        minutes = list(range(12))
-        await asyncio.gather(
-            *(
-                each.merge("anna", PRIVATE, [said("name", f"Anna {m}", m), said("goals", f"goal {m}", m)])
-                for m in reversed(minutes)
-                for each in (contexts, elsewhere)
-            )
+    elsewhere = ProfileStore(await open_again())
+    await asyncio.gather(
+        *(
+            each.merge("anna", PRIVATE, [said("name", f"Anna {m}", m), said("goals", f"goal {m}", m)])
+            for m in reversed(range(12))
+            for each in (contexts, elsewhere)
         )
-    finally:
-        await other.close()
+    )
     view = await contexts.view("anna", PRIVATE, NOW)
     assert view.profile == Profile(name="Anna 11", goals=tuple(f"goal {m}" for m in range(11, 1, -1)))
 

@@ -61,18 +61,18 @@ async def test_a_task_is_kept_as_it_was_given_and_is_its_users_alone(asked: Aske
     assert await asked.open() == [task]
 
 
-async def test_an_update_is_refused_without_a_zone_or_a_name(asked: Asked) -> None:
+async def test_an_update_is_refused_without_a_zone_or_a_name_and_with_an_id_of_no_task(asked: Asked) -> None:
     naive = datetime(2026, 12, 1, 9)  # noqa: DTZ001
     for given in ({"due": naive, "now": asked.clock.now}, {"now": naive}):
         with pytest.raises(ValueError, match="aware UTC"):
             await asked.tasks.update("anna", "call Ben", place=PRIVATE, **given)
     await asked.put("call Ben")
+    for id in ("abc", "%%%%", ""):
+        with pytest.raises(NotFound):
+            await asked.put("", "done", id=id)
     with pytest.raises(NotFound, match="give its id, or a description"):
         await asked.put("  ", "done")
     assert await asked.words() == {"call Ben"}
-
-
-# By its id.
 
 
 @pytest.mark.parametrize("shown", [str, lambda id: f" {id[:8].upper()} "])
@@ -90,17 +90,6 @@ async def test_only_what_is_given_with_an_id_changes(asked: Asked, shown: Any) -
     assert await asked.open() == [renamed]
     await asked.put("", "done", id=id)
     assert (await asked.put("call", "open", id=id)).status == "open"
-
-
-@pytest.mark.parametrize("id", ["abc", "%%%%", ""])
-async def test_an_id_of_no_task_changes_none(asked: Asked, id: str) -> None:
-    task = await asked.put("call the dentist")
-    with pytest.raises(NotFound):
-        await asked.put("", "done", id=id)
-    assert await asked.open() == [task]
-
-
-# By its words.
 
 
 async def test_the_same_words_change_nothing_until_it_is_done(asked: Asked) -> None:
@@ -183,20 +172,18 @@ def test_an_id_is_read_as_the_prompt_shows_it(id: object, bare: object) -> None:
     assert bare_id(id) == bare
 
 
-async def test_where_two_tasks_can_be_meant_none_is_changed(asked: Asked) -> None:
-    two = {await asked.put("call the dentist"), await asked.put("ask the dentist for a paper")}
-    await asked.put("call Ben")
-    with pytest.raises(Unclear, match="can mean several open tasks") as error:
-        await asked.put("dentist", "done")
-    assert set(error.value.candidates) == two
-    assert {task.status for task in await asked.open()} == {"open"}
-
-
-async def test_what_is_begun_is_the_task_it_can_mean_or_a_new_one(asked: Asked) -> None:
+async def test_what_is_begun_is_the_task_it_can_mean_or_a_new_one_and_of_two_none_is_changed(
+    asked: Asked,
+) -> None:
     task = await asked.put("do the tax return")
     assert (await asked.put("tax return", "in_progress")).id == task.id
     assert (await asked.put("paint the door", "in_progress")).status == "in_progress"
     assert await asked.words() == {"do the tax return", "paint the door"}
+    two = {await asked.put("call the dentist"), await asked.put("ask the dentist for a paper")}
+    with pytest.raises(Unclear, match="can mean several open tasks") as error:
+        await asked.put("dentist", "done")
+    assert set(error.value.candidates) == two
+    assert two <= set(await asked.open())
 
 
 async def test_a_job_that_runs_twice_does_not_make_a_finished_task_again(asked: Asked) -> None:
@@ -207,9 +194,6 @@ async def test_a_job_that_runs_twice_does_not_make_a_finished_task_again(asked: 
     assert await asked.change("call Ben", found_at=found_at) == Change(done, "unchanged")
     later = done.last_updated + timedelta(seconds=1)
     assert (await asked.change("call Ben", found_at=later)).action == "made"
-
-
-# Places.
 
 
 async def test_a_place_reads_and_changes_only_what_was_asked_for_there(asked: Asked) -> None:
@@ -232,9 +216,6 @@ async def test_private_words_never_describe_a_task_of_a_place(asked: Asked) -> N
     await asked.put("call the doctor about the rash", "in_progress", id=there.id)
     [shown] = await asked.open(ACME)
     assert (shown.id, shown.description) == (there.id, "call the doctor")
-
-
-# What is relevant to a turn.
 
 
 async def relevant(asked: Asked, question: str, place: Place = PRIVATE, **given: Any) -> list[str]:

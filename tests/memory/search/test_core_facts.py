@@ -18,9 +18,6 @@ async def told(stack: Stack, user: str = "anna", place: str | None = None) -> li
     return [memory.content for memory in await core_facts(stack.store, user, audience, stack.clock.now)]
 
 
-# Which facts may be read.
-
-
 async def test_facts_are_read_where_they_were_told_inside_it_and_in_private(stack: Stack) -> None:
     await stack.remember("Anna is pregnant", importance=0.9)
     await stack.remember("Anna skis on Sundays", place="acme/general")
@@ -61,9 +58,6 @@ async def test_the_most_important_comes_first_and_of_equals_the_newest(stack: St
         stack.clock.advance(hours=1)
 
     assert await told(stack) == ["Anna is allergic to nuts", "Anna paints", "Anna skis"]
-
-
-# What others told of the person.
 
 
 async def of_anna(
@@ -119,9 +113,6 @@ async def test_any_name_is_found_as_a_whole(stack: Stack, name: str) -> None:
     await tell(stack, "somebody else loves climbing", f"{name}s", name[:-1])
 
     assert await of_anna(stack, named=name.upper()) == [f"Bob said: “{name} loves climbing”"]
-
-
-# Which of them are relevant.
 
 
 def fact(content: str, importance: float = 0.6, subjects: tuple[str, ...] = (), id: str = "") -> Memory:

@@ -35,35 +35,18 @@ def test_each_is_told_with_the_reason_why_it_was_left_out() -> None:
     }
 
 
-def test_of_what_may_be_read_all_is_told_that_ranks_it() -> None:
-    assert considered()[0] == {
-        "id": "a",
-        "kind": "memory",
-        "content": "text a",
-        "author": "ana",
-        "created_at": AT,
-        "score": 1.2346,
-        "lanes": {"dense": 0.9123},
-    }
-
-
-def test_of_what_may_not_be_read_there_is_no_more_than_the_id() -> None:
+def test_of_what_may_be_read_all_is_told_that_ranks_it_and_of_the_rest_no_more_than_the_id() -> None:
+    told = {"id": "a", "kind": "memory", "content": "text a", "author": "ana", "created_at": AT}
+    assert considered()[0] == told | {"score": 1.2346, "lanes": {"dense": 0.9123}}
     assert considered()[-2].keys() == {"id", "left_out"}
-
-
-def test_what_was_left_out_is_told_without_its_text_and_by_a_marked_id() -> None:
+    assert considered()[2].keys() == {"id", "kind", "score", "left_out"}, "without its text"
     traced = Explanation(**USUAL).to_trace()["columns"]
     assert traced["id"] == ["a", "b", "~c", "~d", "~gone", "~seen"]
     assert traced["content"] == ["text a", "text b", None, None, None, None]
-    assert considered()[2].keys() == {"id", "kind", "score", "left_out"}
 
 
 def test_of_long_texts_the_beginning_is_told() -> None:
     long = Candidate("message", "x" * 10_000, "ana", AT)
     [one] = considered(lanes={}, candidates={"a": long}, ranked=[("a", 1.0)])
     assert len(one["content"]) == EXCERPT
-
-
-def test_what_is_told_in_rows_already_is_left_as_it_is() -> None:
-    assert rows_of([{"id": "a"}]) == [{"id": "a"}]
-    assert rows_of(None) == []
+    assert (rows_of([{"id": "a"}]), rows_of(None)) == ([{"id": "a"}], []), "rows are left as they are"

@@ -78,17 +78,12 @@ def test_a_summary_is_about_whom_it_mentions() -> None:
     assert ranked.index("of ann") < ranked.index("of ben")
 
 
-def test_in_a_short_lane_the_last_hit_still_counts() -> None:
-    scores = dict(
-        rank("ski", {"dense": [("a", 0.8), ("b", 0.75)]}, {"a": fact("A skis"), "b": fact("B dives")}, NOW)
-    )
+def test_the_last_hit_counts_in_a_short_lane_and_as_none_in_a_full_one() -> None:
+    short = {"dense": [("a", 0.8), ("b", 0.75)]}
+    scores = dict(rank("ski", short, {"a": fact("A skis"), "b": fact("B dives")}, NOW))
     assert scores["b"] > 0.9 * scores["a"]
-
-
-def test_in_a_full_lane_the_last_hit_counts_as_none() -> None:
     lane = [(str(n), 0.9 - n / 1000) for n in range(60)]
-    scores = dict(rank("ski", {"dense": lane}, {id_: message() for id_, _ in lane}, NOW))
-    assert scores["59"] == 0.0
+    assert dict(rank("ski", {"dense": lane}, {id_: message() for id_, _ in lane}, NOW))["59"] == 0.0
 
 
 @pytest.mark.parametrize("fragment", ["Me", "?", "That*", "דני"])
@@ -110,29 +105,17 @@ def test_whom_the_question_names_comes_first() -> None:
     lanes = {"words": [("ben", 2.0), ("ann", 1.9)]}
     assert order("where did ann go", lanes, found) == ["ann", "ben"]
     assert order("where did they go", lanes, found) == ["ben", "ann"]
-
-
-def test_with_everybody_named_names_tell_nothing() -> None:
-    found = {"ann": message(author="Ann"), "ben": message(author="Ben")}
-    lanes = {"words": [("ben", 2.0), ("ann", 1.9)]}
     plain = rank("where did they go", lanes, found, NOW)
-    assert rank("where did Ann and Ben go", lanes, found, NOW) == plain
+    assert rank("where did Ann and Ben go", lanes, found, NOW) == plain, "with all named names tell nothing"
 
 
-def test_a_fact_is_about_whom_it_mentions_before_who_said_it() -> None:
+def test_a_fact_is_about_whom_it_or_its_subjects_mention_before_who_said_it() -> None:
     found = {"about ann": fact("Ann skis", author="Ben"), "about ben": fact("Ben skis", author="Ann")}
     lanes = {"words": [("about ben", 2.0), ("about ann", 1.9)]}
     assert order("what does Ann do", lanes, found)[0] == "about ann"
-
-
-def test_subjects_say_whom_a_fact_is_about() -> None:
-    found = {
-        "tagged": replace(fact("Skis", author="Ben"), subjects=("ann",)),
-        "other": fact("Dives", author="Ben"),
-    }
-    found["heard"] = message(author="Ann")
-    lanes = {"words": [("other", 2.0), ("tagged", 1.9)]}
-    assert order("what does Ann do", lanes, found)[0] == "tagged"
+    tagged = replace(fact("Skis", author="Ben"), subjects=("ann",))
+    found = {"tagged": tagged, "other": fact("Dives", author="Ben"), "heard": message(author="Ann")}
+    assert order("what does Ann do", {"words": [("other", 2.0), ("tagged", 1.9)]}, found)[0] == "tagged"
 
 
 def test_what_was_said_then_comes_first_when_the_question_says_when() -> None:
@@ -140,6 +123,9 @@ def test_what_was_said_then_comes_first_when_the_question_says_when() -> None:
     lanes = {"words": [("before", 2.0), ("soon after", 1.9), ("then", 1.9)]}
     assert order("what did we say on 20 November?", lanes, found) == ["then", "soon after", "before"]
     assert order("what did we say?", lanes, found)[0] == "before"
+    found = {name: message(days_ago=days) for name, days in (("on", 1), ("day before", 1.9), ("long ago", 4))}
+    scores = dict(rank("what happened on 20 November 2026?", {}, found, NOW))
+    assert scores["on"] > scores["day before"] > scores["long ago"] == 0.0
 
 
 def test_importance_is_a_mild_factor_for_facts() -> None:
@@ -158,20 +144,16 @@ def test_a_fact_that_repeats_another_steps_back_and_stays() -> None:
     assert order("sports", lanes, found) == ["first", "new", "again"]
 
 
-def test_scores_fade_with_age_only_where_asked() -> None:
+def test_scores_fade_with_age_only_where_asked_and_use_slows_it() -> None:
     found = {"old": message(days_ago=100), "new": message(days_ago=1)}
     lanes = {"words": [("old", 2.0), ("new", 1.9)]}
     assert [i for i, _ in rank("x", lanes, found, NOW)] == ["old", "new"]
     assert [i for i, _ in rank("x", lanes, found, NOW, half_life=30 * DAY)] == ["new", "old"]
-
-
-def test_age_halves_with_each_half_life() -> None:
-    assert decay(message(days_ago=0), NOW, 30 * DAY) == 1.0
-    assert decay(message(days_ago=-1), NOW, 30 * DAY) == 1.0
-    assert decay(message(days_ago=60), NOW, 30 * DAY) == pytest.approx(0.25)
-
-
-def test_use_slows_fading_and_recall_starts_it_again() -> None:
+    assert [decay(message(days_ago=days), NOW, 30 * DAY) for days in (0, -1, 60)] == [
+        1,
+        1,
+        pytest.approx(0.25),
+    ]
     plain = fact("Ann skis", days_ago=60)
     assert decay(replace(plain, uses=1), NOW, 30 * DAY) == pytest.approx(0.5)
     assert decay(replace(plain, last_accessed_at=NOW - 30 * DAY), NOW, 30 * DAY) == pytest.approx(0.5)
@@ -183,9 +165,3 @@ def test_what_matches_weakly_is_no_hit() -> None:
     lanes = {"words": words, "window_words": words}
     scores = dict(rank("skiing", lanes, found, NOW))
     assert scores["weak"] == 0.0 < scores["some"] < scores["good"]
-
-
-def test_what_was_said_the_day_before_the_named_one_counts_a_little() -> None:
-    found = {name: message(days_ago=days) for name, days in (("on", 1), ("before", 1.9), ("long ago", 4))}
-    scores = dict(rank("what happened on 20 November 2026?", {}, found, NOW))
-    assert scores["on"] > scores["before"] > scores["long ago"] == 0.0

@@ -8,7 +8,6 @@ from memory.audience import GLOBAL, Audience
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.index import Point
-from memory.records import Memory
 from memory.search.recall import COLD_START
 from memory.sql.memories.owner_links import link
 from tests.memory.conftest import Stack
@@ -76,14 +75,9 @@ async def test_what_is_found_is_noted_once_however_often(stack: Stack) -> None:
     await stack.recall.note_uses()
     memory = await stack.the_memory()
     assert (memory.uses, memory.last_accessed_at) == (1, stack.clock.now)
-
-
-async def test_one_memory_is_read_by_its_id(stack: Stack) -> None:
-    decision = await stack.remember("Anna has a cat")
-    found = await stack.recall.memory(str(decision.id)[:8], Audience.of("anna"))
-    assert found.content == "Anna has a cat"
+    assert await stack.recall.memory(memory.id[:8], Audience.of("anna")) == memory
     with pytest.raises(NotFound):
-        await stack.recall.memory(str(decision.id), Audience.of("ben"))
+        await stack.recall.memory(memory.id, Audience.of("ben"))
 
 
 async def test_who_is_new_also_gets_what_everybody_knows(stack: Stack) -> None:
@@ -148,9 +142,6 @@ async def test_facts_are_found_among_more_messages_than_a_search_holds(stack: St
     assert fact.id in {hit.id for hit in hits}
 
 
-# Summaries of conversations.
-
-
 async def test_a_summary_is_found_by_meaning_and_by_words(stack: Stack) -> None:
     id = await stack.summarise("Anna will paint the boat before May; she decided on blue.")
     await stack.remember("Anna works as a baker")
@@ -161,7 +152,10 @@ async def test_a_summary_is_found_by_meaning_and_by_words(stack: Stack) -> None:
         assert 0.0 < hit.score <= 1.0
 
 
-async def test_the_newest_summaries_are_listed_first(stack: Stack) -> None:
+async def test_without_a_question_the_newest_summaries_are_listed_first_and_at_a_time_what_was_said_then(
+    stack: Stack,
+) -> None:
+    await stack.receive("my cat is ill")
     await stack.summarise("They chose a name for the cat.", conversation="oldest")
     stack.clock.advance(days=1)
     older = await stack.summarise("They planned a holiday.", conversation="older")
@@ -171,33 +165,17 @@ async def test_the_newest_summaries_are_listed_first(stack: Stack) -> None:
     await stack.summarise("Ben's secret.", "ben")
     stack.index.away = stack.embedder.away = True  # it takes neither
     hits = await stack.search("")
-    assert [hit.id for hit in hits] == [newest, older, message]
-    assert [hit.kind for hit in hits] == ["summary", "summary", "message"]
+    assert [hit.id for hit in hits[:3]] == [newest, older, message]
+    assert [hit.kind for hit in hits[:3]] == ["summary", "summary", "message"]
     scores = [hit.score for hit in hits]
     assert scores == sorted(scores, reverse=True)
     assert [hit.id for hit in await stack.search("", limit=1)] == [newest]
     [first, *_] = await stack.search("", exclude=[newest])
     assert first.id == older
     only = await stack.search("", kinds=frozenset({"memory", "message"}))
-    assert [hit.id for hit in only] == [message]
-
-
-async def test_without_a_question_a_time_is_answered_by_what_was_said_then(stack: Stack) -> None:
-    await stack.receive("my cat is ill")
-    await stack.summarise("They planned a holiday.", conversation="older")
-    stack.clock.advance(days=1)
-    await stack.receive("I broke my shoulder")
-    await stack.summarise("They paint the boat.")
-    hits = await stack.search("", until=stack.clock.now - timedelta(hours=2))
-    assert [hit.content for hit in hits] == ["They planned a holiday.", "my cat is ill"]
-
-
-# When the index lies, or is away.
-
-
-def lie(memory: Memory, owners: frozenset[str], vector: object) -> Point:
-    """A point that shows more than SQL allows."""
-    return Point(memory.id, "memory", owners, memory.content, vector, memory.created_at)  # type: ignore[arg-type]
+    assert [hit.content for hit in only] == ["we paint the boat", "my cat is ill"]
+    then = await stack.search("", until=stack.clock.now - timedelta(days=1, hours=2))
+    assert [hit.content for hit in then] == ["They chose a name for the cat.", "my cat is ill"]
 
 
 async def test_what_the_index_shows_to_others_is_held_back_by_sql(stack: Stack) -> None:
@@ -205,7 +183,8 @@ async def test_what_the_index_shows_to_others_is_held_back_by_sql(stack: Stack) 
     secret = await stack.the_memory("anna")
     [vector] = await stack.embedder.embed([secret.content])
     everywhere = frozenset({"user:anna", "user:ben", "place:acme", GLOBAL})
-    await stack.index.put([lie(secret, everywhere, vector)])
+    lie = Point(secret.id, "memory", everywhere, secret.content, vector, secret.created_at)
+    await stack.index.put([lie])
     for user, place in (("ben", None), ("ben", "acme"), ("anna", "acme")):
         assert await stack.search("What is Anna's PIN?", user, place) == []
     assert await stack.found("What is Anna's PIN?", "anna") == {"Anna's PIN is 1234"}
@@ -233,13 +212,11 @@ async def test_a_search_goes_on_without_the_index_and_by_words_without_the_embed
 
 async def test_a_question_about_nothing_known_brings_nothing(stack: Stack) -> None:
     for fact in (
-        "Anna bought a small sailing boat",
-        "The boat is moored in Hoorn",
-        "Anna painted the hull blue",
-        "Anna sails every Sunday",
-        "The anchor is rusty",
+        "bought a small sailing boat",
+        "painted the hull blue",
+        "sails every Sunday",
+        "lost an anchor",
     ):
-        await stack.remember(fact, "anna")
-
-    assert await stack.search("tax return", "anna") == []
-    assert await stack.search("sailing", "anna")
+        await stack.remember(f"Anna {fact}")
+    assert await stack.search("tax return") == []
+    assert await stack.search("sailing")

@@ -3,12 +3,12 @@
 import asyncio
 import socket
 from datetime import timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text, update
 
-from memory.sql.engine import Database, notices
+from memory.sql.engine import notices
 from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import work
@@ -54,21 +54,6 @@ async def test_work_is_taken_as_it_was_given_oldest_first_until_it_is_done(stack
     assert await stack.queue.counts() == (0, 0)
 
 
-async def test_a_claim_ends_by_itself_and_is_no_failure(stack: Stack) -> None:
-    """Somebody on another host claims it, and is not heard of again."""
-    id = await add(stack)
-    await claimed_elsewhere(stack, id, "another-host:7-7")
-    stack.clock.advance(seconds=29)
-    await stack.queue.take_up(stack.clock.now)
-    assert await oldest(stack) is None
-
-    stack.clock.advance(seconds=1)
-    await stack.queue.take_up(stack.clock.now)
-
-    again = await claim(stack)
-    assert (again.id, again.attempts, again.crashes) == (id, 1, 1)
-
-
 async def test_crashes_delay_a_job_and_never_give_it_up(stack: Stack) -> None:
     id, waits = await add(stack), []
     for _ in range(MAX_ATTEMPTS + 2):
@@ -101,19 +86,26 @@ async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack
     assert await stack.queue.counts() == (0, 1)
 
 
-async def test_what_a_dead_process_had_claimed_is_due_at_once(stack: Stack) -> None:
+async def test_what_a_dead_process_had_claimed_is_due_at_once_and_elsewhere_when_its_claim_ends(
+    stack: Stack,
+) -> None:
     dead, alive, failed, reminder = [await add(stack, kind) for kind in ("a", "b", "c", REMIND)]
-    await claimed_elsewhere(stack, dead, DEAD)
-    await claimed_elsewhere(stack, reminder, DEAD)
-    await claimed_elsewhere(stack, alive, "another-host:7-7")
+    for id, process in ((dead, DEAD), (reminder, DEAD), (alive, "another-host:7-7")):
+        await claimed_elsewhere(stack, id, process)
     await stack.queue.failed(await claim(stack, failed), "the model is away", stack.clock.now)
-
     await stack.queue.take_up(stack.clock.now)
-
     assert (await claim(stack)).id == dead
     assert await oldest(stack) is None  # the one that failed waits its second
     stack.clock.advance(seconds=1)
     assert (await claim(stack)).id == failed
+    stack.clock.advance(seconds=28)
+    await stack.queue.take_up(stack.clock.now)
+    assert await oldest(stack) is None
+    stack.clock.advance(seconds=1)
+    await stack.queue.take_up(stack.clock.now)
+    again = await stack.queue.claim(stack.clock.now, alive)
+    assert again
+    assert (again.attempts, again.crashes) == (1, 1), "its end is no failure"
 
 
 async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack) -> None:
@@ -125,11 +117,8 @@ async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack)
         await add(stack)
     running = await claim(stack)
     assert await stack.queue.counts() == (2, 1)
-    assert [job.state for job in await stack.queue.listed(stack.clock.now)] == [
-        "given up",
-        "running",
-        "waiting",
-    ]
+    states = [job.state for job in await stack.queue.listed(stack.clock.now)]
+    assert states == ["given up", "running", "waiting"]
     [given_up] = await stack.queue.listed(stack.clock.now, given_up=True)
     assert (given_up.id, given_up.last_error) == (stuck, "it broke")
     assert await stack.queue.named(stuck[:8], stack.clock.now) == given_up
@@ -138,11 +127,8 @@ async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack)
     assert (await claim(stack, stuck)).attempts == 1
 
 
-async def test_no_two_workers_ever_get_the_same_piece(
-    stack: Stack, database_url: str, tmp_path: Path
-) -> None:
-    """Each with a database of its own, as in processes of their own."""
-    databases = [await Database.open(database_url, tmp_path) for _ in range(4)]
+async def test_no_two_workers_ever_get_the_same_piece(stack: Stack, open_again: Any) -> None:
+    databases = [await open_again() for _ in range(4)]
     wanted = [await add(stack) for _ in range(40)]
     got: list[str] = []
 
@@ -156,8 +142,6 @@ async def test_no_two_workers_ever_get_the_same_piece(
     while (await stack.queue.counts())[0]:
         await asyncio.gather(*(handle(JobQueue(database, stack.clock)) for database in databases))
     assert sorted(got) == sorted(wanted)
-    for database in databases:
-        await database.close()
 
 
 async def test_the_oldest_of_each_person_come_first_one_kind_last_and_of_suspects_one(stack: Stack) -> None:
@@ -179,7 +163,7 @@ async def test_the_oldest_of_each_person_come_first_one_kind_last_and_of_suspect
 
 
 async def test_the_others_are_told_of_a_job_that_is_due_now_once_it_is_committed(
-    stack: Stack, database_url: str, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = asyncio.Queue[str]()
     if stack.database.sqlite:

@@ -1,5 +1,6 @@
 """Memories in SQL: reading them for an audience, and what is written of them."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -20,21 +21,11 @@ ACME = Audience.of("anna", Place.parse("acme"))
 
 
 async def keep(stack: Stack, content: str, *owners: str, **changes: Any) -> Memory:
-    fields: dict[str, Any] = {
-        "id": str(uuid4()),
-        "subjects": (),
-        "created_at": stack.clock.now,
-        "expires_at": None,
-        "source": "chat",
-        "type": "fact",
-        "importance": 0.5,
-        "last_accessed_at": None,
-        "uses": 0,
-        "user_id": "anna",
-        "place": "dm",
-        "message_id": None,
-    }
-    memory = Memory(content=content, owners=frozenset(owners or {"user:anna"}), **fields | changes)
+    start = Memory(
+        *(str(uuid4()), content, (), stack.clock.now, None, "chat", "fact", 0.5, None, 0, "anna", "dm", None),
+        owners=frozenset(owners or {"user:anna"}),
+    )
+    memory = replace(start, **changes)
     async with stack.database.write() as connection:
         await stack.store.insert(connection, {content_key(content): memory})
     return memory
@@ -50,18 +41,10 @@ async def give_way(
 
 
 async def test_a_memory_comes_back_as_it_was_kept(stack: Stack) -> None:
-    memory = await keep(
-        stack,
-        "Anna's Hund heißt Çağla 🐕",
-        "user:anna",
-        "place:acme",
-        subjects=("anna", "dog"),
-        expires_at=stack.clock.now + timedelta(days=7, microseconds=1),
-        type="preference",
-        importance=0.875,
-        place="acme",
-        message_id=str(uuid4()),
-    )
+    end = stack.clock.now + timedelta(days=7, microseconds=1)
+    given = {"subjects": ("anna", "dog"), "expires_at": end, "type": "preference", "importance": 0.875}
+    given |= {"place": "acme", "message_id": str(uuid4())}
+    memory = await keep(stack, "Anna's Hund heißt Çağla 🐕", "user:anna", "place:acme", **given)
     assert await stack.store.get(memory.id, ANNA, stack.clock.now) == memory
 
 
@@ -82,12 +65,11 @@ async def test_a_memory_is_read_by_its_owners_alone(stack: Stack) -> None:
         assert {memory.id for memory in await stack.store.newest(audience, now)} == ids
         assert set(await stack.store.by_ids(every, audience, now)) == ids
         assert await stack.store.count(audience, now) == len(ids)
-        for id in every:
-            if id in ids:
-                assert (await stack.store.get(id, audience, now)).id == id
-            else:
-                with pytest.raises(NotFound, match="no memory"):
-                    await stack.store.get(id, audience, now)
+        for id in ids:
+            assert (await stack.store.get(id, audience, now)).id == id
+        for id in {*every} - ids:
+            with pytest.raises(NotFound, match="no memory"):
+                await stack.store.get(id, audience, now)
 
 
 async def test_a_memory_is_found_by_its_id_or_an_unambiguous_beginning_of_it(stack: Stack) -> None:
@@ -103,28 +85,28 @@ async def test_a_memory_is_found_by_its_id_or_an_unambiguous_beginning_of_it(sta
             await stack.store.get(given, ANNA, stack.clock.now)
 
 
+async def nobody_reads(stack: Stack, id: str, *audiences: Audience) -> None:
+    for audience in audiences:
+        assert await stack.store.newest(audience, stack.clock.now) == []
+        assert await stack.store.by_ids([id], audience, stack.clock.now) == {}
+        assert await stack.store.count(audience, stack.clock.now) == 0
+        with pytest.raises(NotFound):
+            await stack.store.get(id, audience, stack.clock.now)
+
+
 async def test_what_has_expired_is_read_no_more_though_it_is_still_there(stack: Stack) -> None:
     memory = await keep(stack, "Anna is ill", expires_at=stack.clock.now + timedelta(days=7))
     stack.clock.advance(days=7, microseconds=-1)
     assert await stack.known() == {"Anna is ill"}
     stack.clock.advance(microseconds=1)
-    assert await stack.known() == set()
-    assert await stack.store.by_ids([memory.id], ANNA, stack.clock.now) == {}
-    assert await stack.store.count(ANNA, stack.clock.now) == 0
-    with pytest.raises(NotFound):
-        await stack.store.get(memory.id, ANNA, stack.clock.now)
+    await nobody_reads(stack, memory.id, ANNA)
     assert (await stack.store.totals(stack.clock.now))["expired"] == 1
 
 
 async def test_a_memory_gives_way_for_some_of_its_owners_and_stays_for_the_others(stack: Stack) -> None:
     old = await keep(stack, "a fact", "user:anna", "user:ben", "place:acme")
     await give_way(stack, old, "user:anna", "place:acme", new=str(uuid4()))
-    for audience in (ANNA, ACME):
-        assert await stack.store.newest(audience, stack.clock.now) == []
-        assert await stack.store.by_ids([old.id], audience, stack.clock.now) == {}
-        assert await stack.store.count(audience, stack.clock.now) == 0
-        with pytest.raises(NotFound):
-            await stack.store.get(old.id, audience, stack.clock.now)
+    await nobody_reads(stack, old.id, ANNA, ACME)
     [left] = await stack.memories("ben")
     assert left.owners == {"user:ben"}
     assert await stack.store.by_ids([old.id], BEN, stack.clock.now) == {old.id: left}
@@ -161,9 +143,6 @@ async def test_candidates_are_those_named_and_those_changed_since_a_position(sta
     assert await candidates(await log.end()) == set()
 
 
-# Saying it again.
-
-
 async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -> None:
     week, month = (stack.clock.now + timedelta(days=days) for days in (7, 30))
     memory = await keep(stack, "a fact", expires_at=week, importance=0.5)
@@ -179,9 +158,6 @@ async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -
     assert await refreshed(expires_at=week) == (0.75, month)
     assert await refreshed(expires_at=None) == (0.75, None)
     assert await refreshed(expires_at=week) == (0.75, None)
-
-
-# What the index is told.
 
 
 async def test_every_change_that_shows_in_the_index_is_written_in_the_log(stack: Stack) -> None:

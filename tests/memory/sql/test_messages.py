@@ -24,21 +24,28 @@ async def texts(stack: Stack, conversation: str, audience: Audience, limit: int 
     return [message.text for message in await stack.transcript.last(conversation, audience, limit)]
 
 
-async def test_a_message_comes_back_as_it_was_said(stack: Stack) -> None:
-    paris = timezone(timedelta(hours=1))
-    id = await stack.receive(
-        "Ça va ? 🙂\n  — oui", author="Anna B.", sent_at=datetime(2026, 1, 10, tzinfo=paris)
-    )
+async def test_a_message_comes_back_as_it_was_said_and_stays_as_it_is(stack: Stack) -> None:
+    paris, said = timezone(timedelta(hours=1)), "Ça va ? 🙂\n  — oui"
+    id = await stack.receive(said, author="Anna B.", sent_at=datetime(2026, 1, 10, tzinfo=paris))
+    await stack.receive("something else", id=id)
+    await stack.receive("something of somebody else's", user="ben", id=id)
     [message] = await stack.transcript.last("dm:anna", ANNA, 10)
     when = datetime(2026, 1, 9, 23, tzinfo=UTC)
-    assert message == Message(id, "dm:anna", "user", "Anna B.", "Ça va ? 🙂\n  — oui", when)
+    assert message == Message(id, "dm:anna", "user", "Anna B.", said, when)
+    assert await texts(stack, "dm:ben", BEN) == []
 
 
-async def test_the_last_messages_are_the_newest_in_the_order_they_came(stack: Stack) -> None:
-    for number in range(5):
+async def test_the_last_and_the_following_messages_are_in_the_order_they_came(stack: Stack) -> None:
+    for number in range(6):
         # The clock of whoever sent them does not matter, the order in which they came does.
-        await stack.receive(str(number), sent_at=stack.clock.now - timedelta(hours=number))
-    assert await texts(stack, "dm:anna", ANNA, 3) == ["2", "3", "4"]
+        sent = stack.clock.now - timedelta(hours=number)
+        await stack.receive(str(number), conversation="talk", sent_at=sent)
+    assert await texts(stack, "talk", ANNA, 3) == ["3", "4", "5"]
+    told, seqs = await following(stack, "user:anna", 0, 100, 100)
+    assert told == list("012345")
+    assert seqs == sorted(seqs)
+    assert (await following(stack, "user:anna", seqs[1], 3, 4))[0] == ["2", "3", "4"]
+    assert (await following(stack, "user:anna", seqs[5], 3, 4))[0] == []
 
 
 async def test_a_reply_in_a_place_belongs_to_the_place_since_it_may_repeat_what_others_said(
@@ -52,32 +59,17 @@ async def test_a_reply_in_a_place_belongs_to_the_place_since_it_may_repeat_what_
     assert set(await stack.transcript.by_ids([reply], there("acme/general"))) == {reply}
 
 
-async def test_a_message_that_is_there_already_is_left_as_it_is(stack: Stack) -> None:
-    id = await stack.receive("what was said")
-    await stack.receive("something else", id=id)
-    await stack.receive("something of somebody else's", user="ben", id=id)
-    assert await texts(stack, "dm:anna", ANNA) == ["what was said"]
-    assert await texts(stack, "dm:ben", BEN) == []
-
-
-async def test_what_is_said_in_private_is_read_there_alone(stack: Stack) -> None:
-    id = await stack.receive("a secret")
-    assert await texts(stack, "dm:anna", ANNA) == ["a secret"]
+async def test_what_is_said_is_read_where_it_was_said_and_further_in_and_by_its_speaker(stack: Stack) -> None:
+    private = await stack.receive("a secret")
+    hello = await stack.receive("hello all", place="acme/general")
+    here = (there("acme/general", "ben"), there("acme/general/thread"))
+    elsewhere = (BEN, NOBODY, there("acme"), there("acme/random"), there("general"))
+    readers = [(ANNA, {private, hello}), *((one, {hello}) for one in here)]
+    for audience, ids in [*readers, *((one, set[str]()) for one in elsewhere)]:
+        assert set(await stack.transcript.by_ids([private, hello], audience)) == ids
+        assert len(await stack.transcript.page(audience, 9)) == len(ids)
+        assert await texts(stack, "dm:anna", audience) == ["a secret"] * (private in ids)
     assert await stack.transcript.by_ids([], ANNA) == {}
-    for other in (BEN, NOBODY, there("acme")):
-        assert await texts(stack, "dm:anna", other) == []
-        assert await stack.transcript.by_ids([id], other) == {}
-        assert await stack.transcript.page(other, 9) == []
-
-
-async def test_what_is_said_in_a_place_is_read_there_and_further_in_and_by_its_speaker(stack: Stack) -> None:
-    id = await stack.receive("hello all", place="acme/general")
-    for audience in (there("acme/general", "ben"), there("acme/general/thread"), ANNA):
-        assert set(await stack.transcript.by_ids([id], audience)) == {id}
-        assert len(await stack.transcript.page(audience, 9)) == 1
-    for other in (BEN, NOBODY, there("acme"), there("acme/random"), there("general")):
-        assert await stack.transcript.by_ids([id], other) == {}
-        assert await stack.transcript.page(other, 9) == []
 
 
 async def test_the_names_of_authors_are_known_where_their_messages_are_read(stack: Stack) -> None:
@@ -117,16 +109,6 @@ async def following(stack: Stack, owner: str, seq: int, limit: int, most: int) -
     return [line.message.text for line in lines], [line.seq for line in lines]
 
 
-async def test_what_follows_a_line_comes_oldest_first(stack: Stack) -> None:
-    for number in range(6):
-        await stack.receive(str(number), conversation="talk")
-    texts, seqs = await following(stack, "user:anna", 0, 100, 100)
-    assert texts == list("012345")
-    assert seqs == sorted(seqs)
-    assert (await following(stack, "user:anna", seqs[1], 3, 4))[0] == ["2", "3", "4"]
-    assert (await following(stack, "user:anna", seqs[5], 3, 4))[0] == []
-
-
 async def test_only_what_its_owner_heard_follows_a_line(stack: Stack) -> None:
     await stack.receive("anna in private", conversation="talk")
     await stack.receive("ben in private", user="ben", conversation="talk")
@@ -135,9 +117,6 @@ async def test_only_what_its_owner_heard_follows_a_line(stack: Stack) -> None:
     assert (await following(stack, "user:anna", 0, 9, 9))[0] == ["anna in private"]
     assert (await following(stack, "user:ben", 0, 9, 9))[0] == ["ben in private"]
     assert (await following(stack, "place:acme", 0, 9, 9))[0] == ["all in acme"]
-
-
-# What the index is given.
 
 
 async def test_a_message_is_written_in_the_log_and_its_neighbours_before_it_goes(stack: Stack) -> None:

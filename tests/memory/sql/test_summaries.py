@@ -3,8 +3,6 @@
 import asyncio
 from datetime import timedelta
 
-import pytest
-
 from memory.audience import GLOBAL, Audience, Place
 from memory.sql.messages.summaries import ActiveConversation
 from tests.memory.conftest import Stack
@@ -19,19 +17,10 @@ async def kept(stack: Stack, owner: str = "user:anna", conversation: str = "talk
     return found
 
 
-async def update(
-    stack: Stack, summary: str, after: int, covered: int, owner: str = "user:anna", conversation: str = "talk"
-) -> bool:
-    return await stack.store_summary(summary, after, covered, owner, conversation)
-
-
-# Keeping.
-
-
 async def test_a_summary_comes_back_as_it_was_kept_and_is_found(stack: Stack) -> None:
     summary = "アンナは五月までに船を青く塗ると決めた。⛵️"
     assert await stack.conversations.of("talk", "user:anna", stack.clock.now) is None
-    assert await update(stack, f"\n {summary} ", 0, 4)
+    assert await stack.store_summary(f"\n {summary} ", 0, 4)
     found = await kept(stack)
     assert found == ActiveConversation(found.id, "talk", "user:anna", None, summary, 4, stack.clock.now, 1)
     await stack.indexing.catch_up()
@@ -39,50 +28,45 @@ async def test_a_summary_comes_back_as_it_was_kept_and_is_found(stack: Stack) ->
 
 
 async def test_the_next_summary_takes_the_place_of_the_last(stack: Stack) -> None:
-    await update(stack, "They paint the boat.", 0, 4)
+    await stack.store_summary("They paint the boat.", 0, 4)
     first = await kept(stack)
     stack.clock.advance(minutes=1)
-    assert await update(stack, "They paint the boat blue.", 4, 6)
+    assert await stack.store_summary("They paint the boat blue.", 4, 6)
     second = await kept(stack)
     assert (second.id, second.summary, second.covered) == (first.id, "They paint the boat blue.", 6)
     assert second.updated_at == first.updated_at + timedelta(minutes=1)
+    assert {kind for kind, _ in await stack.logged()} == {"summary"}
+    stack.clock.advance(minutes=1)
+    assert await stack.store_summary("They paint the boat blue.", 6, 8), "the same words are no change"
+    third = await kept(stack)
+    assert (third.covered, third.updated_at) == (8, second.updated_at)
+    assert await stack.logged() == []
 
 
-@pytest.mark.parametrize(("after", "covered"), [(3, 6), (4, 3)], ids=["from another", "backwards"])
-async def test_what_is_not_made_from_the_last_summary_is_refused(
-    stack: Stack, after: int, covered: int
-) -> None:
-    await update(stack, "They paint the boat.", 0, 4)
+async def test_what_is_not_made_from_the_last_summary_is_refused(stack: Stack) -> None:
+    await stack.store_summary("They paint the boat.", 0, 4)
     before = await kept(stack)
     stack.clock.advance(minutes=1)
-    assert not await update(stack, "They talk of the weather.", after, covered)
-    assert await kept(stack) == before
+    for after, covered in ((3, 6), (4, 3)):
+        assert not await stack.store_summary("They talk of the weather.", after, covered)
+        assert await kept(stack) == before
 
 
 async def test_of_several_workers_at_once_one_wins(stack: Stack) -> None:
-    done = await asyncio.gather(*(update(stack, f"By worker {n}.", 0, 2 + n) for n in range(5)))
+    done = await asyncio.gather(*(stack.store_summary(f"By worker {n}.", 0, 2 + n) for n in range(5)))
     assert sorted(done) == [False] * 4 + [True]
     winner = done.index(True)
     found = await kept(stack)
     assert (found.summary, found.covered) == (f"By worker {winner}.", 2 + winner)
 
 
-# What it is for.
-
-
 async def test_what_a_conversation_is_for_can_be_said_before_its_first_message(stack: Stack) -> None:
     await stack.conversations.set_mode("talk", "user:anna", "study", stack.clock.now)
     found = await kept(stack)
     assert (found.mode, found.summary, found.covered) == ("study", "", 0)
-    assert await update(stack, "They paint the boat.", 0, 4)
+    assert await stack.store_summary("They paint the boat.", 0, 4)
     found = await kept(stack)
     assert (found.mode, found.summary) == ("study", "They paint the boat.")
-
-
-# What the summary does not cover yet.
-
-
-# Reading by id, and what is newest.
 
 
 async def test_the_summary_of_somebody_called_global_is_not_everybodys(stack: Stack) -> None:
@@ -91,19 +75,14 @@ async def test_the_summary_of_somebody_called_global_is_not_everybodys(stack: St
     assert len(await stack.conversations.newest(Audience.of(GLOBAL), stack.clock.now, 5)) == 1
 
 
-async def summarise_all(stack: Stack) -> dict[str, str]:
-    """A summary of anna's, ben's and acme's under one conversation id; their ids by owner."""
-    owners = ("user:anna", "user:ben", "place:acme")
-    return {
-        owner: await stack.summarise(
-            f"What {owner} heard.", owner.partition(":")[2], place, conversation="talk"
-        )
-        for owner, place in zip(owners, (None, None, "acme"), strict=True)
-    }
-
-
 async def test_a_summary_is_read_by_its_audience_alone(stack: Stack) -> None:
-    ids = await summarise_all(stack)
+    ids = {}
+    for owner, user, place in (
+        ("user:anna", "anna", None),
+        ("user:ben", "ben", None),
+        ("place:acme", "x", "acme"),
+    ):
+        ids[owner] = await stack.summarise(f"What {owner} heard.", user, place, conversation="talk")
     for audience, owner in (
         (ANNA, "user:anna"),
         (BEN, "user:ben"),
@@ -135,19 +114,3 @@ async def test_the_newest_are_those_whose_summary_changed_last(stack: Stack) -> 
 async def newest(stack: Stack, limit: int, **given: object) -> list[str]:
     found = await stack.conversations.newest(ANNA, stack.clock.now, limit, **given)  # type: ignore[arg-type]
     return [known.summary for known in found]
-
-
-# What the index is given.
-
-
-async def test_the_same_words_again_only_move_on_what_is_covered(stack: Stack) -> None:
-    await update(stack, "They paint the boat.", 0, 4)
-    await stack.logged()
-    before = await kept(stack)
-    stack.clock.advance(minutes=1)
-    assert await update(stack, "They paint the boat.", 4, 6)
-    found = await kept(stack)
-    assert (found.covered, found.updated_at) == (6, before.updated_at)
-    assert await stack.logged() == []
-    assert await update(stack, "They paint it blue.", 6, 8)
-    assert [kind for kind, _ in await stack.logged()] == ["summary"]

@@ -32,8 +32,7 @@ async def add_user(database: Database, id: str, at: datetime = NOW) -> None:
 
 
 async def names(database: Database) -> list[str]:
-    async with database.read() as connection:
-        return list((await connection.execute(sa.select(users.c.id).order_by(users.c.id))).scalars())
+    return [row.id for row in await database.rows(sa.select(users.c.id).order_by(users.c.id))]
 
 
 async def fault(url: str | None, home: Path) -> str:
@@ -42,9 +41,6 @@ async def fault(url: str | None, home: Path) -> str:
         await (await Database.open(url, home)).close()
     assert "\n" not in str(told.value)
     return str(told.value)
-
-
-# Migrations.
 
 
 async def test_opening_makes_the_folder_and_the_tables(tmp_path: Path) -> None:
@@ -155,9 +151,6 @@ async def test_a_home_with_odd_characters_in_its_name_works(tmp_path: Path) -> N
     await database.close()
 
 
-# Transactions and times.
-
-
 async def test_what_another_write_took_first_is_told_as_overtaken(database: Database) -> None:
     await add_user(database, "anna")
     with pytest.raises(Overtaken, match="somebody else changed the same"):
@@ -185,23 +178,21 @@ async def test_a_deadlock_is_told_as_overtaken(server: Server, tmp_path: Path) -
     await database.close()
 
 
-async def test_times_come_back_aware_and_as_the_same_moment(database: Database) -> None:
+async def test_times_come_back_aware_as_the_same_moment_and_one_without_a_zone_is_refused(
+    database: Database,
+) -> None:
     paris = timezone(timedelta(hours=1))
     await add_user(database, "anna", datetime(2026, 1, 10, 0, 30, 0, 123456, tzinfo=paris))
-    async with database.read() as connection:
-        [kept] = (await connection.execute(sa.select(users.c.created_at))).scalars()
+    [kept] = [row[0] for row in await database.rows(sa.select(users.c.created_at))]
     assert kept == datetime(2026, 1, 9, 23, 30, 0, 123456, tzinfo=UTC)
     assert kept.tzinfo is UTC
-
-
-async def test_a_time_without_a_zone_is_refused(database: Database) -> None:
     with pytest.raises(ValueError, match="a time without a zone"):
-        await add_user(database, "anna", datetime(2026, 1, 10))  # noqa: DTZ001
-    assert await names(database) == []
+        await add_user(database, "ben", datetime(2026, 1, 10))  # noqa: DTZ001
+    assert await names(database) == ["anna"]
 
 
-async def test_decisions_on_the_same_thing_wait_for_each_other(database_url: str, tmp_path: Path) -> None:
-    one, other = [await Database.open(database_url, tmp_path) for _ in range(2)]
+async def test_decisions_on_the_same_thing_wait_for_each_other(database: Database, open_again: Any) -> None:
+    one, other = database, await open_again()
     order = []
 
     async def decide(database: Database, name: str) -> None:
@@ -212,11 +203,6 @@ async def test_decisions_on_the_same_thing_wait_for_each_other(database_url: str
 
     await asyncio.gather(decide(one, "one"), decide(other, "other"), decide(one, "third"))
     assert [step.split()[1] for step in order] == ["begins", "ends"] * 3
-    for database in (one, other):
-        await database.close()
-
-
-# Where it is.
 
 
 @pytest.mark.parametrize(
@@ -320,54 +306,42 @@ async def test_more_at_once_than_there_are_connections_is_told(server: Server, t
     await database.close()
 
 
-# Files that are no use.
-
-
-async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+async def test_a_folder_or_file_that_is_no_use_is_told_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     line = await fault(None, tmp_path / "file" / "home")
     assert line.startswith(f"the folder {tmp_path / 'file' / 'home'} cannot be made (")
     assert line.endswith("set HACHI_HOME to one that can")
-
-
-async def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     (tmp_path / "hachi.db").mkdir()
     assert "cannot be opened; check the folder's permissions or set HACHI_HOME" in await fault(None, tmp_path)
-
-
-async def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "hachi.db").rmdir()
     (tmp_path / "hachi.db").write_text("Dear diary, " * 1000)
     assert "this is no database, or a damaged one" in await fault(None, tmp_path)
     assert (tmp_path / "hachi.db").read_text().startswith("Dear diary, ")
 
 
-async def test_a_read_only_file_is_told(tmp_path: Path) -> None:
-    database = await Database.open(None, tmp_path)
-    async with database.read() as connection:
-        await connection.execute(sa.text("PRAGMA query_only = ON"))  # as for a person who may not write
-    with pytest.raises(StoreUnavailable, match="read-only; give write access or set HACHI_HOME"):
-        await add_user(database, "anna")
-    await database.close()
-
-
-async def test_a_full_disk_is_told_and_costs_nothing_that_was_kept(tmp_path: Path) -> None:
+async def test_a_read_only_file_and_a_full_disk_are_told_and_cost_nothing_that_was_kept(
+    tmp_path: Path,
+) -> None:
     database = await Database.open(None, tmp_path)
     await add_user(database, "anna")
     async with database.read() as connection:
+        await connection.execute(sa.text("PRAGMA query_only = ON"))  # as for a person who may not write
+    with pytest.raises(StoreUnavailable, match="read-only; give write access or set HACHI_HOME"):
+        await add_user(database, "ben")
+    async with database.read() as connection:
+        await connection.execute(sa.text("PRAGMA query_only = OFF"))
         pages = (await connection.execute(sa.text("PRAGMA page_count"))).scalar_one()
         await connection.execute(sa.text(f"PRAGMA max_page_count = {pages}"))
-    with pytest.raises(
-        StoreUnavailable, match="the disk is full; make room, nothing that was accepted is lost"
-    ):
+    full = "the disk is full; make room, nothing that was accepted is lost"
+    with pytest.raises(StoreUnavailable, match=full):
         await add_user(database, "b" * 100_000)
     assert await names(database) == ["anna"]
     await database.close()
 
 
-# Several processes on one file.
-
-
-async def test_a_write_waits_for_another_process_and_then_goes_through(tmp_path: Path) -> None:
+async def test_a_write_waits_for_another_process_and_what_stays_busy_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = await Database.open(None, tmp_path)
     other = sqlite3.connect(tmp_path / "hachi.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -377,40 +351,24 @@ async def test_a_write_waits_for_another_process_and_then_goes_through(tmp_path:
     assert await names(database) == []  # reading waits for nobody
     other.execute("ROLLBACK")
     await write
-    assert await names(database) == ["anna"]
-    other.close()
-    await database.close()
-
-
-async def test_a_database_that_stays_busy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
-    database = await Database.open(None, tmp_path)
-    other = sqlite3.connect(tmp_path / "hachi.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
     with pytest.raises(StoreUnavailable, match="another process has kept the database busy"):
-        await add_user(database, "anna")
+        await add_user(database, "ben")
     other.close()
-    await add_user(database, "anna")
+    await add_user(database, "ben")
+    assert await names(database) == ["anna", "ben"]
     await database.close()
 
 
-# The size of the file.
-
-
-async def full_and_emptied(home: Path) -> Database:
-    """A database whose file is mostly free pages."""
-    database = await Database.open(None, home)
+async def test_deleted_rows_give_their_room_back_in_steps_that_let_others_run(tmp_path: Path) -> None:
+    database = await Database.open(None, tmp_path)
     async with database.write() as connection:
         rows = [{"id": f"{number} {'x' * 2000}", "created_at": NOW} for number in range(500)]
         await connection.execute(sa.insert(users), rows)
     async with database.write() as connection:
         await connection.execute(sa.delete(users))
     await database.empty_log()
-    return database
-
-
-async def test_deleted_rows_give_their_room_back_in_steps_that_let_others_run(tmp_path: Path) -> None:
-    database = await full_and_emptied(tmp_path)
     before, turns = (tmp_path / "hachi.db").stat().st_size, 0
 
     async def run_beside() -> None:
@@ -431,11 +389,9 @@ async def test_deleted_rows_give_their_room_back_in_steps_that_let_others_run(tm
 
 
 async def test_a_database_is_told_from_every_copy_of_it(
-    database: Database, database_url: str, tmp_path: Path
+    database: Database, open_again: Any, tmp_path: Path
 ) -> None:
-    again = await Database.open(database_url, tmp_path)
-    names = [await database.identity(), await again.identity()]
-    await again.close()
+    names = [await each.identity() for each in (database, await open_again())]
     assert names[0] == names[1]
     assert re.fullmatch("[0-9a-f]{12}", names[0])
     if database.sqlite:
