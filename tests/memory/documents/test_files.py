@@ -1,6 +1,7 @@
 """Finding files in folders, whatever is odd in them, and reading them as they were at one moment."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,14 +28,6 @@ def as_another_user() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that any user may reach, unlike pytest's own."""
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o755)
-        yield Path(name)
 
 
 def names(found: FoundFiles) -> list[str]:
@@ -109,7 +102,9 @@ def test_a_pipe_a_folder_and_a_huge_file_are_not_read(tmp_path: Path) -> None:
         read(tmp_path / "huge.md")
 
 
-def test_what_may_not_be_read_is_reported_and_the_rest_is_found(open_folder: Path) -> None:
+def test_what_may_not_be_read_is_reported_and_the_rest_is_found() -> None:
+    open_folder = Path(tempfile.mkdtemp())
+    open_folder.chmod(0o755)  # any user may reach it, unlike pytest's own
     touch(open_folder, "closed/a.md", "b.md", "secret.md")
     (open_folder / "closed").chmod(0)
     (open_folder / "secret.md").chmod(0)
@@ -118,6 +113,7 @@ def test_what_may_not_be_read_is_reported_and_the_rest_is_found(open_folder: Pat
         with pytest.raises(UnreadableDocument, match="give this user the right"):
             read(open_folder / "secret.md")
     (open_folder / "closed").chmod(0o700)
+    shutil.rmtree(open_folder)
     assert names(found) == ["b.md", "secret.md"]
     assert reasons(found) == {"closed": "permission denied; give this user the right to read it"}
     assert found.closed == [display_path(open_folder / "closed")]

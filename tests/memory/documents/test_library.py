@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert, select
 
 from memory.audience import GLOBAL, Audience
 from memory.documents.library import document_name
@@ -17,17 +17,13 @@ COFFEE = "# Coffee\n\nEspresso is pressed through the powder."
 
 
 async def chunk_ids(library: Any) -> list[str]:
-    async with library.stack.database.read() as connection:
-        return list((await connection.execute(select(knowledge_chunks.c.id))).scalars())
+    return [row.id for row in await library.stack.database.rows(select(knowledge_chunks.c.id))]
 
 
 async def row_count(library: Any) -> int:
     """All rows of documents and chunks."""
-    async with library.stack.database.read() as connection:
-        counts = [
-            select(func.count()).select_from(table) for table in (knowledge_chunks, knowledge_documents)
-        ]
-        return sum([(await connection.execute(count)).scalar_one() for count in counts])
+    tables = (knowledge_chunks, knowledge_documents)
+    return sum([len(await library.stack.database.rows(select(table.c.id))) for table in tables])
 
 
 async def test_only_the_readers_of_its_owner_find_a_document(library: Any) -> None:
@@ -72,17 +68,9 @@ async def test_a_document_is_removed_by_path_folder_or_id(
     assert await library.names() == ["oneself.md"]
 
 
-async def test_a_prefix_of_two_ids_is_ambiguous(library: Any) -> None:
-    same = {"owner": GLOBAL, "title": "Tea", "digest": "", "added_at": library.stack.clock.now}
-    twins = [{"id": f"0123456789{n}", "path": f"/{n}.md", **same} for n in "ab"]
-    async with library.stack.database.write() as connection:
-        await connection.execute(insert(knowledge_documents), twins)
-    with pytest.raises(NotFound, match="begins the ids of 2 documents; give more of it"):
-        await library.knowledge.remove("01234567", GLOBAL)
-    assert [gone.path for gone in await library.knowledge.remove("0123456789a", GLOBAL)] == ["/a.md"]
-
-
-async def test_removing_touches_only_the_owners_own(library: Any) -> None:
+async def test_removing_touches_only_the_owners_own_and_a_prefix_of_two_ids_is_ambiguous(
+    library: Any,
+) -> None:
     tea = library.write("tea.md", TEA)
     await library.add(owner="user:anna")
     for owner in ("user:ben", GLOBAL, ""):
@@ -92,21 +80,13 @@ async def test_removing_touches_only_the_owners_own(library: Any) -> None:
     assert len(await library.knowledge.remove_all("user:anna")) == 1
     assert await library.knowledge.remove_all("user:anna") == []
     assert await library.names() == ["tea.md"], "everybody's is still there"
-
-
-async def test_a_replaced_or_removed_chunk_leaves_neither_row_nor_point(library: Any) -> None:
-    tea = library.write("tea.md", TEA)
-    await library.add()
-    old = await chunk_ids(library)
-    assert await library.stack.index.present(old) == set(old)
-    library.write("tea.md", "# Tea\n\nSencha is steeped for three minutes.")
-    await library.add()
-    new = await chunk_ids(library)
-    assert await library.stack.index.present(old + new) == set(new)
-    assert await row_count(library) == 2
-    await library.knowledge.remove(str(tea), GLOBAL)
-    assert await library.stack.index.present(new) == set()
-    assert await row_count(library) == 0
+    same = {"owner": GLOBAL, "title": "Tea", "digest": "", "added_at": library.stack.clock.now}
+    twins = [{"id": f"0123456789{n}", "path": f"/{n}.md", **same} for n in "ab"]
+    async with library.stack.database.write() as connection:
+        await connection.execute(insert(knowledge_documents), twins)
+    with pytest.raises(NotFound, match="begins the ids of 2 documents; give more of it"):
+        await library.knowledge.remove("01234567", GLOBAL)
+    assert [gone.path for gone in await library.knowledge.remove("0123456789a", GLOBAL)] == ["/a.md"]
 
 
 async def test_without_the_index_documents_are_added_and_removed_all_the_same(
@@ -115,7 +95,13 @@ async def test_without_the_index_documents_are_added_and_removed_all_the_same(
     tea = library.write("tea.md", TEA)
     await library.add()
     assert caplog.text == ""
+    old = await chunk_ids(library)
+    assert await library.stack.index.present(old) == set(old)
+    library.write("tea.md", TEA.replace("two", "three"))
+    await library.add()
     ids = await chunk_ids(library)
+    assert await library.stack.index.present(old + ids) == set(ids), "a replaced chunk leaves no point"
+    assert await row_count(library) == 2
     library.stack.index.away = True
     await library.knowledge.remove(str(tea), GLOBAL)
     assert await row_count(library) == 0
@@ -134,17 +120,22 @@ async def test_without_the_index_documents_are_added_and_removed_all_the_same(
     assert await row_count(library) == 2
 
 
-@pytest.mark.parametrize(
-    "name", ["notes.md", "  notes.md ", "Über uns (2).pdf", "noch.ein.name", "README", ".env"]
-)
-def test_a_file_name_is_a_document_name(name: str) -> None:
-    assert document_name(name) == name.strip()
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "  ", ".", "..", "a/b.md", "/etc/passwd", "a\\b.md", "a\nb.md", "a\x00.md", "\ud800", "x" * 201],
-)
-def test_a_path_or_several_lines_are_not_a_document_name(name: str) -> None:
-    with pytest.raises(ValueError, match=r"such as notes\.md"):
-        document_name(name)
+def test_a_file_name_is_a_document_name_and_a_path_or_several_lines_are_not() -> None:
+    for name in ("notes.md", "  notes.md ", "Über uns (2).pdf", "noch.ein.name", "README", ".env"):
+        assert document_name(name) == name.strip()
+    wrong = [
+        "",
+        "  ",
+        ".",
+        "..",
+        "a/b.md",
+        "/etc/passwd",
+        "a\\b.md",
+        "a\nb.md",
+        "a\x00.md",
+        "\ud800",
+        "x" * 201,
+    ]
+    for name in wrong:
+        with pytest.raises(ValueError, match=r"such as notes\.md"):
+            document_name(name)

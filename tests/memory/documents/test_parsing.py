@@ -36,14 +36,6 @@ def _end_own() -> None:
         process.end()
 
 
-async def test_a_document_is_parsed_into_its_title_and_chunks() -> None:
-    title, chunks = await DocumentParser().parse("tea.md", TEA, "global")
-    assert title == "Tea"
-    assert [(chunk.heading, chunk.text) for chunk in chunks] == [
-        ("Tea", "Sencha is steeped for two minutes.")
-    ]
-
-
 async def test_a_document_that_takes_too_long_is_refused_and_holds_nobody_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -90,29 +82,26 @@ async def test_a_document_that_takes_too_much_memory_is_refused(monkeypatch: pyt
     assert (await parser.parse("tea.md", TEA, "user:eve"))[0] == "Tea"
 
 
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads the environment in /proc")
-async def test_a_parsing_process_is_given_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    end_processes()
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-owner")
-    began, made = parsing._Process, []
-    monkeypatch.setattr(parsing, "_Process", lambda: made.append(began()) or made[-1])
-    await DocumentParser().parse("tea.md", TEA, "global")
-    given = environment_of(made[0])
-    assert b"PYTHONPATH" in given
-    assert b"sk-of-the-owner" not in given
-
-
-def environment_of(process: parsing._Process) -> bytes:
-    return Path(f"/proc/{process._process.pid}/environ").read_bytes()
-
-
-async def test_a_process_that_has_ended_is_replaced() -> None:
+async def test_a_process_that_has_ended_is_replaced_by_one_without_keys_or_modules_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parser = DocumentParser()
-    for _ in range(2):
-        await parser.parse("tea.md", TEA, "global")
-        for _ in range(parsing.PROCESSES):
-            await asyncio.get_running_loop().run_in_executor(parsing._threads, _kill_own)
+    title, chunks = await parser.parse("tea.md", TEA, "global")
+    assert title == "Tea"
+    [chunk] = chunks
+    assert (chunk.heading, chunk.text) == ("Tea", "Sencha is steeped for two minutes.")
+    for _ in range(parsing.PROCESSES):
+        await asyncio.get_running_loop().run_in_executor(parsing._threads, _kill_own)
+    (tmp_path / "memory.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-owner")
+    began, made = parsing._Process, list[parsing._Process]()
+    monkeypatch.setattr(parsing, "_Process", lambda: made.append(began()) or made[-1])
     assert (await parser.parse("tea.md", TEA, "global"))[0] == "Tea"
+    if (environment := Path(f"/proc/{made[0]._process.pid}/environ")).exists():
+        given = environment.read_bytes()
+        assert b"PYTHONPATH" in given
+        assert b"sk-of-the-owner" not in given
 
 
 def _kill_own() -> None:
@@ -145,16 +134,5 @@ def test_a_parser_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(child, "parse", fail)
-    assert list(child._answers("a.md", b"a")) == [
-        b'{"unreadable": "it cannot be parsed (ZeroDivisionError)"}\n'
-    ]
-
-
-async def test_the_folder_that_hachi_runs_in_names_no_modules(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "memory.py").write_text("raise SystemExit(3)")
-    monkeypatch.chdir(tmp_path)
-    end_processes()
-    title, _ = await DocumentParser().parse("tea.md", TEA, "global")
-    assert title == "Tea"
+    told = b'{"unreadable": "it cannot be parsed (ZeroDivisionError)"}\n'
+    assert list(child._answers("a.md", b"a")) == [told]

@@ -13,20 +13,12 @@ def said(n: int, *, text: str | None = None, conversation: str = "c", hours: flo
     return Message(str(n), conversation, "user", "Ann" if n % 2 else "Ben", text or f"line {n}", at)
 
 
-def test_a_window_is_the_message_with_two_before_and_two_after_each_with_its_author() -> None:
+def test_a_window_is_the_message_with_two_before_and_after_in_one_sitting_of_its_conversation() -> None:
     messages = [said(n) for n in range(7)]
     assert window_of(messages, 3).meaning == "Ann: line 1\nBen: line 2\nAnn: line 3\nBen: line 4\nAnn: line 5"
-
-
-def test_a_window_does_not_reach_over_a_long_silence() -> None:
-    messages = [said(0), said(1), said(2, hours=7), said(3, hours=7)]
-    assert window_of(messages, 1).meaning == "Ben: line 0\nAnn: line 1"
+    messages = [said(0, conversation="other"), said(1), said(2, hours=7), said(3, hours=7)]
+    assert window_of(messages, 1).meaning == "Ann: line 1"
     assert window_of(messages, 2).meaning == "Ben: line 2\nAnn: line 3"
-
-
-def test_a_window_stays_within_its_conversation() -> None:
-    messages = [said(0, conversation="other"), said(1), said(2)]
-    assert window_of(messages, 1).meaning == "Ann: line 1\nBen: line 2"
 
 
 def test_a_long_neighbour_does_not_drown_the_message() -> None:

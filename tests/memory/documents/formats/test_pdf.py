@@ -1,8 +1,11 @@
 """Of a PDF its text is read, page by page; one that has none says why."""
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
+import pypdf
 import pytest
+from pypdf.errors import DependencyError
 
 from memory.documents.formats.blocks import Block, UnreadableDocument
 from memory.documents.formats.pdf import parse
@@ -26,23 +29,16 @@ def test_a_word_broken_at_the_end_of_a_line_is_put_together(make_pdf: MakePdf) -
     assert text.text == "The temperature of Anglo-\nSaxon tea"
 
 
-def test_an_encrypted_pdf_asks_for_one_without_a_password(make_pdf: MakePdf) -> None:
-    with pytest.raises(UnreadableDocument, match="without a password"):
-        parse(make_pdf("secret", password="swordfish"))
-
-
-def test_encryption_that_needs_other_software_is_told(
+def test_an_encrypted_pdf_asks_for_one_without_a_password_or_other_software(
     make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pypdf
-    from pypdf.errors import DependencyError
-
-    def refuse(*_: object) -> None:
-        raise DependencyError("cryptography>=3.1 is required for AES algorithm")
-
-    monkeypatch.setattr(pypdf.PdfReader, "decrypt", refuse)
+    secret = make_pdf("secret", password="swordfish")
+    with pytest.raises(UnreadableDocument, match="without a password"):
+        parse(secret)
+    missing = DependencyError("cryptography>=3.1 is required for AES algorithm")
+    monkeypatch.setattr(pypdf.PdfReader, "decrypt", Mock(side_effect=missing))
     with pytest.raises(UnreadableDocument, match="more software: cryptography"):
-        parse(make_pdf("secret", password="swordfish"))
+        parse(secret)
 
 
 @pytest.mark.parametrize("data", [b"%PDF-1.7\nrubbish", b"%PDF-", b"%PDF-1.4\n%%EOF"])

@@ -58,15 +58,14 @@ async def test_chunks_are_put_in_the_models_order(made: list[str]) -> None:
     assert made == ["small"], "loaded once, when it is first needed"
 
 
-async def test_a_model_that_cannot_be_loaded_is_told(made: list[str]) -> None:
-    with pytest.raises(
-        EmbedderUnavailable, match=r"unknown cannot be loaded \(Model unknown is not supported\)"
-    ):
-        await CrossEncoderReranker("unknown")("tea", [candidate("a", "tea")], 1)
-
-
-async def test_a_missing_package_is_told_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, MODULE, None)
-    monkeypatch.setitem(sys.modules, "fastembed", None)
+async def test_a_model_that_cannot_be_loaded_and_a_missing_package_are_told(
+    made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tea = candidate("a", "tea")
+    refused = r"unknown cannot be loaded \(Model unknown is not supported\)"
+    with pytest.raises(EmbedderUnavailable, match=refused):
+        await CrossEncoderReranker("unknown")("tea", [tea], 1)
+    for name in (MODULE, "fastembed"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(EmbedderUnavailable, match=r"pip install 'hachi\[fastembed\]'"):
-        await CrossEncoderReranker("small")("tea", [candidate("a", "tea")], 1)
+        await CrossEncoderReranker("small")("tea", [tea], 1)

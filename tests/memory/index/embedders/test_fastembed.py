@@ -45,12 +45,11 @@ async def test_texts_become_unit_vectors_and_blank_ones_zeros(read: list[str]) -
     await embedder.close()
 
 
-async def test_a_model_that_cannot_be_loaded_is_reported(read: list[str]) -> None:
+async def test_a_model_that_cannot_be_loaded_and_a_missing_package_are_reported(
+    read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(EmbedderUnavailable, match=r"fastembed:other cannot be loaded \(Model other is not"):
         await FastEmbedder.open("other")
-
-
-async def test_a_missing_package_is_reported_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
     with pytest.raises(EmbedderUnavailable, match=r"pip install 'hachi\[fastembed\]'"):
         await FastEmbedder.open("letters")

@@ -17,9 +17,7 @@ from memory.sql.tables import users
 
 async def write(database: Database, id: str) -> None:
     async with database.write() as connection:
-        await connection.execute(
-            sa.insert(users).values(id=id, created_at=datetime(2026, 11, 21, tzinfo=UTC))
-        )
+        await connection.execute(sa.insert(users).values(id=id, created_at=datetime.now(UTC)))
 
 
 async def told(home: Path, writes: int = 0) -> bool:
