@@ -98,10 +98,15 @@ async def test_a_process_that_has_ended_is_replaced_by_one_without_keys_or_modul
     began, made = parsing._Process, list[parsing._Process]()
     monkeypatch.setattr(parsing, "_Process", lambda: made.append(began()) or made[-1])
     assert (await parser.parse("tea.md", TEA, "global"))[0] == "Tea"
-    if (environment := Path(f"/proc/{made[0]._process.pid}/environ")).exists():
-        given = environment.read_bytes()
+    if given := environment_of(made[0]):
         assert b"PYTHONPATH" in given
         assert b"sk-of-the-owner" not in given
+
+
+def environment_of(process: parsing._Process) -> bytes:
+    """Nothing on a machine that has no /proc."""
+    environment = Path(f"/proc/{process._process.pid}/environ")
+    return environment.read_bytes() if environment.exists() else b""
 
 
 def _kill_own() -> None:

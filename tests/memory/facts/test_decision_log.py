@@ -22,6 +22,28 @@ def facts(line: dict[str, Any]) -> list[str]:
     return [decision["fact"] for decision in line["decisions"]]
 
 
+async def test_each_decision_making_is_one_line_of_json(stack: Stack, caplog: Any, lines: Any) -> None:
+    first = await stack.remember("Ana runs")
+    stack.clock.advance(days=1)
+    caplog.clear()
+    drafts = [Draft("Ana runs at noon", replaces=first.id), Draft("Ana says hello", importance=0.1)]
+    said = "I run at noon. Hello! ☕\n"
+    [now, _] = await stack.writer.remember(drafts, Provenance("anna", stack.clock.now, said=said))
+    await stack.writer.remember([], Provenance("anna", stack.clock.now))
+    replaced = {"fact": "Ana runs at noon", "action": "replace", "id": now.id, "target_id": first.id}
+    ignored = {"fact": "Ana says hello", "action": "ignore", "reason": "importance 0.1 is under 0.3"}
+    assert lines() == [
+        {
+            "event": "memory_decision",
+            "user_id": "anna",
+            "input_message_length": len(said),
+            "extracted_count": 2,
+            "decisions": [replaced | {"reason": "corrected on purpose"}, ignored],
+        }
+    ]
+    assert "\n" not in caplog.messages[0]
+
+
 async def test_a_run_of_several_calls_is_one_line_for_each_person(stack: Stack, lines: Any) -> None:
     with decision_run():
         for user, said in (("ana", "one"), ("ana", "three"), ("ben", "")):

@@ -104,9 +104,6 @@ async def test_what_changes_while_it_is_put_is_followed_once_more(
     assert await stack.found("where is the office?", "ben") == {"The office has moved to Lyon"}
 
 
-# A part that is away.
-
-
 @pytest.mark.parametrize("part", ["index", "embedder"])
 async def test_what_comes_while_a_part_is_away_is_found_and_followed_when_it_is_back(
     stack: Stack, part: str
@@ -125,11 +122,12 @@ async def test_what_comes_while_a_part_is_away_is_found_and_followed_when_it_is_
     assert await stack.indexing.due() == 0
 
 
-# An index that cannot follow is filled.
-
-
-async def test_a_new_index_and_one_that_was_emptied_are_filled_from_the_rows(
-    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, tmp_path: Path
+async def test_an_index_that_is_new_was_emptied_or_is_behind_a_log_that_was_cut_is_filled_from_the_rows(
+    database: Database,
+    build_stack: StackBuilder,
+    bundled: BundledEmbedder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stack = await build_stack(database, bundled)
     await fill(stack)
@@ -144,19 +142,11 @@ async def test_a_new_index_and_one_that_was_emptied_are_filled_from_the_rows(
     told: list[int] = []
     assert await later.indexing.catch_up(told.append) == sum(told) == 4
     assert await later.indexing.catch_up(anew=True) == await later.index.count() == 4
-
-
-async def test_an_index_that_is_behind_a_log_that_was_cut_is_filled(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await fill(stack)
-    await stack.indexing.stop()
     monkeypatch.setattr(changes, "KEPT", 1)
-    await stack.indexing.catch_up()
-    await stack.indexing.tidy()
-    assert await stack.indexing.catch_up() == 0, "it has followed"
-    await stack.index.advance(await stack.index.position(), changes.START)
-    assert await stack.indexing.catch_up() == await stack.index.count() == 4
+    await later.indexing.tidy()
+    assert await later.indexing.catch_up() == 0, "it has followed"
+    await later.index.advance(await later.index.position(), changes.START)
+    assert await later.indexing.catch_up() == await later.index.count() == 4, "the log before it was cut"
 
 
 async def test_searches_read_the_newest_rows_where_a_fill_is_long_or_more_has_changed_than_they_read(
@@ -198,9 +188,6 @@ async def test_a_purge_does_not_wait_for_an_index_that_is_being_filled(
     await filling
     assert await in_index(stack, cat, dog) == {dog}
     assert await embedders_stored(database) == {"slow": 2}
-
-
-# Vectors beside the rows.
 
 
 class Slow:
@@ -272,9 +259,6 @@ async def test_words_are_there_before_the_vectors_of_another_embedder(
         await stack.indexing.catch_up(anew=True)
     assert len(await found_by_words(stack, "cat")) == 3
     assert await stack.index.position() is None, "it is filled again"
-
-
-# Several processes.
 
 
 async def test_three_processes_of_one_folder_find_at_once_what_another_wrote_or_forgot(

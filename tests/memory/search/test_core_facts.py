@@ -89,11 +89,8 @@ async def test_what_another_told_of_the_person_in_the_place_is_shown_as_told_by_
     for place in ("acme", "acme/general"):
         assert sorted(await of_anna(stack, place)) == shown
     assert await told(stack, place="acme") == shown[:1]
-    assert sorted(await of_anna(stack, user="bob", named="Bob")) == [
-        "Anna loves climbing",
-        "Annabel hates climbing",
-        "Cleo is climbing",
-    ]
+    bobs = ["Anna loves climbing", "Annabel hates climbing", "Cleo is climbing"]
+    assert sorted(await of_anna(stack, user="bob", named="Bob")) == bobs
 
 
 @on_both
@@ -149,9 +146,8 @@ def test_words_and_tags_decide_and_then_importance() -> None:
     assert relevant(skiing, "When does one ski?") == ["Anna skis Mondays", "Anna skis Sundays"]
     assert relevant([therapy], "my therapist") == ["She sees it every Monday"]
     assert relevant([fact("Anna skis"), nuts], "What is the capital of Peru?") == ["Anna is allergic to nuts"]
-    assert relevant([fact(f"Telling {n}", 0.9) for n in range(5)], "?! …") == [
-        f"Telling {n}" for n in range(3)
-    ]
+    telling = [f"Telling {n}" for n in range(5)]
+    assert relevant([fact(one, 0.9) for one in telling], "?! …") == telling[:3]
     assert relevant([], "Where can one ski?") == []
 
 

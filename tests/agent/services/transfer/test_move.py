@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from postgresql_server import Server
 
 from agent.errors import BadInput
 from agent.services.transfer import move
@@ -16,7 +17,6 @@ from hachi import Companion
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.tables import memories, messages, trace_rows, trace_sets, users
-from tests.memory.conftest import Server
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]

@@ -40,30 +40,21 @@ async def test_who_finds_the_lock_taken_keeps_their_place() -> None:
     assert wrote == [0, 1, 2, 3, 4]
 
 
-async def write_once(writers: Writers) -> None:
-    async with writers.turn():
-        pass
-
-
-async def test_a_turn_may_be_left_before_its_block_ends() -> None:
-    writers = Writers()
-    async with writers.turn() as leave:
-        leave()
-        async with asyncio.timeout(1):
-            await asyncio.create_task(write_once(writers))
-
-
-async def test_who_stops_waiting_holds_up_nobody() -> None:
+async def test_who_leaves_early_or_stops_waiting_holds_up_nobody() -> None:
     writers, wrote = Writers(), list[str]()
 
     async def write(name: str) -> None:
         async with writers.turn():
             wrote.append(name)
 
+    async with writers.turn() as leave:
+        leave()  # before the block ends
+        async with asyncio.timeout(1):
+            await asyncio.create_task(write("meanwhile"))
     async with writers.turn():
         first, last = [asyncio.create_task(write(name)) for name in ("first", "last")]
         await asyncio.sleep(0)
     first.cancel()  # woken, and cancelled before it ran
     late = asyncio.create_task(write("late"))
     await asyncio.gather(first, last, late, return_exceptions=True)
-    assert wrote == ["last", "late"]
+    assert wrote == ["meanwhile", "last", "late"]
