@@ -376,9 +376,6 @@ class Lent:
         self._put.update(point.id for point in points)
         await self._index.put(points)
 
-    async def close(self) -> None:
-        await self._index.close()
-
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)
 

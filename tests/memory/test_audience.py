@@ -54,8 +54,6 @@ def test_a_place_is_read_where_it_is_and_further_in_and_nowhere_else(said_in: Pl
 
 
 @given(NAME, NAME, PLACE)
-def test_ones_private_conversation_knows_what_one_said_anywhere_and_nobody_elses(
-    speaker: str, reader: str, place: Place
-) -> None:
+def test_in_private_one_reads_what_one_said_anywhere_alone(speaker: str, reader: str, place: Place) -> None:
     for owners in (owners_of(speaker), owners_of(speaker, place)):
         assert Audience.of(reader).may_read(owners) == (speaker == reader)

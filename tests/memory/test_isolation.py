@@ -98,13 +98,9 @@ class World:
         now = self.stack.clock.now
         if decision.id and self.alone:
             assert set(await self.stack.store.by_ids([decision.id], audience, now)) == {decision.id}
-        for id in named:
-            assert await self.texts_of(id) <= allowed
+        found = await self.stack.store.where(memories.c.id.in_(named))
+        assert {content_key(memory.content) for memory in found} <= allowed
         self.ids += named
-
-    async def texts_of(self, id: str) -> set[str]:
-        found = await self.stack.store.where(memories.c.id == id)
-        return {content_key(memory.content) for memory in found}
 
     async def receive(self, name: str, place: str, content: str) -> None:
         self.note(name, place, content)
@@ -166,10 +162,7 @@ class World:
         await self.stack.index.put(lies)
 
 
-PROFILE: dict[str, Any] = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-}
+PROFILE: Any = {"suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
 READERS = st.sets(st.tuples(who, where), min_size=2, max_size=4)
 
 
@@ -202,8 +195,5 @@ async def test_nor_in_many_worlds(stack: Stack, story: Any, lying: bool, readers
 
 async def test_nobody_reads_anything_said_by_others_at_the_same_time(stack: Stack) -> None:
     world = World(stack, alone=False)
-    told = [
-        world.say(name, place, content, None) for name, place, content in product(USERS, PLACES, TEXTS[:2])
-    ]
-    await asyncio.gather(*told)
+    await asyncio.gather(*(world.say(*said, None) for said in product(USERS, PLACES, TEXTS[:2])))
     await world.check(product(USERS, PLACES))

@@ -71,13 +71,8 @@ def pdf(*pages: str, password: str | None = None, title: str | None = None) -> b
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
     writer = PdfWriter()
-    font = DictionaryObject(
-        {
-            NameObject("/Type"): NameObject("/Font"),
-            NameObject("/Subtype"): NameObject("/Type1"),
-            NameObject("/BaseFont"): NameObject("/Helvetica"),
-        }
-    )
+    names = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    font = DictionaryObject({NameObject(key): NameObject(value) for key, value in names.items()})
     for text in pages:
         page = writer.add_blank_page(width=612, height=792)
         fonts = DictionaryObject({NameObject("/F1"): font})

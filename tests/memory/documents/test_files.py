@@ -53,9 +53,7 @@ def test_documents_are_found_in_order_without_hidden_and_installed_ones(tmp_path
     assert names(find([tmp_path / ".git", tmp_path / "photo.JPG"])) == ["a.md", "photo.JPG"], "unless named"
 
 
-def test_a_file_named_twice_is_found_once_and_a_missing_one_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_found_once_and_a_missing_one_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(tmp_path, "a.md")
     monkeypatch.chdir(tmp_path)
     assert find([tmp_path, Path("a.md"), Path("x/../a.md")]).files == [tmp_path / "a.md"]
@@ -67,14 +65,9 @@ def test_links(tmp_path: Path) -> None:
     touch(tmp_path, "other/a.md")
     folder = tmp_path / "papers"
     folder.mkdir()
-    for name, target in {
-        "a.md": folder / "b.md",
-        "b.md": folder / "a.md",
-        "c.md": folder / "nowhere",
-        "home": folder,
-        "link.md": tmp_path / "other" / "a.md",
-        "elsewhere": tmp_path / "other",
-    }.items():
+    links = {"a.md": folder / "b.md", "b.md": folder / "a.md", "c.md": folder / "nowhere", "home": folder}
+    links |= {"link.md": tmp_path / "other" / "a.md", "elsewhere": tmp_path / "other"}
+    for name, target in links.items():
         (folder / name).symlink_to(target)
     found = find([folder])
     assert names(found) == ["link.md"]
@@ -119,9 +112,7 @@ def test_what_may_not_be_read_is_reported_and_the_rest_is_found() -> None:
     assert found.closed == [display_path(open_folder / "closed")]
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_meanwhile_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.md"
     file.write_text("one")
     real = os.fstat

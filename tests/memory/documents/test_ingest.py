@@ -69,9 +69,7 @@ def test_a_path_in_a_folder_that_cannot_be_listed_is_not_deleted() -> None:
     assert deleted_paths(found, known) == ["/a/gone.md"]
 
 
-async def test_unreadable_files_are_reported_and_keep_their_earlier_version(
-    library: Any, make_pdf: Any
-) -> None:
+async def test_unreadable_files_are_told_and_keep_their_earlier_version(library: Any, make_pdf: Any) -> None:
     tea = library.write("tea.md", TEA)
     await library.add()
     tea.write_bytes(bytes(99))

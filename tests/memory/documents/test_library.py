@@ -43,9 +43,7 @@ async def test_only_the_readers_of_its_owner_find_a_document(library: Any) -> No
         assert set(await library.found("how long is sencha steeped", user, place)) == texts
 
 
-async def test_a_document_is_removed_by_path_folder_or_id(
-    library: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_documents_go_by_path_folder_or_id(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("1.md", "2.md", "3.md", "4.md", "one/a.md", "one/two/b.md", "oneself.md"):
         library.write(name, TEA + name)
     await library.add()
@@ -68,9 +66,7 @@ async def test_a_document_is_removed_by_path_folder_or_id(
     assert await library.names() == ["oneself.md"]
 
 
-async def test_removing_touches_only_the_owners_own_and_a_prefix_of_two_ids_is_ambiguous(
-    library: Any,
-) -> None:
+async def test_only_the_owners_own_are_removed_and_a_prefix_of_two_ids_is_ambiguous(library: Any) -> None:
     tea = library.write("tea.md", TEA)
     await library.add(owner="user:anna")
     for owner in ("user:ben", GLOBAL, ""):
@@ -89,9 +85,7 @@ async def test_removing_touches_only_the_owners_own_and_a_prefix_of_two_ids_is_a
     assert [gone.path for gone in await library.knowledge.remove("0123456789a", GLOBAL)] == ["/a.md"]
 
 
-async def test_without_the_index_documents_are_added_and_removed_all_the_same(
-    library: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_documents_come_and_go_without_an_index(library: Any, caplog: pytest.LogCaptureFixture) -> None:
     tea = library.write("tea.md", TEA)
     await library.add()
     assert caplog.text == ""

@@ -36,9 +36,7 @@ def _end_own() -> None:
         process.end()
 
 
-async def test_a_document_that_takes_too_long_is_refused_and_holds_nobody_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_takes_too_long_is_refused_and_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     parser = DocumentParser()
     await asyncio.gather(*(parser.parse("tea.md", TEA, owner) for owner in ("user:eve", "user:ada")))
     monkeypatch.setattr(parsing, "SECONDS_PER_MB", 0.0)
@@ -82,9 +80,7 @@ async def test_a_document_that_takes_too_much_memory_is_refused(monkeypatch: pyt
     assert (await parser.parse("tea.md", TEA, "user:eve"))[0] == "Tea"
 
 
-async def test_a_process_that_has_ended_is_replaced_by_one_without_keys_or_modules_of_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_new_process_has_no_keys_or_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parser = DocumentParser()
     title, chunks = await parser.parse("tea.md", TEA, "global")
     assert title == "Tea"

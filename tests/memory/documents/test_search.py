@@ -73,9 +73,7 @@ async def test_a_reranker_gets_fifty_candidates_and_decides_the_order(library: A
     assert all(c.source.endswith(".md") and c.heading.startswith("Tea") and c.scores for c in given)
 
 
-async def test_a_reranker_that_fails_or_makes_ids_up_costs_no_answer(
-    library: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_reranker_that_fails_costs_no_answer(library: Any, caplog: pytest.LogCaptureFixture) -> None:
     def fail(candidates: Sequence[Candidate], limit: int) -> Ranked:
         raise RuntimeError("the judge is ill")
 

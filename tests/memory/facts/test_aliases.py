@@ -47,9 +47,7 @@ async def test_the_name_of_somebody_who_speaks_there_is_not(stack: Stack, place:
 
 
 @on_both
-async def test_nor_of_somebody_who_speaks_in_a_thread_of_it_told_a_fact_or_gave_that_name_there(
-    stack: Stack,
-) -> None:
+async def test_nor_of_somebody_who_speaks_in_a_thread_told_a_fact_or_gave_that_name(stack: Stack) -> None:
     await stack.receive("hello", "u1", "acme/7", author="Ana")
     await stack.remember("It rains", "carl", "acme")
     entry = Entry("profile.name", "", "Dora", stack.clock.now)

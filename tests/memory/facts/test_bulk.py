@@ -77,9 +77,7 @@ async def test_many_at_once_end_as_one_by_one(stack: Stack) -> None:
     assert any(decision.action in ("merge", "ignore") and decision.id for decision in together)
 
 
-async def test_what_was_told_at_once_is_found_and_told_twice_is_known(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_was_told_together_is_found_once(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory.facts.bulk.AT_ONCE", 10)
     durable: list[int] = []
     origin = Provenance("ana", stack.clock.now)
@@ -92,9 +90,7 @@ async def test_what_was_told_at_once_is_found_and_told_twice_is_known(
     assert {one.reason for one in await remember_many(stack.writer, stated)} == {"known word for word"}
 
 
-async def test_what_somebody_else_tells_meanwhile_is_not_told_twice(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_another_tells_meanwhile_is_known(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process stores the same with another name of the person, after it was read."""
     await stack.remember("Ana is also called Annie", "ana")
     read, origin = KnownWords.read, Provenance("ana", stack.clock.now)

@@ -1,7 +1,6 @@
 """Which statements have the same words, in more than twenty languages, and what holds for any pair."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memory.facts.compare import alike, content_key, normalise, same_words
+from memory.index.embedders import Thresholds
 
 ONE_KEY = [
     ("Camille n'aime pas les champignons.", "Camille n’aime pas les champignons !"),
@@ -70,17 +70,12 @@ def test_a_text_of_marks_alone_keeps_them(text: str) -> None:
     assert normalise(text)
 
 
-@dataclass(frozen=True)
-class Calibrated:
-    dedupe: float = 0.94
-    recall: float = 0.15
-
-
 def test_a_judge_is_asked_only_about_what_is_near() -> None:
+    calibrated = Thresholds(dedupe=0.94, recall=0.15)
     old, new = "Ann drinks a lot of juice.", "Ann is fond of lemonade."
-    assert alike(old, new, 0.45, Calibrated())
-    assert not alike(old, new, 0.4, Calibrated())
-    assert alike("Ann baked a lasagna for us.", "Ann baked a lasagne for us.", 0, Calibrated())
+    assert alike(old, new, 0.45, calibrated)
+    assert not alike(old, new, 0.4, calibrated)
+    assert alike("Ann baked a lasagna for us.", "Ann baked a lasagne for us.", 0, calibrated)
 
 
 @given(st.sampled_from([text for pair in pairs("apart", "same") for text in pair]), st.data())

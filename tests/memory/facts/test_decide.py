@@ -32,9 +32,7 @@ async def test_a_ruling_replaces_a_stored_fact(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize(("ruling", "action"), [("same", "merge"), ("ignore", "ignore")])
-async def test_what_is_said_again_joins_what_is_there_and_keeps_its_end(
-    stack: Stack, ruling: Ruling, action: str
-) -> None:
+async def test_what_is_said_again_joins_and_keeps_its_end(stack: Stack, ruling: Ruling, action: str) -> None:
     old = await stack.remember("Ana has the flu", ttl="7d", importance=0.4)
     before = await stack.the_memory()
     stack.clock.advance(days=1)
@@ -99,9 +97,7 @@ async def test_facts_are_offered_by_meaning_words_and_tags_of_one_person(stack: 
     assert not {"Ana builds with Deno", "Ana builds in secret"} & known
 
 
-async def test_a_ruling_on_itself_on_what_is_gone_or_for_what_was_said_before_or_ends_changes_nothing(
-    stack: Stack,
-) -> None:
+async def test_a_ruling_on_itself_on_what_is_gone_or_by_what_is_older_or_ends_is_void(stack: Stack) -> None:
     earlier = await stack.remember(MOVED, said_at=stack.clock.now - timedelta(days=1))
     old = await stack.remember(HOME)
     stack.clock.advance(days=1)

@@ -12,9 +12,7 @@ async def summary(stack: Stack) -> ActiveConversation:
 
 
 @on_both
-async def test_a_summary_is_emptied_and_due_again_when_a_message_it_covers_no_longer_holds(
-    stack: Stack,
-) -> None:
+async def test_a_summary_is_emptied_and_due_again_when_a_message_of_it_no_longer_holds(stack: Stack) -> None:
     told = await stack.receive("I moved to Lisbon.", conversation="talk")
     later = await stack.receive("And to Porto.", conversation="talk")
     await stack.store_summary("She moved to Lisbon.", after=0, covered=1)

@@ -31,9 +31,7 @@ async def move_about(stack: Stack, place: str | None = None) -> list[str]:
 
 
 @on_both
-async def test_the_whole_chain_is_told_from_anywhere_in_it_in_its_place_and_to_who_took_the_steps(
-    stack: Stack,
-) -> None:
+async def test_the_whole_chain_is_told_from_anywhere_in_it_to_place_and_person(stack: Stack) -> None:
     ids = await move_about(stack, "acme")
     for id, audience in ((ids[0], MICKAEL), (ids[2][:8], MICKAEL), (ids[0], ACME)):
         steps = await stack.history.of(id, audience)
@@ -46,9 +44,7 @@ async def test_the_whole_chain_is_told_from_anywhere_in_it_in_its_place_and_to_w
 
 @on_both
 @pytest.mark.parametrize("place", [None, "acme"])
-async def test_the_last_step_is_taken_back_for_who_told_it_and_in_the_place(
-    stack: Stack, place: str | None
-) -> None:
+async def test_the_last_step_is_taken_back_for_person_and_place(stack: Stack, place: str | None) -> None:
     ids, there = await move_about(stack, place), Audience.of("mickael", Place.parse(place))
     undone = await stack.history.undo(ids[1], there, "mickael", stack.clock.now)
     assert (undone.old_content, undone.new_content, undone.reason) == (CITIES[2], CITIES[1], UNDONE)

@@ -35,9 +35,6 @@ def hit(memory: Memory) -> Hit:
     return Hit(memory.id, "memory", memory.content, 1.0, memory.created_at, memory=memory)
 
 
-# One memory, and what takes its place.
-
-
 @on_both
 async def test_a_fact_is_kept_with_all_that_was_said_of_it(stack: Stack) -> None:
     given: dict[str, Any] = {"subjects": ("mickael", "health"), "type": "insight", "importance": 0.9}
@@ -69,9 +66,6 @@ async def test_what_says_more_stands_beside_what_says_less_until_it_is_named(sta
     assert step.reason == second.reason == "corrected on purpose"
 
 
-# The very same words.
-
-
 @on_both
 async def test_the_same_words_make_one_memory(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael")
@@ -80,9 +74,7 @@ async def test_the_same_words_make_one_memory(stack: Stack) -> None:
     assert await rows(stack) == 1
 
 
-async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time_until_it_expires(
-    stack: Stack,
-) -> None:
+async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time(stack: Stack) -> None:
     for importance, ttl in ((0.4, "7d"), (0.8, "30d"), (0.5, "1d")):
         decision = await stack.remember("Anna is ill", importance=importance, ttl=ttl)
     first, until = await stack.the_memory(), stack.clock.now + timedelta(days=30)
@@ -92,9 +84,6 @@ async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time
     assert (second.action, second.id != first.id) == ("add", True)
     assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=7)
     assert await stack.found("Is Anna ill?") == {"Anna is ill"}
-
-
-# Contradictions.
 
 
 async def test_going_back_and_forth_ends_with_the_last_word(stack: Stack) -> None:
@@ -149,9 +138,6 @@ async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Sta
     assert (await stack.known("anna"), await stack.known("ben")) == (known, {"Ben's PIN is 1234"})
 
 
-# What is not worth keeping.
-
-
 @pytest.mark.parametrize(
     ("content", "given", "reason"),
     [
@@ -166,7 +152,7 @@ async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Sta
         ),
     ],
 )
-async def test_what_is_not_worth_keeping_is_refused_with_the_reason(
+async def test_what_is_worthless_is_ignored(
     stack: Stack, content: str, given: dict[str, Any], reason: str
 ) -> None:
     decision = await stack.remember(content, **given)
@@ -180,9 +166,6 @@ async def test_what_no_database_takes_is_left_out_of_a_fact(stack: Stack) -> Non
     decision = await stack.remember("Anna\x00 likes \ud83d tea\ud83c\udf75", ttl="for a while")
     assert (decision.action, decision.expires_at) == ("add", None), "an end that nobody understands is none"
     assert await stack.known() == {"Anna likes \ufffd tea🍵"}
-
-
-# Whose it is.
 
 
 async def test_a_correction_said_in_private_leaves_the_places_memory_as_it_is(stack: Stack) -> None:
@@ -242,9 +225,7 @@ async def test_nobody_replaces_or_changes_what_somebody_else_told(stack: Stack, 
     assert (await stack.the_memory("ben")).content in {said, "Anna is ill"}
 
 
-async def test_only_what_was_said_later_corrects_and_what_was_said_before_is_kept_in_the_history(
-    stack: Stack,
-) -> None:
+async def test_only_what_was_said_later_corrects_and_history_keeps_the_earlier(stack: Stack) -> None:
     current = await stack.remember(PARIS)
     late = await stack.remember(LYON, replaces=current.id, said_at=stack.clock.now - timedelta(seconds=1))
     assert (late.action, late.id, late.reason) == ("ignore", current.id, "said before what it is to correct")
@@ -328,9 +309,6 @@ async def test_names_that_are_known_make_two_statements_meet(stack: Stack) -> No
     assert (memory.content, memory.importance) == ("dev lives in Paris", 0.7)
 
 
-# Echoes.
-
-
 async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(stack: Stack) -> None:
     await stack.remember("The office has moved to Lyon", "anna", "acme")
     [recalled] = await stack.memories("ben", "acme")
@@ -352,9 +330,7 @@ async def test_what_the_message_says_itself_or_the_model_names_by_its_id_is_no_e
         assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=7)
 
 
-async def test_what_somebody_else_told_and_the_prompt_held_is_not_linked_to_whoever_answers(
-    stack: Stack,
-) -> None:
+async def test_what_another_told_and_the_prompt_held_is_not_linked_to_whoever_answers(stack: Stack) -> None:
     office = "The office has moved to Lyon"
     told = await stack.remember(office, "anna", "acme", message_id=str(uuid4()))
     seen = await stack.the_memory("ben", "acme")
@@ -366,9 +342,6 @@ async def test_what_somebody_else_told_and_the_prompt_held_is_not_linked_to_whoe
         assert await stack.known("ben") == set()
     await stack.remember(office, "ben", "acme", said="Indeed, the office has moved to Lyon.", **given)
     assert await stack.known("ben") == {office}
-
-
-# Doubts, and a judge.
 
 
 LOVES, FED_UP = "Anna loves her job at the bakery", "Anna is fed up with her job at the bakery"
@@ -384,9 +357,7 @@ async def test_with_no_ruling_for_it_both_are_kept(stack: Stack, ruling: bool | 
     assert await stack.known() == {LOVES, FED_UP}
 
 
-async def test_a_judge_is_asked_once_for_all_that_a_message_says_and_may_rule_that_it_replaces(
-    stack: Stack,
-) -> None:
+async def test_a_judge_is_asked_once_a_message_and_may_rule_that_it_replaces(stack: Stack) -> None:
     judge, began = stack.rule(True), stack.clock.now
     first = await stack.remember(LOVES)
     await stack.remember("Anna drinks coffee in the morning")
@@ -414,9 +385,6 @@ async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said
     assert step.old_content == FED_UP
 
 
-# When a part is away.
-
-
 @pytest.mark.parametrize("part", ["index", "embedder"])
 async def test_without_a_part_facts_are_stored_and_the_same_words_recognised(stack: Stack, part: str) -> None:
     getattr(stack, part).away = True
@@ -435,9 +403,6 @@ async def test_what_keeps_being_overtaken_is_told(stack: Stack, monkeypatch: pyt
     with pytest.raises(StoreUnavailable, match="try again"):
         await stack.remember(SHOULDER, "mickael")
     assert await rows(stack) == 0
-
-
-# At the same time.
 
 
 @on_both
@@ -475,9 +440,7 @@ async def test_what_another_process_tells_between_the_search_and_the_decision_is
 
 
 @on_both
-async def test_many_are_remembered_at_once_while_the_index_is_waited_for(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_remember_while_an_index_is_slow(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting takes no connection, of which there are fewer than people."""
     stack.index.away = True
     people, all_wait = [f"user-{number}" for number in range(40)], asyncio.Barrier(40)

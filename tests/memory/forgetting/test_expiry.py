@@ -42,9 +42,7 @@ async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack
     assert await stack.purge.expire() == []
 
 
-async def test_the_purge_deletes_for_everybody_in_batches(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_purge_deletes_everybodys_in_batches(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory.forgetting.purge.BATCH", 2)
     for user in ("anna", "ben", "cleo"):
         for number in range(2):

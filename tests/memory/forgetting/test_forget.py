@@ -87,9 +87,7 @@ async def test_a_fact_takes_the_messages_that_state_it_and_the_replies_to_them(s
 
 
 @on_both
-async def test_what_else_its_message_told_stays_and_what_has_no_other_message_is_offered(
-    stack: Stack,
-) -> None:
+async def test_what_else_its_message_told_stays_and_is_offered_if_no_other_told_it(stack: Stack) -> None:
     profiles, acme = ProfileStore(stack.database), Place.parse("acme")
     text = f"{PIN}, I live in Rome, and never use emojis"
     message = await told(stack, text, FACT, "Anna lives in Rome", place="acme")
@@ -227,11 +225,7 @@ FORGETTINGS = st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=1, 
 _worlds = count()
 
 
-@settings(
-    max_examples=6,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(story=STORY, forgettings=FORGETTINGS, order=st.randoms(use_true_random=False))
 @example(
     story=[("say", "anna", None, 2), ("replace", "anna", None, 0), ("say", "anna", None, 2)],

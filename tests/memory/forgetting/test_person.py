@@ -259,9 +259,7 @@ async def replies_left(stack: Stack) -> list[str]:
 
 
 @pytest.mark.parametrize("heard", ["memory", "message", "summary", "expired"])
-async def test_a_reply_to_somebody_else_goes_that_was_shown_what_they_told_and_contains_it(
-    stack: Stack, heard: str
-) -> None:
+async def test_a_reply_to_another_goes_that_was_shown_it_and_contains_it(stack: Stack, heard: str) -> None:
     thread = f"{ACME}/thread-7"
     said = await stack.receive("Hello! I am allergic to kiwifruit, Ben.", "anna", ACME)
     memory = await stack.remember("Anna is allergic to kiwifruit and Ben knows", "anna", ACME)
@@ -369,9 +367,7 @@ async def test_an_unavailable_index_is_named_and_cleaned_later(stack: Stack) -> 
 
 
 @pytest.mark.parametrize("last", ["_hide", "_clean_index"])
-async def test_the_next_run_finishes_what_was_cut_short(
-    stack: Stack, last: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_next_run_completes_a_run(stack: Stack, last: str, monkeypatch: pytest.MonkeyPatch) -> None:
     await fill(stack)
     await stack.indexing.catch_up()
     first = erasure_of(stack)
@@ -412,9 +408,7 @@ async def test_what_arrives_at_the_last_moment_is_named(stack: Stack) -> None:
     assert (await erase(stack)).removed["letters"] == 2, "the receipt counts what both runs removed"
 
 
-async def test_what_others_said_of_them_and_global_memories_stay_and_replies_that_answered_them_go(
-    stack: Stack,
-) -> None:
+async def test_what_others_said_and_global_memories_stay_and_answers_to_them_go(stack: Stack) -> None:
     said = "Anna wrote: my zebrafish is called Otto"
     await stack.receive("my zebrafish is called Otto", "anna", ACME)
     await reply(stack, "Hello Anna", "anna")

@@ -95,9 +95,7 @@ async def learn(stack: Stack, content: str, said: str, user: str = "mickael", **
     return await stack.remember(content, user, "acme", message_id=message, said=said, live=True, **given)
 
 
-async def test_what_was_made_private_is_learned_again_only_from_a_later_message_that_says_it(
-    stack: Stack,
-) -> None:
+async def test_what_was_made_private_is_learned_again_only_from_a_later_message(stack: Stack) -> None:
     said = "I live in Paris, near the canal"
     message = {"message_id": await stack.receive(said, "mickael", "acme"), "said_at": stack.clock.now}
     await learn(stack, PARIS, said, **message)

@@ -16,14 +16,9 @@ def shared(document: str, question: str) -> set[int]:
     return set(asked.indices if asked else ()) & set(found.indices if found else ())
 
 
-@pytest.mark.parametrize(("document", "question"), [*PAIRS["found"], *ODD])
-def test_is_found(document: str, question: str) -> None:
-    assert shared(document, question)
-
-
-@pytest.mark.parametrize(("document", "question"), PAIRS["missed"])
-def test_is_not_found(document: str, question: str) -> None:
-    assert not shared(document, question)
+@pytest.mark.parametrize(("document", "question"), [*PAIRS["found"], *ODD, *PAIRS["missed"]])
+def test_a_text_is_found_by_its_words_alone(document: str, question: str) -> None:
+    assert bool(shared(document, question)) == ([document, question] not in PAIRS["missed"])
 
 
 @pytest.mark.parametrize("empty", ["", "  ", "...", "the", "\x00"])

@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -24,7 +25,7 @@ ANNA = frozenset({"user:anna"})
 HERE = Position(0, 7)
 
 WRITER = """
-import asyncio, sys
+import asyncio, itertools, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,13 +42,11 @@ async def main():
     await index.ensure()
     await index.advance(None, Position(0, 7))
     print("open", flush=True)
-    number = 1
-    while True:
+    for number in itertools.count(1):
         now = datetime(2026, 11, 20, tzinfo=UTC)
         point = Point(str(UUID(int=number)), "memory", frozenset({"user:anna"}), "dogs", [1, 0, 0, 0], now)
         await index.put([point])
         print(number, flush=True)
-        number += 1
 
 asyncio.run(main())
 """
@@ -61,8 +60,10 @@ async def another_database() -> str:
     return "another"
 
 
-def index_in(folder: Path, name: str = "one", dimension: int = 4) -> EmbeddedIndex:
-    return EmbeddedIndex(folder, SimpleNamespace(name=name, dimension=dimension), this_database)
+def index_in(
+    folder: Path, name: str = "one", dimension: int = 4, database: Any = this_database
+) -> EmbeddedIndex:
+    return EmbeddedIndex(folder, SimpleNamespace(name=name, dimension=dimension), database)
 
 
 def a_point(number: int) -> Point:
@@ -94,12 +95,10 @@ async def test_one_that_was_killed_is_made_anew(tmp_path: Path) -> None:
     await index.close()
 
 
-@pytest.mark.parametrize("changed", ["embedder", "dimension", "database"])
-async def test_one_of_another_embedder_or_database_is_made_anew(tmp_path: Path, changed: str) -> None:
+@pytest.mark.parametrize("changed", [{"name": "two"}, {"dimension": 2}, {"database": another_database}])
+async def test_one_of_another_embedder_or_database_is_made_anew(tmp_path: Path, changed: Any) -> None:
     await (await with_points(tmp_path)).close()
-    name, dimension = ("two" if changed == "embedder" else "one"), (2 if changed == "dimension" else 4)
-    database = another_database if changed == "database" else this_database
-    index = EmbeddedIndex(tmp_path, SimpleNamespace(name=name, dimension=dimension), database)
+    index = index_in(tmp_path, **changed)
     assert (await index.position(), await index.count()) == (None, 0)
     await index.close()
 
@@ -116,9 +115,7 @@ async def test_one_that_cannot_be_opened_is_made_anew(tmp_path: Path, damage: st
         await index.close()
 
 
-async def test_an_index_is_made_whatever_the_folder_holds_and_tried_again_where_it_cannot_be(
-    tmp_path: Path,
-) -> None:
+async def test_an_index_is_made_whatever_the_folder_holds_or_tried_again(tmp_path: Path) -> None:
     parent, folder = tmp_path / "index", tmp_path / "index" / "1"
     (tmp_path / "file").write_text("")
     waiting = index_in(tmp_path / "file" / "index")
@@ -212,9 +209,7 @@ async def with_one_removed(folder: Path) -> tuple[EmbeddedIndex, str]:
     return index, gone
 
 
-async def test_compacting_leaves_nothing_of_removed_points_in_the_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_compacting_leaves_nothing_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index, gone = await with_one_removed(tmp_path)
     assert holding(tmp_path, b"user:zoe"), "the engine keeps what was removed"
     await index.close()  # that it holds some is known to the next process
@@ -233,9 +228,7 @@ async def test_compacting_leaves_nothing_of_removed_points_in_the_files(
     await index.close()
 
 
-async def test_what_changes_while_it_is_compacted_is_kept_and_being_closed_meanwhile_is_told(
-    tmp_path: Path,
-) -> None:
+async def test_what_changes_while_it_is_compacted_is_kept_and_a_close_told(tmp_path: Path) -> None:
     index, _ = await with_one_removed(tmp_path)
     compacted = asyncio.create_task(index.compact())
     await asyncio.sleep(0)

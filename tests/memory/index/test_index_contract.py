@@ -105,9 +105,7 @@ async def test_finds_by_meaning_and_by_words_with_raw_scores(index: Index) -> No
     assert found.window_dense == found.window_words == ()
 
 
-async def test_windows_are_documents_of_their_own_and_put_replaces_by_id_windows_included(
-    index: Index,
-) -> None:
+async def test_windows_are_documents_of_their_own_and_put_replaces_them_too(index: Index) -> None:
     alone = a_point("yes", dense=unit(0, 1))
     framed = replace(
         a_point("yes", dense=unit(0, 1), kind="message"),
@@ -174,9 +172,7 @@ async def test_removed_points_are_gone_also_of_more_than_go_in_one_request(index
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(owners=st.lists(WORLD, min_size=1, max_size=8), reader=WORLD)
-async def test_a_reader_finds_exactly_what_one_of_its_keys_owns(
-    index: Index, owners: list[set[str]], reader: set[str]
-) -> None:
+async def test_who_reads_finds_what_keys_own(index: Index, owners: list[set[str]], reader: set[str]) -> None:
     points = [a_point(owners=frozenset(keys), window_text="dogs", window_dense=unit(1)) for keys in owners]
     await index.put(points)
     found = await index.search(a_question("dogs", audience=frozenset(reader)))
@@ -230,11 +226,11 @@ async def test_it_is_to_be_filled_until_it_has_followed_and_again_when_it_is_wip
     assert (await again.position(), await again.count()) == (None, 0)
     await again.close()
     assert await backend().position() is None
+    spaces = [space(), space(dimension=5), space("two")]
+    assert len({fingerprint_of(one) for one in spaces}) == 3, "it tells embedders and dimensions apart"
 
 
-async def test_documents_are_found_by_questions_for_them_alone_and_without_a_vector_by_words(
-    index: Index,
-) -> None:
+async def test_chunks_are_found_by_questions_for_them_and_words_without_a_vector(index: Index) -> None:
     fact, chunk = a_point("dogs bark", dense=None), a_point("dogs bark", kind="chunk")
     await index.put([fact, chunk, *(a_point("birds sing", kind="chunk") for _ in range(9))])
     facts = await index.search(a_question("dogs"))
@@ -252,7 +248,3 @@ async def test_rewriting_loses_nothing(index: Index, rewrite: str) -> None:
     await getattr(index, rewrite)()
     assert await index.count() == 20
     assert len((await index.search(a_question("dogs"))).words) == 20
-
-
-def test_a_fingerprint_tells_embedders_and_dimensions_apart() -> None:
-    assert len({fingerprint_of(space(*of)) for of in (("a", 4), ("a", 5), ("b", 4))}) == 3

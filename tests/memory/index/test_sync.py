@@ -26,10 +26,6 @@ from tests.memory.conftest import Stack, StackBuilder
 ANNA = Audience.of("anna")
 
 
-async def in_index(stack: Stack, *ids: str | None) -> set[str]:
-    return await stack.index.present([id for id in ids if id])
-
-
 async def found_by_words(stack: Stack, words: str) -> set[str]:
     """Ids, straight from the index."""
     question = Question(ANNA.keys, stack.clock.now, text=words, limit=50)
@@ -67,7 +63,7 @@ async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) 
     await stack.delete(cat, "anna")
     await stack.purge.expire()
     await stack.indexing.catch_up()
-    assert await in_index(stack, old.id, expired.id, gone.id, new.id) == {new.id}
+    assert await stack.index.present([str(one.id) for one in (old, expired, gone, new)]) == {new.id}
 
 
 async def test_a_window_is_drawn_again_when_a_neighbour_arrives(stack: Stack) -> None:
@@ -84,9 +80,7 @@ async def test_a_window_is_drawn_again_when_a_neighbour_arrives(stack: Stack) ->
     assert await found_by_words(stack, "Iceland") == {question, answer, third, far[0]}
 
 
-async def test_what_changes_while_it_is_put_is_followed_once_more(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_changes_meanwhile_is_followed_too(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     decision = await stack.remember("The office has moved to Lyon", "anna")
 
     put = stack.index.put
@@ -105,9 +99,7 @@ async def test_what_changes_while_it_is_put_is_followed_once_more(
 
 
 @pytest.mark.parametrize("part", ["index", "embedder"])
-async def test_what_comes_while_a_part_is_away_is_found_and_followed_when_it_is_back(
-    stack: Stack, part: str
-) -> None:
+async def test_what_comes_while_a_part_is_away_is_found_and_followed_later(stack: Stack, part: str) -> None:
     await stack.indexing.catch_up()
     getattr(stack, part).away = True
     await fill(stack)
@@ -177,16 +169,16 @@ async def test_a_purge_does_not_wait_for_an_index_that_is_being_filled(
     await stack.indexing.stop()
     filling = asyncio.create_task(stack.indexing.catch_up(anew=True))
     await asyncio.wait_for(slow.asked.wait(), 60)
-    assert await in_index(stack, cat, dog) == {cat, dog}, "they are found by their words"
+    assert await stack.index.present([cat, dog]) == {cat, dog}, "they are found by their words"
     async with database.write() as connection:
         await delete_messages(connection, [cat], stack.clock.now)
     if purged:
         await asyncio.wait_for(stack.indexing.purge(), 60)
-        assert await in_index(stack, cat, dog) == {dog}
+        assert await stack.index.present([cat, dog]) == {dog}
         assert await found_by_words(stack, "cat") == set(), "nor by the window of its neighbour"
     slow.go_on.set()
     await filling
-    assert await in_index(stack, cat, dog) == {dog}
+    assert await stack.index.present([cat, dog]) == {dog}
     assert await embedders_stored(database) == {"slow": 2}
 
 

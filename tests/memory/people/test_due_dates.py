@@ -39,15 +39,12 @@ def test_a_time_that_tells_its_zone_is_meant_there(text: str) -> None:
     assert read_time(text, ZoneInfo("Asia/Tokyo"), NOW) == datetime(2026, 12, 1, 10, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("text", ["2026-12-01", "20261201", "2026-W49-2"])
-def test_a_date_alone_is_nine_in_the_morning(text: str) -> None:
-    assert read_time(text, PARIS, NOW) == datetime(2026, 12, 1, 8, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(("hour", "read"), [(7, "09:00"), (8, "23:59"), (22, "23:59")])
-def test_todays_date_is_the_end_of_the_day_once_nine_has_passed(hour: int, read: str) -> None:
-    now = datetime(2026, 11, 21, hour, tzinfo=UTC)
-    assert read_time("2026-11-21", PARIS, now).astimezone(PARIS).strftime("%d %H:%M") == f"21 {read}"
+def test_a_date_alone_is_nine_in_the_morning_or_the_end_of_today_once_that_has_passed() -> None:
+    for text in ("2026-12-01", "20261201", "2026-W49-2"):
+        assert read_time(text, PARIS, NOW) == datetime(2026, 12, 1, 8, tzinfo=UTC)
+    for hour, read in ((7, "09:00"), (8, "23:59"), (22, "23:59")):
+        now = datetime(2026, 11, 21, hour, tzinfo=UTC)
+        assert read_time("2026-11-21", PARIS, now).astimezone(PARIS).strftime("%d %H:%M") == f"21 {read}"
 
 
 def test_today_is_the_persons_today() -> None:

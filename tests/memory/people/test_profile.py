@@ -244,26 +244,23 @@ def test_what_is_read_of_any_answer_can_be_applied(answer: dict[str, Any]) -> No
     assert all(entry.field in FIELDS and entry.value == one_line(entry.value) for entry in entries)
 
 
-def test_preferences_become_entries_of_their_fields() -> None:
+def test_preferences_become_entries_of_their_fields_or_notes() -> None:
     assert told(("Tone", "CASUAL"), ("prefers bullets", 1), ("profile.goals", ["Ski", " ", "Swim"])) == [
         Entry("preferences.tone", "", "casual", NOW),
         Entry("preferences.prefers_bullets", "", "true", NOW),
         Entry("profile.goals", "ski", "Ski", NOW),
         Entry("profile.goals", "swim", "Swim", NOW),
     ]
+    found = told(("food", "no meat"), ("pets", ["Rex", "Tom"]), ("vegan", True), ("siblings", 2))
+    assert {entry.field for entry in found} == {"preferences.other_notes"}
+    notes = ["food: no meat", "pets: Rex, Tom", "vegan: true", "siblings: 2"]
+    assert [entry.value for entry in found] == notes
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  ", []])
 def test_a_null_forgets_a_single_field_and_nothing_else(nothing: Any) -> None:
     found = told(("name", nothing), ("goals", nothing), ("food", nothing))
     assert found == [Entry("profile.name", "", "", NOW)]
-
-
-def test_what_is_none_of_the_fields_becomes_a_note() -> None:
-    found = told(("food", "no meat"), ("pets", ["Rex", "Tom"]), ("vegan", True), ("siblings", 2))
-    assert {entry.field for entry in found} == {"preferences.other_notes"}
-    notes = ["food: no meat", "pets: Rex, Tom", "vegan: true", "siblings: 2"]
-    assert [entry.value for entry in found] == notes
 
 
 def test_a_single_value_gives_way_only_to_one_said_later() -> None:
@@ -312,9 +309,7 @@ def timed(draw: st.DrawFn) -> list[Entry]:
 
 @settings(max_examples=30)
 @given(timed(), st.data())
-def test_the_order_and_the_portions_in_which_entries_come_do_not_matter(
-    entries: list[Entry], data: st.DataObject
-) -> None:
+def test_order_and_portions_of_entries_do_not_matter(entries: list[Entry], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(entries))
     cut = data.draw(st.integers(0, len(entries)))
     assert merged(merged((), shuffled[:cut]), shuffled[cut:]) == merged((), entries)

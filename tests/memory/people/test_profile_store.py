@@ -56,9 +56,7 @@ async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(context
     assert private.profile == Profile(name="Anna", role="joker", location="Lyon")
 
 
-async def test_how_to_answer_and_the_time_zone_count_everywhere_and_the_latest_wins(
-    contexts: ProfileStore,
-) -> None:
+async def test_wishes_and_the_time_zone_count_everywhere_and_the_latest_wins(contexts: ProfileStore) -> None:
     await contexts.merge("anna", GENERAL, [said("answer_length", "short"), said("other_notes", "no emoji")])
     wishes = {"answer_length": "long", "prefers_bullets": "true", "timezone": "Asia/Tokyo"}
     private = wishes | {"other_notes": "never mention the divorce", "location": "Kyoto"}
@@ -72,9 +70,7 @@ async def test_how_to_answer_and_the_time_zone_count_everywhere_and_the_latest_w
     assert known.profile == Profile(timezone="Asia/Tokyo")
 
 
-async def test_where_nothing_changes_nothing_is_written_and_a_repetition_holds_against_what_was_said_before(
-    contexts: ProfileStore, database: Database
-) -> None:
+async def test_a_repetition_writes_nothing_and_holds(contexts: ProfileStore, database: Database) -> None:
     told = [said("name", "Anna", 3), said("goals", "Ski", 3)]
     await contexts.merge("anna", PRIVATE, told)
     before = database.writes
@@ -87,9 +83,7 @@ async def test_where_nothing_changes_nothing_is_written_and_a_repetition_holds_a
     assert (await contexts.view("anna", PRIVATE, NOW)).profile.name == "Anna"
 
 
-async def test_what_is_forgotten_leaves_no_text_behind_and_is_still_known_where_else_it_was_told(
-    contexts: ProfileStore,
-) -> None:
+async def test_what_is_forgotten_leaves_no_text_and_is_known_where_else_told(contexts: ProfileStore) -> None:
     await contexts.merge("anna", GENERAL, [said("goals", "ski"), said("name", "Anna")])
     await contexts.merge("anna", PRIVATE, [said("goals", "ski"), said("goals", "swim"), said("name", "Anna")])
     gone = [said("goals", "", 1), said("name", "", 1)]
@@ -100,9 +94,7 @@ async def test_what_is_forgotten_leaves_no_text_behind_and_is_still_known_where_
     assert await contexts.merge("anna", PRIVATE, [said("goals", "", 2)]) == []
 
 
-async def test_a_value_rests_on_the_messages_in_which_it_was_told(
-    contexts: ProfileStore, database: Database
-) -> None:
+async def test_a_value_rests_on_the_messages_that_told_it(contexts: ProfileStore, database: Database) -> None:
     async def sources() -> set[str]:
         return {row.source_id for row in await database.rows(select(rests_on.c.source_id))}
 
@@ -118,9 +110,7 @@ async def test_a_value_rests_on_the_messages_in_which_it_was_told(
     assert await sources() == set()
 
 
-async def test_a_hidden_value_is_not_read_until_it_is_told_again(
-    contexts: ProfileStore, database: Database
-) -> None:
+async def test_a_hidden_value_is_read_when_told_again(contexts: ProfileStore, database: Database) -> None:
     await contexts.merge("anna", GENERAL, [said("role", "nurse")])
     id = entry_id("anna", GENERAL.stored, "profile.role", "")
     for kind, read in (("told", {PRIVATE}), ("entry", set())):
@@ -151,9 +141,7 @@ async def test_merging_is_part_of_the_callers_transaction(contexts: ProfileStore
     assert await contexts.entries("anna", PRIVATE) == told
 
 
-async def test_of_two_processes_that_write_at_once_the_later_statement_holds(
-    contexts: ProfileStore, open_again: Any
-) -> None:
+async def test_of_two_processes_the_later_statement_holds(contexts: ProfileStore, open_again: Any) -> None:
     elsewhere = ProfileStore(await open_again())
     await asyncio.gather(
         *(

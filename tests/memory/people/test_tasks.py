@@ -130,9 +130,7 @@ async def test_a_task_with_another_word_is_another_task(asked: Asked) -> None:
         ("להתקשר לרופא", "לרופא"),
     ],
 )
-async def test_finishing_by_a_word_takes_the_only_task_in_which_it_stands(
-    asked: Asked, description: str, said: str
-) -> None:
+async def test_a_word_finishes_the_only_task_that_has_it(asked: Asked, description: str, said: str) -> None:
     task = await asked.put(description)
     await asked.put("water 3 plants")
     with pytest.raises(Unclear, match="no open task is surely"):
@@ -172,9 +170,7 @@ def test_an_id_is_read_as_the_prompt_shows_it(id: object, bare: object) -> None:
     assert bare_id(id) == bare
 
 
-async def test_what_is_begun_is_the_task_it_can_mean_or_a_new_one_and_of_two_none_is_changed(
-    asked: Asked,
-) -> None:
+async def test_what_is_begun_is_the_only_task_it_can_mean_or_a_new_one(asked: Asked) -> None:
     task = await asked.put("do the tax return")
     assert (await asked.put("tax return", "in_progress")).id == task.id
     assert (await asked.put("paint the door", "in_progress")).status == "in_progress"
@@ -209,13 +205,10 @@ async def test_a_place_reads_and_changes_only_what_was_asked_for_there(asked: As
     assert {task.id for task in await asked.open()} == {private.id, there.id}
     assert (await asked.put("call the dentist", "done")).id == private.id, "in private, first the private one"
     assert (await asked.put("dentist", "done")).id == there.id
-
-
-async def test_private_words_never_describe_a_task_of_a_place(asked: Asked) -> None:
-    there = await asked.put("call the doctor", place=ACME)
-    await asked.put("call the doctor about the rash", "in_progress", id=there.id)
+    rash = await asked.put("call the doctor", place=ACME)
+    await asked.put("call the doctor about the rash", "in_progress", id=rash.id)
     [shown] = await asked.open(ACME)
-    assert (shown.id, shown.description) == (there.id, "call the doctor")
+    assert (shown.id, shown.description) == (rash.id, "call the doctor"), "private words stay private"
 
 
 async def relevant(asked: Asked, question: str, place: Place = PRIVATE, **given: Any) -> list[str]:

@@ -34,7 +34,7 @@ def test_outside_a_recording_nothing_is_kept_and_every_id_is_new() -> None:
     assert new_id() != new_id()
 
 
-def test_spans_are_nested_as_their_blocks_are(recorded: Recording) -> None:
+def test_spans_are_nested_as_their_blocks_are_but_for_one_without_nesting(recorded: Recording) -> None:
     with recording(recorded):
         with span("tool", "search"), span("search"):
             note(found=3)
@@ -48,22 +48,21 @@ def test_spans_are_nested_as_their_blocks_are(recorded: Recording) -> None:
     assert search.at + search.took <= tool.at + tool.took <= recorded.root.took  # type: ignore[operator]
     assert not recorded.open
 
-
-def test_what_a_block_raises_is_noted_and_goes_on(recorded: Recording) -> None:
-    with pytest.raises(ValueError, match="bad"), recording(recorded), span("tool"):
-        raise ValueError("bad\nluck")
-    assert recorded.root.spans[0].error == recorded.root.error == "ValueError: bad luck"
-    assert recorded.root.spans[0].took is not None
-
-
-def test_a_span_without_nesting_has_siblings(recorded: Recording) -> None:
-    with recording(recorded):
+    beside = Recording("trace_" + "1" * 32, Span("turn"))
+    with recording(beside):
         call = span("call", "tiny", nesting=False)
         call.__enter__()
         with span("tool"):
             pass
         call.__exit__(None, None, None)
-    assert shape(recorded.root) == ("turn", [("call", []), ("tool", [])])
+    assert shape(beside.root) == ("turn", [("call", []), ("tool", [])])
+    assert beside.root.spans[0].took is not None
+
+
+def test_what_a_block_raises_is_noted_and_goes_on(recorded: Recording) -> None:
+    with pytest.raises(ValueError, match="bad"), recording(recorded), span("tool"):
+        raise ValueError("bad\nluck")
+    assert recorded.root.spans[0].error == recorded.root.error == "ValueError: bad luck"
     assert recorded.root.spans[0].took is not None
 
 

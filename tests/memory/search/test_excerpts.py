@@ -34,6 +34,7 @@ def test_results_end_where_relevance_ends_also_among_the_first() -> None:
     hits = [Hit(str(score), "message", LONG, score, NOON) for score in (0.9, 0.4, 0.2)]
     assert relevant(hits) == hits[:2]
     assert relevant([]) == []
+    assert excerpts([Hit("x", "message", "gone", 1.0, NOON)], {}) == [], "it was deleted meanwhile"
 
 
 def test_a_found_question_comes_with_the_lines_up_to_its_answer() -> None:
@@ -43,10 +44,8 @@ def test_a_found_question_comes_with_the_lines_up_to_its_answer() -> None:
     assert shown(lines, 0) == ["012"]
     assert shown(lines[:2], 0) == ["0"], "nobody answered"
     assert shown(lines, 0, seen=frozenset({"2"})) == ["01"], "the prompt shows the answer"
-
-
-def test_a_long_statement_that_answers_nothing_stands_alone() -> None:
-    assert shown(conversation(("ben", LONG), ("ana", LONG), ("ben", LONG)), 1) == ["1"]
+    lines = conversation(("ben", LONG), ("ana", LONG), ("ben", LONG))
+    assert shown(lines, 1) == ["1"], "a long statement that answers nothing stands alone"
 
 
 def test_after_the_best_hits_only_short_messages_bring_a_line_with_them() -> None:
@@ -63,7 +62,3 @@ def test_finds_of_one_sitting_are_one_excerpt_in_the_order_in_which_they_were_sa
     lines = conversation(*[("ana", LONG)] * 90)
     assert shown(lines, 2, 0, 8) == ["028"]
     assert shown(lines, 3, 80, 1) == ["13", "80"], "more than an hour lies between"
-
-
-def test_a_message_that_was_deleted_meanwhile_is_left_out() -> None:
-    assert excerpts([Hit("x", "message", "gone", 1.0, NOON)], {}) == []

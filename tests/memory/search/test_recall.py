@@ -152,9 +152,7 @@ async def test_a_summary_is_found_by_meaning_and_by_words(stack: Stack) -> None:
         assert 0.0 < hit.score <= 1.0
 
 
-async def test_without_a_question_the_newest_summaries_are_listed_first_and_at_a_time_what_was_said_then(
-    stack: Stack,
-) -> None:
+async def test_without_a_question_the_newest_summaries_come_first_or_those_of_a_time(stack: Stack) -> None:
     await stack.receive("my cat is ill")
     await stack.summarise("They chose a name for the cat.", conversation="oldest")
     stack.clock.advance(days=1)
@@ -190,9 +188,7 @@ async def test_what_the_index_shows_to_others_is_held_back_by_sql(stack: Stack) 
     assert await stack.found("What is Anna's PIN?", "anna") == {"Anna's PIN is 1234"}
 
 
-async def test_a_search_goes_on_without_the_index_and_by_words_without_the_embedder(
-    stack: Stack, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_search_needs_no_index_nor_embedder(stack: Stack, caplog: pytest.LogCaptureFixture) -> None:
     await stack.remember("Anna has a cat")
     await stack.indexing.catch_up()
     assert await stack.found("cat") == {"Anna has a cat"}

@@ -30,9 +30,7 @@ def days(question: str) -> tuple[str, str] | None:
         ("in 2023", "2023-01-01", "2023-12-31"),
     ],
 )
-def test_a_date_is_that_day_first_in_figures_and_a_month_or_year_the_last_that_has_begun(
-    question: str, first: str, last: str
-) -> None:
+def test_a_date_is_that_day_and_a_month_or_year_the_last_begun(question: str, first: str, last: str) -> None:
     assert days(question) == (first, last)
 
 

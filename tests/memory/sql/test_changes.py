@@ -45,9 +45,7 @@ async def test_changes_are_read_in_their_order_from_any_position(database: Datab
     assert await log.end() == found[-1].position
 
 
-async def test_an_index_skips_nothing_of_a_transaction_that_began_earlier_and_ends_later(
-    database: Database, several_connections: None
-) -> None:
+async def test_no_earlier_transaction_is_skipped(database: Database, several_connections: None) -> None:
     if database.sqlite:
         pytest.skip("SQLite has one writer")
     log = ChangeLog(database)
@@ -71,9 +69,7 @@ async def test_an_index_skips_nothing_of_a_transaction_that_began_earlier_and_en
     assert await passed(log, followed[-1].position) == ["two"]
 
 
-async def test_an_index_that_is_behind_the_beginning_or_ahead_of_the_end_is_told(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_index_outside_the_log_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT", 3)
     log = ChangeLog(database)
     assert await log.leads_on_from(START)

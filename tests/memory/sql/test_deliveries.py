@@ -17,9 +17,7 @@ async def count(database: Database) -> int:
     return len(await database.rows(select(deliveries.c.source)))
 
 
-async def test_an_event_of_a_platform_is_taken_once_even_after_a_restart_and_by_one_of_several_replicas(
-    database: Database, clock: Callable[[], Any]
-) -> None:
+async def test_an_event_is_taken_once_by_one_of_all(database: Database, clock: Callable[[], Any]) -> None:
     seen = Deliveries(database, JobQueue(database, clock))
     assert await seen.first("discord", "1", clock())
     for again in (seen, Deliveries(database, JobQueue(database, clock))):

@@ -73,22 +73,7 @@ async def test_crashes_delay_a_job_and_never_give_it_up(stack: Stack) -> None:
     assert (await claim(stack)).crashes == MAX_ATTEMPTS + 2
 
 
-async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack: Stack) -> None:
-    id = await add(stack)
-    for wait in (1, 4, 16, 64, 256, 1024, 3600, 3600):
-        await stack.queue.failed(await claim(stack), "it broke \x00" + "!" * 9000, stack.clock.now)
-        stack.clock.advance(seconds=wait - 0.001)
-        assert await oldest(stack) is None
-        stack.clock.advance(seconds=0.001)
-    stack.clock.advance(days=365)
-    assert await oldest(stack) is None
-    assert await stack.queue.claim(stack.clock.now, id) is None
-    assert await stack.queue.counts() == (0, 1)
-
-
-async def test_what_a_dead_process_had_claimed_is_due_at_once_and_elsewhere_when_its_claim_ends(
-    stack: Stack,
-) -> None:
+async def test_what_a_dead_process_had_claimed_is_due_at_once_or_when_its_claim_ends(stack: Stack) -> None:
     dead, alive, failed, reminder = [await add(stack, kind) for kind in ("a", "b", "c", REMIND)]
     for id, process in ((dead, DEAD), (reminder, DEAD), (alive, "another-host:7-7")):
         await claimed_elsewhere(stack, id, process)
@@ -108,11 +93,16 @@ async def test_what_a_dead_process_had_claimed_is_due_at_once_and_elsewhere_when
     assert (again.attempts, again.crashes) == (1, 1), "its end is no failure"
 
 
-async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack) -> None:
+async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack: Stack) -> None:
     stuck = await add(stack)
-    for _ in range(MAX_ATTEMPTS):
-        await stack.queue.failed(await claim(stack, stuck), "it broke", stack.clock.now)
-        stack.clock.advance(hours=1)
+    for wait in (1, 4, 16, 64, 256, 1024, 3600, 3600):
+        await stack.queue.failed(await claim(stack), "it broke \x00" + "!" * 9000, stack.clock.now)
+        stack.clock.advance(seconds=wait - 0.001)
+        assert await oldest(stack) is None
+        stack.clock.advance(seconds=0.001)
+    stack.clock.advance(days=365)
+    assert await oldest(stack) is None
+    assert await stack.queue.claim(stack.clock.now, stuck) is None
     for _ in range(2):
         await add(stack)
     running = await claim(stack)
@@ -120,9 +110,8 @@ async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack)
     states = [job.state for job in await stack.queue.listed(stack.clock.now)]
     assert states == ["given up", "running", "waiting"]
     [given_up] = await stack.queue.listed(stack.clock.now, given_up=True)
-    assert (given_up.id, given_up.last_error) == (stuck, "it broke")
+    assert (given_up.id, given_up.last_error[:8]) == (stuck, "it broke")
     assert await stack.queue.named(stuck[:8], stack.clock.now) == given_up
-
     assert await stack.queue.retry([stuck, running.id], stack.clock.now) == 1, "not one that runs"
     assert (await claim(stack, stuck)).attempts == 1
 
@@ -162,9 +151,7 @@ async def test_the_oldest_of_each_person_come_first_one_kind_last_and_of_suspect
     ]
 
 
-async def test_the_others_are_told_of_a_job_that_is_due_now_once_it_is_committed(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_others_are_told_of_a_job_that_is_due(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = asyncio.Queue[str]()
     if stack.database.sqlite:
         await stack.queue.listen(heard.put_nowait)
@@ -187,9 +174,7 @@ async def test_the_others_are_told_of_a_job_that_is_due_now_once_it_is_committed
     listening.cancel()
 
 
-async def test_a_claim_is_renewed_while_its_process_works(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_claim_is_renewed_during_the_work(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory.sql.jobs.queue.RENEW_SECONDS", 0.001)
     job = await claim(stack, await add(stack))
     async with stack.queue.working_on(job):

@@ -48,9 +48,7 @@ async def test_the_last_and_the_following_messages_are_in_the_order_they_came(st
     assert (await following(stack, "user:anna", seqs[5], 3, 4))[0] == []
 
 
-async def test_a_reply_in_a_place_belongs_to_the_place_since_it_may_repeat_what_others_said(
-    stack: Stack,
-) -> None:
+async def test_a_reply_in_a_place_is_the_places_since_it_may_repeat_what_others_said(stack: Stack) -> None:
     await stack.receive("what did Ben say?", place="acme/general")
     reply = await stack.receive("He is allergic to kiwifruit", place="acme/general", role="assistant")
     private = await stack.receive("Good morning, Anna", role="assistant")
@@ -88,9 +86,7 @@ CALLED = PEOPLE | {"eve": "ADA! (eve)", "bob": "Ada (bob)", "t:2": "🐙 (t 2)"}
 
 
 @pytest.mark.parametrize("audience", [there("acme"), None], ids=["there", "anywhere"])
-async def test_who_first_bore_a_name_keeps_it_and_others_have_their_ids_whoever_is_listed(
-    stack: Stack, audience: Audience | None
-) -> None:
+async def test_who_first_bore_a_name_keeps_it_alone(stack: Stack, audience: Audience | None) -> None:
     for user, name in PEOPLE.items():
         await stack.receive("hello", user=user, author=name, place="acme")
         stack.clock.now += timedelta(seconds=1)

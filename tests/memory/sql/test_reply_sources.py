@@ -18,22 +18,20 @@ from memory.sql.tables import active_conversations, rests_on
 from tests.memory.conftest import Stack, on_both
 
 ACME = Place.parse("acme")
-NOTHING: frozenset[str] = frozenset()
 
 
 async def stored(
     stack: Stack,
     *ids: str,
-    told_in: frozenset[str] = NOTHING,
-    user: str = "ben",
+    told_in: frozenset[str] = frozenset(),
     expired: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
-    """Whether a reply to `user` in acme is stored that was written from these ids."""
-    asked = await stack.receive("and now?", user, "acme")
-    sources = ReplySources(frozenset(ids), told_in, Audience.of(user, ACME), expired=expired)
+    """Whether a reply to Ben in acme is stored that was written from these ids."""
+    asked = await stack.receive("and now?", "ben", "acme")
+    sources = ReplySources(frozenset(ids), told_in, Audience.of("ben", ACME), expired=expired)
     stack.clock.advance(seconds=1)
     reply = Message(str(uuid4()), "place:acme", "assistant", "hachi", "So it is.", stack.clock.now)
-    given = {"user": user, "place": ACME, "now": stack.clock.now, "answering": asked}
+    given = {"user": "ben", "place": ACME, "now": stack.clock.now, "answering": asked}
     async with stack.database.write(lock=[ACME.key], shared=True) as connection:
         written = await stack.transcript.append(connection, reply, lost=sources.lost(), **given)
         if written is None:
@@ -82,9 +80,7 @@ async def test_a_reply_is_lost_with_any_of_its_sources(stack: Stack) -> None:
 
 @on_both
 @pytest.mark.parametrize("noted", [True, False])
-async def test_what_expires_meanwhile_loses_no_reply_but_what_was_forgotten_for_good_does(
-    stack: Stack, noted: bool
-) -> None:
+async def test_what_expires_loses_no_reply_and_what_was_purged_does(stack: Stack, noted: bool) -> None:
     message = None if noted else await stack.receive("I am ill", "anna", "acme")
     ill = await stack.remember("Anna is ill", place="acme", message_id=message, ttl="1d")
     stack.clock.advance(days=2)

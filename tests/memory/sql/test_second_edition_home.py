@@ -75,9 +75,7 @@ async def facts(pet: Companion, user: str, place: str | None = None) -> list[str
     return sorted(memory.content for memory in await pet.memories.list(user=user, place=place))
 
 
-async def test_what_was_known_is_read_found_undone_and_forgotten(
-    pet: Companion, on_database: str, expected: dict[str, Any]
-) -> None:
+async def test_what_was_known_is_known(pet: Companion, on_database: str, expected: dict[str, Any]) -> None:
     for user, place, known in (("ana", None, "ana"), ("ben", None, "ben"), ("ben", CHANNEL, "channel")):
         assert await facts(pet, user, place) == expected[known]
     for asked, user, place, told in (

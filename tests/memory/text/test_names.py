@@ -18,17 +18,16 @@ def test_a_name_is_found_without_case_and_accents_in_any_script(text: str, name:
     assert named(text, [name, "Somebody"]) == {name}
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [("What is annoying?", "Anna"), ("הירדנית שטה", "דני"), ("A plan", "A"), ("Nothing here", "!!!")],
-)
-def test_letters_inside_another_word_are_no_name(text: str, name: str) -> None:
-    assert named(text, [name]) == frozenset()
+def test_letters_inside_another_word_are_no_name() -> None:
+    inside = {"What is annoying?": "Anna", "הירדנית שטה": "דני", "A plan": "A", "Nothing here": "!!!"}
+    assert [named(text, [name]) for text, name in inside.items()] == [frozenset()] * 4
 
 
 def test_the_name_and_its_possessive_are_taken_out_of_the_question() -> None:
     assert without_names("When did Caroline's sister paint?", ["Caroline", "Mel"]) == "When did sister paint?"
     assert without_names("Où Mélanie a-t-elle couru hier ?", ["Melanie"]) == "Où a-t-elle couru hier ?"
+    for name in ("İstanbul", "ﬁnn", "Straße", "ΑΣ"):  # without case they have another length
+        assert without_names(f"what did {name} see there?", [name]) == "what did see there?"
 
 
 @pytest.mark.parametrize(
@@ -62,8 +61,3 @@ def test_a_common_word_within_a_name_calls_nobody(question: str, name: str, is_c
 def test_any_text_can_be_read(question: str, names: list[str]) -> None:
     assert named(question, names) <= set(names)
     assert len(without_names(question, names)) <= len(question)
-
-
-@given(st.sampled_from(["İstanbul", "ﬁnn", "Straße", "ΑΣ"]))
-def test_letters_that_change_length_without_case_do_not_cut_their_neighbours(name: str) -> None:
-    assert without_names(f"what did {name} see there?", [name]) == "what did see there?"

@@ -52,10 +52,7 @@ def test_splitting_into_sentences_loses_only_white_space(text: str) -> None:
     assert all(part == part.strip() and len(part.splitlines()) == 1 for part in parts)
 
 
-def test_a_tag_has_no_case_and_one_form() -> None:
+def test_a_tag_has_no_case_and_one_form_that_can_be_stored_and_indexed() -> None:
     assert tags([" Zoe\u0308", "ZO\u00cb", "Stra\u00dfe", "", " "]) == ("zo\u00eb", "strasse")
-
-
-def test_a_tag_can_be_stored_and_indexed() -> None:
     assert tags(["a\x00b", "\ud800", "\x00"]) == ("ab", "\ufffd")
     assert tag("x" * 10 * LONGEST_TAG) == "x" * LONGEST_TAG

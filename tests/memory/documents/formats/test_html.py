@@ -49,11 +49,8 @@ def test_the_main_part_is_read_alone_where_there_is_one() -> None:
     assert parsed.title == "Tea"
 
 
-def test_a_page_nested_beyond_reason_is_told() -> None:
-    with pytest.raises(UnreadableDocument, match="nested too deeply"):
-        parse("<div>" * 3_000 + "x" + "</div>" * 3_000)
-
-
-def test_a_page_says_its_encoding() -> None:
+def test_a_page_says_its_encoding_and_one_nested_beyond_reason_is_told() -> None:
     assert declared_encoding(b'<meta charset="windows-1255"><p>') == "windows-1255"
     assert declared_encoding(b"<p>none</p>") is None
+    with pytest.raises(UnreadableDocument, match="nested too deeply"):
+        parse("<div>" * 3_000 + "x" + "</div>" * 3_000)

@@ -54,17 +54,13 @@ def test_each_part_of_a_page_is_a_block_of_its_kind() -> None:
     ]
 
 
-def test_the_title_is_the_first_heading_of_the_first_level() -> None:
+def test_the_title_is_the_first_heading_of_the_first_level_or_named_by_the_front_matter() -> None:
     assert parse(PAGE).title == "The kettle and tea"
     assert parse("## Only a part\n\ntext").title == ""
-
-
-def test_front_matter_is_no_text_and_may_name_the_title() -> None:
     parsed = parse("---\ntitle: 'Making tea'\ndate: 2026-01-01\n---\n# Tea\n\nBoil.")
     assert parsed.title == "Making tea"
     assert [block.text for block in parsed.blocks] == ["Tea", "Boil."]
-    assert parse("---\ntags: [a]\n---\n# Tea").title == "Tea"
-    assert parse("---\n---\n# Tea").title == "Tea"
+    assert parse("---\ntags: [a]\n---\n# Tea").title == parse("---\n---\n# Tea").title == "Tea"
 
 
 def test_a_link_and_an_image_in_a_heading_leave_their_words() -> None:

@@ -24,27 +24,21 @@ def test_unicode_is_read_by_its_byte_order_mark(encoding: str) -> None:
             decode(HELLO.encode(encoding))
 
 
-def test_what_is_no_utf_8_is_read_as_latin() -> None:
-    assert decode("Grüße aus Köln".encode("latin-1")) == "Grüße aus Köln"
-    assert decode("“café”".encode("cp1252")) == "“café”"
-    assert decode(b"caf\xe9 \x81") == "café \x81"
-
-
 def test_a_page_that_names_its_encoding_is_read_in_it() -> None:
     page = '<meta charset="windows-1255"><p>שלום</p>'
     assert first("a.html", page.encode("cp1255")) == "שלום"
     assert first("a.html", page.encode()) == "שלום", "UTF-8 shows by itself"
     assert first("a.html", '<meta charset="nonsense"><p>café</p>'.encode("cp1252")) == "café"
+    assert decode("Grüße aus Köln".encode("latin-1")) == "Grüße aus Köln", "what is no UTF-8 is Latin"
+    assert decode("“café”".encode("cp1252")) == "“café”"
+    assert decode(b"caf\xe9 \x81") == "café \x81"
 
 
 def test_a_pdf_is_known_by_its_first_bytes(make_pdf: Callable[..., bytes]) -> None:
     assert first("report", make_pdf("Tea")) == "page 1"
     with pytest.raises(UnreadableDocument, match="broken PDF"):
         parse("report.pdf", b"no such thing")
-
-
-def test_a_document_without_a_title_bears_the_name_of_its_file() -> None:
-    assert parse("making tea.txt", b"Boil.").title == "making tea"
+    assert parse("making tea.txt", b"Boil.").title == "making tea", "without a title it bears the file's name"
     assert parse("a.md", b"# Making\n\nBoil.").title == "Making"
 
 

@@ -29,9 +29,7 @@ def test_a_word_broken_at_the_end_of_a_line_is_put_together(make_pdf: MakePdf) -
     assert text.text == "The temperature of Anglo-\nSaxon tea"
 
 
-def test_an_encrypted_pdf_asks_for_one_without_a_password_or_other_software(
-    make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_encrypted_pdf_says_what_is_needed(make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = make_pdf("secret", password="swordfish")
     with pytest.raises(UnreadableDocument, match="without a password"):
         parse(secret)

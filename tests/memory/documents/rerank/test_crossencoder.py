@@ -58,9 +58,7 @@ async def test_chunks_are_put_in_the_models_order(made: list[str]) -> None:
     assert made == ["small"], "loaded once, when it is first needed"
 
 
-async def test_a_model_that_cannot_be_loaded_and_a_missing_package_are_told(
-    made: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_model_or_package_is_told(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     tea = candidate("a", "tea")
     refused = r"unknown cannot be loaded \(Model unknown is not supported\)"
     with pytest.raises(EmbedderUnavailable, match=refused):

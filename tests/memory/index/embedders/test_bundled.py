@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -52,13 +53,7 @@ async def test_concurrent_first_calls_load_the_weights_once(monkeypatch: pytest.
     await embedder.close()
     await embedder.embed(["x"])
     assert len(loads) == 2
-
-
-async def test_missing_files_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(**_: object) -> None:
-        raise FileNotFoundError("no tokenizer")
-
-    monkeypatch.setattr(wordllama.WordLlama, "load", missing)
+    monkeypatch.setattr(wordllama.WordLlama, "load", Mock(side_effect=FileNotFoundError("no tokenizer")))
     with pytest.raises(EmbedderUnavailable, match="files are missing"):
         await BundledEmbedder().embed(["x"])
 

@@ -45,9 +45,7 @@ async def test_texts_become_unit_vectors_and_blank_ones_zeros(read: list[str]) -
     await embedder.close()
 
 
-async def test_a_model_that_cannot_be_loaded_and_a_missing_package_are_reported(
-    read: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_model_or_package_is_told(read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EmbedderUnavailable, match=r"fastembed:other cannot be loaded \(Model other is not"):
         await FastEmbedder.open("other")
     monkeypatch.setitem(sys.modules, "fastembed", None)

@@ -113,9 +113,7 @@ async def test_what_may_pass_is_tried_again() -> None:
         (httpx2.ConnectError("down"), "does not answer"),
     ],
 )
-async def test_a_failure_is_told_in_one_line_without_the_key(
-    failure: httpx2.Response | Exception, words: str
-) -> None:
+async def test_a_failure_is_a_line_without_the_key(failure: httpx2.Response | Exception, words: str) -> None:
     server = Server(failure)
     with pytest.raises(EmbedderUnavailable, match=words) as told:
         await opened(server, retries=0)
@@ -153,15 +151,12 @@ async def test_a_slow_server_is_asked_for_fewer_texts_at_a_time() -> None:
         assert server.attempts - before == attempts
 
 
-async def test_an_answer_of_another_shape_is_told() -> None:
+async def test_an_answer_of_another_shape_and_a_lack_of_key_and_address_are_told() -> None:
     server = Server(length=4)
     with pytest.raises(EmbedderUnavailable, match="lengths \\[4\\] instead of 1 vectors of 1536 length"):
         await (await opened(server, "text-embedding-3-small")).embed(["dog"])
     empty = {"object": "list", "data": [], "model": "m", "usage": {"prompt_tokens": 0, "total_tokens": 0}}
-    with pytest.raises(EmbedderUnavailable, match="answered with 0 vectors"):
-        await opened(Server(httpx2.Response(200, json=empty)))
-
-
-async def test_neither_key_nor_address_is_told() -> None:
     with pytest.raises(EmbedderUnavailable, match="needs OPENAI_API_KEY, or OPENAI_BASE_URL"):
         open_embedder("openai:text-embedding-3-small")
+    with pytest.raises(EmbedderUnavailable, match="answered with 0 vectors"):
+        await opened(Server(httpx2.Response(200, json=empty)))

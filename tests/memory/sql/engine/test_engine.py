@@ -5,6 +5,7 @@ import gzip
 import re
 import sqlite3
 import sys
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,17 @@ async def names(database: Database) -> list[str]:
     return [row.id for row in await database.rows(sa.select(users.c.id).order_by(users.c.id))]
 
 
+ENDED = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'"
+
+
+@pytest.fixture
+async def on_server(server: Server, tmp_path: Path) -> AsyncIterator[Database]:
+    """A database of one's own on the server."""
+    database = await Database.open(await server.new(), tmp_path)
+    yield database
+    await database.close()
+
+
 async def fault(url: str | None, home: Path) -> str:
     """What a person is told when this database cannot be opened: one line."""
     with pytest.raises(StoreUnavailable) as told:
@@ -43,13 +55,14 @@ async def fault(url: str | None, home: Path) -> str:
     return str(told.value)
 
 
-async def test_opening_makes_the_folder_and_the_tables(tmp_path: Path) -> None:
-    database = await Database.open(None, tmp_path / "new" / "home")
+async def test_opening_makes_the_folder_whatever_its_name_and_the_tables(tmp_path: Path) -> None:
+    home = tmp_path / "new" / "50% of #1? über?mode=ro"
+    database = await Database.open(None, home)
     await add_user(database, "anna")
-    assert (tmp_path / "new" / "home" / "hachi.db").exists()
-    assert (tmp_path / "new" / "home").stat().st_mode & 0o077 == 0
+    assert (home / "hachi.db").exists()
+    assert home.stat().st_mode & 0o077 == 0
     await database.close()
-    again = await Database.open(None, tmp_path / "new" / "home")
+    again = await Database.open(None, home)
     assert (await again.revision(), await again.migrate()) == (HEAD, False)
     assert await names(again) == ["anna"]
     await again.close()
@@ -79,9 +92,7 @@ async def test_a_new_database_has_the_tables_that_a_conversion_leaves(tmp_path: 
     assert schema(tmp_path / "old") == schema(tmp_path / "new")
 
 
-async def test_a_copy_stays_beside_a_converted_file_until_something_is_forgotten_for_good(
-    tmp_path: Path,
-) -> None:
+async def test_a_copy_stays_beside_a_converted_file_until_something_is_purged(tmp_path: Path) -> None:
     second_edition(tmp_path)
     before = (tmp_path / "hachi.db").read_bytes()
     database = await Database.open(None, tmp_path)
@@ -95,12 +106,16 @@ async def test_a_copy_stays_beside_a_converted_file_until_something_is_forgotten
     await database.close()
 
 
-async def test_a_home_older_than_the_second_edition_is_refused(tmp_path: Path) -> None:
+async def test_a_home_older_than_the_second_edition_or_newer_than_this_one_is_refused(tmp_path: Path) -> None:
     second_edition(tmp_path)
-    with sqlite3.connect(tmp_path / "hachi.db") as file:
-        file.execute("UPDATE alembic_version SET version_num = '0020'")
-    file.close()
-    assert "hachi.db is older (0020) than what this Hachi converts (0022)" in await fault(None, tmp_path)
+    for version, told in (
+        ("0020", "hachi.db is older (0020) than what this Hachi converts (0022)"),
+        ("9999", "a newer Hachi (9999); update this one"),
+    ):
+        with sqlite3.connect(tmp_path / "hachi.db") as file:
+            file.execute(f"UPDATE alembic_version SET version_num = '{version}'")
+        file.close()
+        assert told in await fault(None, tmp_path)
 
 
 async def test_the_migrated_tables_are_those_the_code_describes(database: Database) -> None:
@@ -112,9 +127,7 @@ async def test_the_migrated_tables_are_those_the_code_describes(database: Databa
         assert await connection.run_sync(differences) == []
 
 
-async def test_postgresql_without_tables_names_the_command_that_makes_them(
-    server: Server, tmp_path: Path
-) -> None:
+async def test_postgresql_without_tables_names_the_command_for_them(server: Server, tmp_path: Path) -> None:
     url = await server.new(migrated=False)
     assert (await fault(url, tmp_path)).endswith("are missing or old: run `hachi migrate`")
     database = Database.connect(url, tmp_path)
@@ -123,9 +136,7 @@ async def test_postgresql_without_tables_names_the_command_that_makes_them(
     await (await Database.open(url, tmp_path)).close()
 
 
-async def test_a_server_that_does_not_answer_a_statement_is_given_up(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_mute_server_is_left(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connecting, "ANSWER_SECONDS", 0.05)
     database = Database.connect(await server.shared(), tmp_path)
     with pytest.raises(StoreUnavailable, match="does not answer"):
@@ -136,21 +147,6 @@ async def test_a_server_that_does_not_answer_a_statement_is_given_up(
     await database.close()
 
 
-async def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path, sqlite_url: str) -> None:
-    database = Database.connect(sqlite_url, tmp_path)
-    async with database.write() as connection:
-        await connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    await database.close()
-    assert "a newer Hachi (9999); update this one" in await fault(sqlite_url, tmp_path)
-
-
-async def test_a_home_with_odd_characters_in_its_name_works(tmp_path: Path) -> None:
-    database = await Database.open(None, tmp_path / "50% of #1? über?mode=ro")
-    await add_user(database, "anna")
-    assert await names(database) == ["anna"]
-    await database.close()
-
-
 async def test_what_another_write_took_first_is_told_as_overtaken(database: Database) -> None:
     await add_user(database, "anna")
     with pytest.raises(Overtaken, match="somebody else changed the same"):
@@ -158,14 +154,13 @@ async def test_what_another_write_took_first_is_told_as_overtaken(database: Data
     assert await names(database) == ["anna"]
 
 
-async def test_a_deadlock_is_told_as_overtaken(server: Server, tmp_path: Path) -> None:
-    database = await Database.open(await server.new(), tmp_path)
+async def test_a_deadlock_is_told_as_overtaken(on_server: Database) -> None:
     for name in ("anna", "ben"):
-        await add_user(database, name)
+        await add_user(on_server, name)
     both_hold_one = asyncio.Barrier(2)
 
     async def change(first: str, second: str) -> None:
-        async with database.write() as connection:
+        async with on_server.write() as connection:
             await connection.execute(sa.text("SET LOCAL deadlock_timeout = '10ms'"))
             for id in (first, second):
                 changed = sa.update(users).where(users.c.id == id)
@@ -175,12 +170,9 @@ async def test_a_deadlock_is_told_as_overtaken(server: Server, tmp_path: Path) -
 
     results = await asyncio.gather(change("anna", "ben"), change("ben", "anna"), return_exceptions=True)
     assert sorted(type(result).__name__ for result in results) == ["NoneType", "Overtaken"]
-    await database.close()
 
 
-async def test_times_come_back_aware_as_the_same_moment_and_one_without_a_zone_is_refused(
-    database: Database,
-) -> None:
+async def test_times_come_back_aware_and_one_without_a_zone_is_refused(database: Database) -> None:
     paris = timezone(timedelta(hours=1))
     await add_user(database, "anna", datetime(2026, 1, 10, 0, 30, 0, 123456, tzinfo=paris))
     [kept] = [row[0] for row in await database.rows(sa.select(users.c.created_at))]
@@ -217,9 +209,7 @@ async def test_decisions_on_the_same_thing_wait_for_each_other(database: Databas
         ("postgresql://anna:geheim@/x?sslmode=perhaps", "`sslmode` parameter must be one of"),
     ],
 )
-async def test_a_url_that_leads_nowhere_is_told_without_its_password(
-    url: str, told: str, tmp_path: Path
-) -> None:
+async def test_a_url_that_leads_nowhere_is_told_but_no_password(url: str, told: str, tmp_path: Path) -> None:
     line = await fault(url, tmp_path)
     assert told in line
     assert "geheim" not in line
@@ -238,72 +228,56 @@ async def test_a_refused_password_is_told_without_showing_it(server: Server, tmp
     await database.close()
 
 
-async def test_postgresql_without_its_driver_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_without_its_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     assert await fault("postgresql:///x", tmp_path) == (
         "PostgreSQL needs its driver: pip install 'hachi[postgres]'"
     )
 
 
-async def test_a_server_that_goes_away_is_told_and_found_again(server: Server, tmp_path: Path) -> None:
-    database = await Database.open(await server.new(), tmp_path)
-    await add_user(database, "anna")
+async def test_a_server_that_goes_away_is_told_and_found_again(on_server: Database, server: Server) -> None:
+    await add_user(on_server, "anna")
 
     async def read_while_it_goes_away() -> None:
-        async with database.read() as connection:
-            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'"
-            await server.run(ended)
+        async with on_server.read() as connection:
+            await server.run(ENDED)
             await connection.execute(sa.text("SELECT 1"))
 
     with pytest.raises(StoreUnavailable):
         await read_while_it_goes_away()
-    assert await names(database) == ["anna"]
-    await database.close()
-
-
-async def test_a_connection_that_the_server_closed_while_nobody_used_it_is_replaced(
-    server: Server, tmp_path: Path
-) -> None:
-    database = await Database.open(await server.new(), tmp_path)
-    async with database.read() as connection:
+    assert await names(on_server) == ["anna"]
+    async with on_server.read() as connection:
         idle: Any = (await connection.get_raw_connection()).driver_connection
         closed = asyncio.Event()
         idle.add_termination_listener(lambda _: closed.set())
-    await server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'")
+    await server.run(ENDED)
     await closed.wait()
-    assert await names(database) == []
-    await database.close()
+    assert await names(on_server) == ["anna"]
 
 
-async def test_only_a_write_puts_its_statements_into_one_transaction(server: Server, tmp_path: Path) -> None:
-    database = await Database.open(await server.new(), tmp_path)
+async def test_only_a_write_puts_its_statements_into_one_transaction(on_server: Database) -> None:
     began = sa.text("SELECT now()")  # of the transaction
-    async with database.read() as connection:
+    async with on_server.read() as connection:
         assert await connection.scalar(began) < await connection.scalar(began)
-    async with database.write() as connection:
+    async with on_server.write() as connection:
         assert await connection.scalar(began) == await connection.scalar(began)
-    await database.close()
 
 
-async def test_more_at_once_than_there_are_connections_is_told(server: Server, tmp_path: Path) -> None:
-    database = await Database.open(await server.new(), tmp_path)
-    database.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
+async def test_more_at_once_than_there_are_connections_is_told(on_server: Database) -> None:
+    on_server.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
     held = asyncio.Event()
 
     async def hold() -> None:
-        async with database.read():
+        async with on_server.read():
             await held.wait()
 
     waiting = [asyncio.create_task(hold()) for _ in range(15)]
     await asyncio.sleep(0.1)
     with pytest.raises(StoreUnavailable, match="too much is asked at once"):
-        await names(database)
+        await names(on_server)
     held.set()
     await asyncio.gather(*waiting)
-    assert await names(database) == []
-    await database.close()
+    assert await names(on_server) == []
 
 
 async def test_a_folder_or_file_that_is_no_use_is_told_and_left_alone(tmp_path: Path) -> None:
@@ -319,9 +293,7 @@ async def test_a_folder_or_file_that_is_no_use_is_told_and_left_alone(tmp_path: 
     assert (tmp_path / "hachi.db").read_text().startswith("Dear diary, ")
 
 
-async def test_a_read_only_file_and_a_full_disk_are_told_and_cost_nothing_that_was_kept(
-    tmp_path: Path,
-) -> None:
+async def test_a_read_only_file_and_a_full_disk_are_told_and_nothing_is_lost(tmp_path: Path) -> None:
     database = await Database.open(None, tmp_path)
     await add_user(database, "anna")
     async with database.read() as connection:
@@ -339,9 +311,7 @@ async def test_a_read_only_file_and_a_full_disk_are_told_and_cost_nothing_that_w
     await database.close()
 
 
-async def test_a_write_waits_for_another_process_and_what_stays_busy_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_write_waits_and_a_busy_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = await Database.open(None, tmp_path)
     other = sqlite3.connect(tmp_path / "hachi.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -388,9 +358,7 @@ async def test_deleted_rows_give_their_room_back_in_steps_that_let_others_run(tm
     await database.close()
 
 
-async def test_a_database_is_told_from_every_copy_of_it(
-    database: Database, open_again: Any, tmp_path: Path
-) -> None:
+async def test_a_database_is_not_its_copies(database: Database, open_again: Any, tmp_path: Path) -> None:
     names = [await each.identity() for each in (database, await open_again())]
     assert names[0] == names[1]
     assert re.fullmatch("[0-9a-f]{12}", names[0])

@@ -20,9 +20,7 @@ SAID = (
 COVERED = select(active_conversations.c.covered).where(active_conversations.c.owner == bindparam("user"))
 
 
-async def test_what_is_read_together_is_one_statement_with_the_rows_of_each_in_their_order(
-    stack: Stack,
-) -> None:
+async def test_what_is_read_together_is_one_statement_with_the_rows_of_each_in_order(stack: Stack) -> None:
     for word in WORDS:
         await stack.receive(word, conversation="talk")
     await stack.store_summary("They counted.", 0, 4, "user:anna", "talk")
@@ -56,9 +54,7 @@ async def test_what_is_read_together_is_one_statement_with_the_rows_of_each_in_t
     assert len([one for one in asked if one.lstrip().startswith("SELECT")]) == 2
 
 
-async def test_a_read_that_fails_raises_its_own_error_and_one_statement_that_fails_is_everybodys(
-    stack: Stack,
-) -> None:
+async def test_a_read_that_fails_raises_its_own_error_and_a_statement_everybodys(stack: Stack) -> None:
     async def rows(**values: Any) -> Any:
         return await stack.database.rows(COVERED, values)
 

@@ -47,9 +47,7 @@ def copied(tmp_path: Path, *endings: str) -> Path:
     return tmp_path / "copy"
 
 
-async def test_a_copy_without_its_log_is_noticed_until_the_file_beside_it_is_deleted(
-    running: Database, tmp_path: Path
-) -> None:
+async def test_a_copy_without_its_log_is_noticed_until_told(running: Database, tmp_path: Path) -> None:
     copy = copied(tmp_path, "", "-seen")
     await running.close()
     assert await told(copy, writes=3)
@@ -75,16 +73,14 @@ async def test_an_older_copy_in_the_place_of_a_newer_is_noticed(running: Databas
     assert await told(tmp_path / "home")
 
 
-async def test_a_copy_with_its_log_and_one_of_a_closed_database_are_whole(
-    running: Database, tmp_path: Path
-) -> None:
+async def test_a_copy_with_its_log_or_of_a_closed_one_is_whole(running: Database, tmp_path: Path) -> None:
     assert not await told(copied(tmp_path, "", "-seen", "-wal"))
     await running.close()
     shutil.copytree(tmp_path / "home", tmp_path / "closed")
     assert not await told(tmp_path / "closed")
 
 
-async def test_a_crash_before_the_file_is_written_raises_no_alarm(
+async def test_a_crash_is_no_alarm(
     running: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "store_counter", lambda *_: None)
