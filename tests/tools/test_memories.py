@@ -270,15 +270,14 @@ async def test_tags_are_read_in_any_form_and_restrict_a_search(turn):
     ]
 
 
-@pytest.mark.parametrize(
-    ("ttl", "unread"), [("a good while", True), (7, True), (None, False), ("null", False), ("forever", False)]
-)
-async def test_an_unreadable_ttl_keeps_the_fact_and_is_pointed_out(turn, ttl, unread):
-    kept = await remember(turn, "Ana skis", ttl=ttl)
-
-    assert (kept["action"], kept["expires_at"]) == ("add", None)
-    note = f"ttl '{ttl}' cannot be read, so it is kept for good; use a form such as 7d"
-    assert kept.get("note") == (note if unread else None)
+async def test_an_unreadable_ttl_keeps_the_fact_and_is_pointed_out(turn):
+    for unread in ("a good while", 7):
+        kept = await remember(turn, f"Ana skis for {unread}", ttl=unread)
+        assert (kept["action"], kept["expires_at"]) == ("add", None)
+        assert kept["note"] == f"ttl '{unread}' cannot be read, so it is kept for good; use a form such as 7d"
+    for number, for_good in enumerate((None, "null", "forever")):
+        kept = await remember(turn, f"Ana bought ticket {number}", ttl=for_good)
+        assert (kept["action"], kept["expires_at"], kept.get("note")) == ("add", None, None)
 
 
 async def test_a_correction_names_what_it_replaces_by_the_beginning_of_its_id(turn):

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
+from agent.wiring.components import utc_now
+from memory.audience import PRIVATE
 from memory.errors import IndexUnavailable
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
@@ -38,6 +40,9 @@ async def paint(
 
 
 PAINT = tool_of(paint)
+NOTHING: Any = None
+ANA = TurnContext("ana", PRIVATE, "", None, frozenset(), utc_now, NOTHING, NOTHING, NOTHING, NOTHING)
+"""A turn whose tool asks nothing of the memory."""
 
 
 def test_the_schema_comes_from_the_signature():
@@ -72,8 +77,8 @@ def test_every_argument_says_what_it_is(tool):
         ('{"colour": "red", "coats": 2', {"colour": "red", "coats": 2, "glossy": False}),
     ],
 )
-async def test_a_call_is_read_as_it_was_meant(turn, written, made):
-    result = await PAINT.call(turn.context, written)
+async def test_a_call_is_read_as_it_was_meant(written, made):
+    result = await PAINT.call(ANA, written)
 
     assert result.value == {**made, "by": "ana"}
     assert result.ok
@@ -94,8 +99,8 @@ async def test_a_call_is_read_as_it_was_meant(turn, written, made):
         ("red", "the arguments must be one JSON object"),
     ],
 )
-async def test_a_wrong_call_is_told_what_to_change(turn, written, told):
-    result = await PAINT.call(turn.context, written)
+async def test_a_wrong_call_is_told_what_to_change(written, told):
+    result = await PAINT.call(ANA, written)
 
     assert result.value["error"].startswith(told)
     assert result.value["try_again"] is True
@@ -105,14 +110,14 @@ async def test_a_wrong_call_is_told_what_to_change(turn, written, told):
 @pytest.mark.parametrize(
     ("colour", "told"), [("gold", "there is no gold left"), ("sea", "the index is away")]
 )
-async def test_a_right_call_that_did_not_work_is_not_to_be_tried_again(turn, colour, told):
-    result = await PAINT.call(turn.context, f'{{"colour": "{colour}"}}')
+async def test_a_right_call_that_did_not_work_is_not_to_be_tried_again(colour, told):
+    result = await PAINT.call(ANA, f'{{"colour": "{colour}"}}')
 
     assert (result.value, result.ok) == ({"error": told}, False)
 
 
-async def test_a_tool_that_breaks_says_so_and_its_cause_is_in_the_log(turn, caplog):
-    result = await PAINT.call(turn.context, '{"colour": "void"}')
+async def test_a_tool_that_breaks_says_so_and_its_cause_is_in_the_log(caplog):
+    result = await PAINT.call(ANA, '{"colour": "void"}')
 
     assert (result.value, result.ok) == ({"error": "paint broke; go on without it"}, False)
     [record] = [record for record in caplog.records if record.name == "hachi.tools"]
