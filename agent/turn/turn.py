@@ -14,9 +14,11 @@ Two words recur: what is *shown* is in the prompt, and what is *found* is what t
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
@@ -30,15 +32,17 @@ from agent.turn.context.prompt import build_messages_for_model
 from agent.turn.extensions import Extensions
 from agent.turn.follow_up_jobs import Worker
 from agent.turn.forget_requests import ForgetRequests
-from agent.turn.loop import run_agent, with_end
+from agent.turn.loop import AgentResult, run_agent, with_end
 from agent.turn.streaming import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.events import MemoryDecided, StreamEvent
 from memory.facts.writer import FactWriter
 from memory.process.breaker import request_of
+from memory.records import Decision, ForgetCandidate
 from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import note_origins
+from memory.sql.jobs.job import Job
 from memory.sql.messages.transcript import Transcript
 from tools.context import TurnContext
 
@@ -71,8 +75,9 @@ async def take_turn(
     ending: Ending | None = None,
     within: float | None = None,
 ) -> Reply:
-    """Answer the request, `within` so many seconds. `on_event` receives the reply's text as the model
-    generates it, and what tools do. What `ending` makes of the answer is added to it.
+    """Answer the request; it is there `within` so many seconds, or nothing of it is stored. `on_event`
+    receives the reply's text as the model generates it, and what tools do. What `ending` makes of the answer
+    is added to it.
 
     With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; a
     consolidation does not hold the reply up. Raises BadInput, ModelError, or MemoryFault if the database
@@ -83,14 +88,25 @@ async def take_turn(
     with deps.recorder.turn(request, deps.model.name) as trace, request_of(request.user):
         try:
             async with asyncio.timeout(within) as limit:
-                reply, stored = await _answer(deps, request, trace, on_event, settle, ending)
+                answered = await _answer(deps, request, trace, on_event, ending)
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise ModelUnavailable(f"no reply within {within:g} s, the timeout of the call") from error
+        stored = await _store(deps, answered, trace.id)
+        decisions = await _settled(deps, stored.job, limit.when(), on_event) if settle and stored.job else []
+        reply = _reply(deps, answered, stored, decisions, trace.id)
         trace.answered(reply)
     deps.worker.follow_up(None if settle else stored.job, stored.consolidated_at)
     return reply
+
+
+class _Answered(NamedTuple):
+    received: ReceivedMessage
+    built: BuiltContext
+    tools: TurnContext
+    result: AgentResult
+    forget: tuple[ForgetCandidate, ...] | None
 
 
 async def _answer(
@@ -98,9 +114,8 @@ async def _answer(
     request: TurnRequest,
     trace: TraceRecording,
     on_event: OnEvent | None,
-    settle: bool,
     ending: Ending | None,
-) -> tuple[Reply, Stored]:
+) -> _Answered:
     received = await receive(deps, checked(request, deps.settings, stand_in=deps.model.name == "offline"))
     trace.heard(received.id)
     built = await build_context(deps.context, received)
@@ -113,22 +128,46 @@ async def _answer(
     forget = await deps.forget_requests.candidates(result.answer.forget, received)
     if ending and (end := await ending(forget, result.tools)):
         result = with_end(result, end, on_event)
-    answer = result.client_calls or result.answer
-    stored = await deps.answers.store(received, built, tools.found, answer, trace.id)
-    decisions = await deps.worker.hand_over(stored.job) if stored.job and settle else []
-    for decision in decisions:
-        (on_event or _nobody)(MemoryDecided(decision))
+    return _Answered(received, built, tools, result, forget)
+
+
+async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Stored:
+    """Store the answer. No time limit ends this: who is told of none may ask again what has been stored."""
+    received, built, tools, result, _ = answered
+    stored = await deps.answers.store(
+        received, built, tools.found, result.client_calls or result.answer, trace
+    )
     found = sum(map(bool, tools.searches))
     deps.context.count("", {"turn searches": len(tools.searches), "turn searches that found": found})
-    reply = Reply(
+    return stored
+
+
+async def _settled(
+    deps: TurnDependencies, job: Job, until: float | None, on_event: OnEvent | None
+) -> Sequence[Decision]:
+    """Store the answer's memories now. What is not done when the time is over goes on in the background."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout_at(until):
+            decisions = await deps.worker.hand_over(job)
+            for decision in decisions:
+                (on_event or _nobody)(MemoryDecided(decision))
+            return decisions
+    return []
+
+
+def _reply(
+    deps: TurnDependencies, answered: _Answered, stored: Stored, decisions: Sequence[Decision], trace: str
+) -> Reply:
+    received, built, tools, result, forget = answered
+    return Reply(
         message=result.answer.message,
         memories=(*tools.decisions, *decisions),
         tools=result.tools,
-        trace_id=trace.id,
+        trace_id=trace,
         model=deps.model.name,
         calls=result.calls,
         message_id=stored.message_id,
-        conversation=request.conversation_id if received.id else None,
+        conversation=received.request.conversation_id if received.id else None,
         forget=forget,
         usage=result.usage,
         shown=built.prompt.known.long_term_facts,
@@ -136,7 +175,6 @@ async def _answer(
         client_calls=result.client_calls,
         cut=result.cut,
     )
-    return reply, stored
 
 
 def _nobody(_: StreamEvent) -> None:
