@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, and_, insert, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
@@ -74,12 +74,11 @@ async def shown_again(
     links = [link for link in links if await _is_there(connection, *link)]  # it may have expired meanwhile
     replaced = {(id, owner): by for id, by, owner in (one.split(" ", 2) for one in back.get("replaced", ()))}
     replaced = {link: by for link, by in replaced.items() if (by, link[1]) in links}
-    for id, owner in links:
-        if by := replaced.get((id, owner)):
-            here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-            await connection.execute(update(memory_owners).where(here).values(superseded_by=by))
+    for link in links:
+        if by := replaced.get(link):
+            await _give_way(connection, *link, by)
         else:
-            await _hold_again(connection, id, owner)
+            await _hold_again(connection, *link)
     await _replace_again(connection, back.get("replaced", set()), {owner for _, owner in links})
     await index_again(connection, {id for id, _ in links})
     await tell_messages(connection, {*back.get("message", ()), *back.get("told", ())}, now)
@@ -91,18 +90,32 @@ def _link(id: str) -> Link:
     return memory, owner
 
 
+def _at(id: str, owner: str) -> ColumnElement[bool]:
+    return and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
+
+
+async def _give_way(connection: AsyncConnection, id: str, owner: str, by: str | None) -> None:
+    """Let a link give way to this memory: to its own while it is hidden, to none where it holds."""
+    await connection.execute(update(memory_owners).where(_at(id, owner)).values(superseded_by=by))
+
+
+async def _holder(connection: AsyncConnection, link: Any) -> str | None:
+    """The memory that holds the words of this link for its owner now."""
+    same = (memory_owners.c.owner == link.owner, memory_owners.c.content_key == link.content_key)
+    held = select(memory_owners.c.memory_id).where(*same, memory_owners.c.superseded_by.is_(None))
+    found: str | None = await connection.scalar(held)
+    return found
+
+
 async def _hold_again(connection: AsyncConnection, id: str, owner: str) -> None:
     """Let a link hold that held before it was hidden, unless the same was told to the owner since."""
-    here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-    row = (await connection.execute(select(memory_owners).where(here))).first()
+    row = (await connection.execute(select(memory_owners).where(_at(id, owner)))).first()
     if row is None or row.superseded_by != id:
         return
-    same = and_(memory_owners.c.owner == owner, memory_owners.c.content_key == row.content_key)
-    held = select(memory_owners.c.memory_id).where(same, memory_owners.c.superseded_by.is_(None))
-    by = await connection.scalar(held)
+    by = await _holder(connection, row)
     if by is not None and await _steps_back(connection, by, owner):
         by = None
-    await connection.execute(update(memory_owners).where(here).values(superseded_by=by))
+    await _give_way(connection, id, owner, by)
 
 
 async def _steps_back(connection: AsyncConnection, id: str, owner: str) -> bool:
@@ -112,9 +125,7 @@ async def _steps_back(connection: AsyncConnection, id: str, owner: str) -> bool:
     entry = await connection.scalar(select(hidden.c.row_id).where(*mine).limit(1))
     if entry is None:
         return False
-    here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-    newer = entry.split(" ", 2)[1]
-    await connection.execute(update(memory_owners).where(here).values(superseded_by=newer))
+    await _give_way(connection, id, owner, entry.split(" ", 2)[1])
     await index_again(connection, [id])
     return True
 
@@ -137,11 +148,9 @@ async def _revive(connection: AsyncConnection, forgetting: str, reach: Reach, no
             is_hidden = bool(await still_hidden(connection, "link", [id]))
             own = row.user_id == reach.person or owner == user_key(reach.person)
             holds = row.lasts and (reach.revives if own else row.reason != CORRECTED)
-            if not is_hidden and (not holds or await _told_again(connection, row)):
+            if not is_hidden and (not holds or await _holder(connection, row)):
                 continue
-            state = row.memory_id if is_hidden else None
-            here = and_(memory_owners.c.memory_id == row.memory_id, memory_owners.c.owner == owner)
-            await connection.execute(update(memory_owners).where(here).values(superseded_by=state))
+            await _give_way(connection, row.memory_id, owner, row.memory_id if is_hidden else None)
             entry = {"forgetting_id": forgetting, "kind": "replaced"}
             await connection.execute(
                 insert(hidden).values(**entry, row_id=replaced_id(row.memory_id, by, owner))
@@ -152,20 +161,12 @@ async def _revive(connection: AsyncConnection, forgetting: str, reach: Reach, no
 
 
 async def _is_there(connection: AsyncConnection, id: str, owner: str) -> bool:
-    here = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-    return await connection.scalar(select(memory_owners.c.memory_id).where(*here)) is not None
+    return await connection.scalar(select(memory_owners.c.memory_id).where(_at(id, owner))) is not None
 
 
 async def _hides(connection: AsyncConnection, id: str, owner: str) -> bool:
     """Whether a hidden link would hold."""
-    here = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-    return await connection.scalar(select(memory_owners.c.superseded_by).where(*here)) == id
-
-
-async def _told_again(connection: AsyncConnection, row: Any) -> bool:
-    same = (memory_owners.c.owner == row.owner, memory_owners.c.content_key == row.content_key)
-    held = select(memory_owners.c.memory_id).where(*same, memory_owners.c.superseded_by.is_(None))
-    return await connection.scalar(held) is not None
+    return await connection.scalar(select(memory_owners.c.superseded_by).where(_at(id, owner))) == id
 
 
 async def _replace_again(connection: AsyncConnection, own: Collection[str], owners: Collection[str]) -> None:
@@ -179,9 +180,8 @@ async def _replace_again(connection: AsyncConnection, own: Collection[str], owne
             if entry in own:
                 await _pass_on(connection, entry, link_id(by, owner))
             continue
-        here = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
         if await _is_there(connection, by, owner):
-            await connection.execute(update(memory_owners).where(*here).values(superseded_by=by))
+            await _give_way(connection, id, owner, by)
             await index_again(connection, [id])
 
 

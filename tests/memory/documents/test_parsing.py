@@ -4,7 +4,7 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,10 +25,16 @@ def fresh() -> Iterator[None]:
     end_processes()
 
 
+def in_each_thread(act: Callable[[], None]) -> None:
+    together = threading.Barrier(parsing.PROCESSES)
+    acting = [parsing._threads.submit(lambda: (together.wait(), act())) for _ in range(parsing.PROCESSES)]
+    for one in acting:
+        one.result()
+
+
 def end_processes() -> None:
     """The next document of each thread gets a new process."""
-    for _ in range(parsing.PROCESSES):
-        parsing._threads.submit(lambda: (time.sleep(0.05), _end_own())).result()
+    in_each_thread(_end_own)
 
 
 def _end_own() -> None:
@@ -86,8 +92,7 @@ async def test_a_new_process_has_no_keys_or_modules(tmp_path: Path, monkeypatch:
     assert title == "Tea"
     [chunk] = chunks
     assert (chunk.heading, chunk.text) == ("Tea", "Sencha is steeped for two minutes.")
-    for _ in range(parsing.PROCESSES):
-        await asyncio.get_running_loop().run_in_executor(parsing._threads, _kill_own)
+    in_each_thread(_kill_own)
     (tmp_path / "memory.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-owner")

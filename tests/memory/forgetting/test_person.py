@@ -457,7 +457,6 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> Non
     assert await tables_with(stack, "anna", "skis") == set()
 
 
-@on_both
 async def test_documents_are_deleted_and_an_embedded_index_is_rebuilt(
     stack: Stack, tmp_path: Path, build_stack: StackBuilder, bundled: Any
 ) -> None:
