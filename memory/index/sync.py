@@ -1,9 +1,9 @@
 """Lets the index follow the log of changes, and fills one that cannot follow.
 
-Nobody waits for that: a search reads from their rows what the index has not followed yet (`waiting`), and
-wakes a task that goes on in the background. An index that is new, that was not closed cleanly, that belongs
-to another embedder or that is behind the log's beginning is emptied and filled from the rows and their stored
-vectors; meanwhile searches read the newest rows too.
+Nobody waits long for that: a search reads from their rows what the index has not followed yet (`waiting`),
+and wakes a task that goes on in the background. An index that is new, that was not closed cleanly, that
+belongs to another embedder or that is behind the log's beginning is emptied and filled from the rows and
+their stored vectors; meanwhile searches read the newest rows too.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from itertools import takewhile
 from memory.errors import EmbedderUnavailable, IndexUnavailable, StoreUnavailable
 from memory.index import CHUNKS, KINDS, Index, Kind, vectors
 from memory.index.embedders import Embedder, know_dimension
+from memory.index.putting import RowPutter
 from memory.index.rows import Ids, Rows
 from memory.index.searching import RowSearch, Searching, Waiting
 from memory.sql.changes import KEPT, START, Change, ChangeLog, Position, Unfollowed
@@ -55,8 +56,7 @@ class IndexSync:
         self._embedder = embedder
         self._clock = clock
         self._lock = asyncio.Lock()
-        self._showing = asyncio.Lock()
-        """Who has it reads rows and puts them, or an older state of a row could be put last."""
+        self._putter = RowPutter(database, self._rows, index, embedder, clock)
         self._shown: dict[Position, bool] = {}
         """Of the changes that wait to be followed, those that the index shows: whether with their vectors."""
         self._filling_from: Position | None = None
@@ -64,12 +64,14 @@ class IndexSync:
         self._woken = False
         self._hurried = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._fits = False
+        self._in_step = False
         """Whether the index has followed the log in this process, or another one sees to that."""
         self.behind: str | None = None
         """Why rows wait for the index; None if nothing keeps them out."""
 
-        self.searching = Searching(index, self.waiting, self.wait, RowSearch(self._rows, embedder))
+        self.searching = Searching(
+            index, self.waiting, self.note_unavailable, RowSearch(self._rows, embedder)
+        )
         """Searches the index and the rows that wait for it; while it is away or behind, the newest rows."""
 
     async def catch_up(self, progress: Progress | None = None, *, anew: bool = False) -> int:
@@ -79,7 +81,7 @@ class IndexSync:
         async with self._lock:
             self._woken = False  # what has been asked for so far is done here
             leads_on = not anew
-            if self.behind or not self._fits:
+            if self.behind or not self._in_step:
                 await know_dimension(self._embedder)
                 await self._index.ensure()
                 leads_on = not anew and await self._leads_on()
@@ -94,7 +96,7 @@ class IndexSync:
                     total += await self._follow(progress) or 0
             finally:
                 await self._index.release()
-            self._fits = True
+            self._in_step = True
         return total
 
     async def try_to_catch_up(self, progress: Progress | None = None) -> None:
@@ -105,7 +107,7 @@ class IndexSync:
                 log.info("the index is up to date again")
             self.behind = None
         except (IndexUnavailable, EmbedderUnavailable) as error:
-            self.wait(error)
+            self.note_unavailable(error)
 
     def wake(self, *, hurry: bool = False) -> "asyncio.Task[None]":
         """Follow what has changed in the background, in a moment or, in a `hurry`, now. Returns the task."""
@@ -125,7 +127,7 @@ class IndexSync:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def wait(self, error: BaseException) -> None:
+    def note_unavailable(self, error: BaseException) -> None:
         """Note why rows wait for the index."""
         if self.behind is None:
             log.warning("the index waits, and searches read the newest rows of the database: %s", error)
@@ -134,11 +136,12 @@ class IndexSync:
     async def waiting(
         self, patient: bool, kinds: frozenset[Kind] | None = None, without: frozenset[str] = frozenset()
     ) -> Waiting:
-        """What a search for these `kinds` has to read beside the index, which it does not wait for for long.
-        An index of this process first shows what has changed; one on a server is given a moment for that,
-        where the search is `patient`: what is scored from the rows does not know how rare a word is among
-        all. Rows that it leaves out (`without`), such as the message that asks, are not waited for."""
-        if not self._fits or self.behind:
+        """What a search for these `kinds` has to read beside the index. It waits a `MOMENT` for the index,
+        and `PATIENCE` for one that opens or is filled. An index of this process first shows what has
+        changed; one on a server is given the moment where the search is `patient`, because what is scored
+        from the rows does not know how rare a word is among all. Rows that the search leaves out (`without`),
+        such as the message that asks, are not waited for."""
+        if not self._in_step or self.behind:
             await self._begin()
         try:
             followed, changes = await self._unfollowed()
@@ -153,7 +156,7 @@ class IndexSync:
                     await asyncio.wait({following}, timeout=MOMENT)
                     followed, changes = await self._unfollowed()
         except (IndexUnavailable, EmbedderUnavailable) as error:
-            self.wait(error)
+            self.note_unavailable(error)
             followed, changes = None, []
         if followed is None or len(changes) > MOST_WAITING:
             return Waiting(_by_kind(changes), self.behind or BUILDING, await self._log.end())
@@ -161,21 +164,21 @@ class IndexSync:
 
     async def _unfollowed(self) -> Unfollowed:
         """Up to where the index has followed, and what it has not; None if it is not to be searched alone."""
-        if self.behind or not self._fits:
+        if self.behind or not self._in_step:
             return None, []
         return await self._index.unfollowed(self._log, MOST_WAITING + 1)
 
     async def _absorb(self, changes: Sequence[Change]) -> Position | None:
         """Show what has changed at once, as far as its vectors are known; the rest is embedded in the
         background. Returns up to where the index has followed; None if it was emptied meanwhile."""
-        async with self._showing:
+        async with self._putter.lock:
             followed = await self._index.position()
             if followed is None:
                 return None
             # Others, who waited here before, may have gone on from where the changes were read.
             changes = [change for change in changes if change.position > followed]
             new = [change for change in changes if change.position not in self._shown]
-            complete = not (new and await self._put_here(_by_kind(new)))
+            complete = not (new and await self._putter.put_locked(_by_kind(new)))
             self._shown |= dict.fromkeys((change.position for change in new), complete)
             done = list(takewhile(lambda one: one.passed and self._shown[one.position], changes))
             if done:
@@ -204,7 +207,7 @@ class IndexSync:
             await self.show_changes()
             await self._index.compact()
         except (IndexUnavailable, EmbedderUnavailable) as error:
-            self.wait(error)
+            self.note_unavailable(error)
 
     async def show_changes(self) -> None:
         """Show now what has changed, as far as its vectors are known, without advancing in the log. In an
@@ -214,10 +217,10 @@ class IndexSync:
         shown = self._filling_from or await self._index.position() or START
         changes = None
         while changes is None or len(changes) == BATCH:
-            async with self._showing:
+            async with self._putter.lock:
                 _, changes = await self._log.after(shown, BATCH)
                 if self._index.in_process or self._filling_from:
-                    await self._put_here(_by_kind(changes))
+                    await self._putter.put_locked(_by_kind(changes))
                 else:
                     await self._index.remove(sorted(await self._rows.deleted(_by_kind(changes))))
                 for change in takewhile(lambda one: one.passed, changes):
@@ -252,10 +255,10 @@ class IndexSync:
                 if self._woken:
                     await self.try_to_catch_up()
             except StoreUnavailable as error:
-                self.wait(error)
+                self.note_unavailable(error)
             except Exception as error:
                 log.exception("following the log of changes failed")
-                self.wait(error)
+                self.note_unavailable(error)
 
     async def _leads_on(self) -> bool:
         position = await self._index.position()
@@ -271,7 +274,9 @@ class IndexSync:
             batch = [change for change in changes if change.passed]
             if not batch or not await self._index.lease(self._clock()):
                 return total
-            await self._show(_by_kind(change for change in batch if not self._shown.get(change.position)))
+            await self._putter.put_with_vectors(
+                _by_kind(change for change in batch if not self._shown.get(change.position))
+            )
             total += _count(_by_kind(batch))
             last = len(batch) < BATCH
             if not await self._advance(position, batch, release=last):
@@ -288,35 +293,10 @@ class IndexSync:
             self._shown.pop(change.position, None)
         return await self._index.advance(since, batch[-1].position, release=release)
 
-    async def _show(self, ids: Ids) -> bool:
-        """Show these rows. What must be embedded first is found by its words until then. Returns whether
-        something had to be."""
-        lacking = await self._put(ids)
-        if lacking:
-            await vectors.make(self._database, self._embedder, lacking)
-            await self._put(ids)
-        return bool(lacking)
-
-    async def _put(self, ids: Ids) -> vectors.Texts:
-        """Put the points of these rows as they are now, and remove those of rows that are gone or that nobody
-        may read. Returns the texts whose vectors are lacking."""
-        async with self._showing:
-            return await self._put_here(ids)
-
-    async def _put_here(self, ids: Ids) -> vectors.Texts:
-        drafts = await self._rows.shown(ids, self._clock())
-        points, lacking = await vectors.points(self._database, self._embedder, drafts)
-        await self._index.put(points)
-        gone = {id for some in ids.values() for id in some} - {point.id for point in points}
-        await self._index.remove(sorted(gone))
-        if gone:
-            await vectors.forget(self._database, sorted(gone))  # one was deleted while it was embedded
-        return lacking
-
     async def _fill(self, progress: Progress | None) -> int:
         """Fill the emptied index from the rows. Where texts must be embedded first, which may take long, the
         words are put before."""
-        async with self._showing:
+        async with self._putter.lock:
             end = self._filling_from = await self._log.end()
             self._shown.clear()
             await self._index.wipe()
@@ -336,13 +316,13 @@ class IndexSync:
         """Show every row. Returns how many there are."""
         total, lacking = 0, False
         async for ids in self._pages():
-            lacks = bool(await self._put(ids))
+            lacks = bool(await self._putter.put(ids))
             total, lacking = total + _count(ids), lacking or lacks
             if progress and not lacks:
                 progress(_count(ids))
         if lacking:
             async for ids in self._pages():
-                if await self._show(ids) and progress:
+                if await self._putter.put_with_vectors(ids) and progress:
                     progress(_count(ids))
         return total
 
