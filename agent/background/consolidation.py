@@ -35,7 +35,7 @@ from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, still_hold
 from memory.facts.writer import FactWriter
-from memory.people.memory_updates import NewFact, entries_of
+from memory.people.findings import NewFact, entries_of
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks

@@ -29,7 +29,7 @@ from agent.turn.context.user_snippet import (
 )
 from agent.types.budget import Budget
 from memory.facts.decide import RULINGS, Ruling
-from memory.people.memory_updates import Answered, MemoryUpdates, each, otherwise
+from memory.people.findings import Answered, Findings, each, otherwise
 from memory.records import Memory
 from memory.text.short_ids import SHORT_ID, read_id
 from prompts import read, render
@@ -73,7 +73,7 @@ class _Rest(Answered):
 class Extraction:
     summary: str
     """The conversation's summary; empty if the model wrote none."""
-    updates: MemoryUpdates = field(default_factory=MemoryUpdates)
+    updates: Findings = field(default_factory=Findings)
     memory_summary: str = ""
     """The summary of the person's facts; empty if the model wrote none."""
     rulings: tuple[FactRuling, ...] = ()
@@ -111,7 +111,7 @@ def extraction_prompt(reading: Reading, summary: Budget) -> str:
 def read_extraction(answer: str, summary: Budget) -> Extraction:
     """Parse and validate the model's answer. Raises InvalidExtraction."""
     found, faults = _object_in(answer), list[str]()
-    updates = MemoryUpdates.model_validate(found, context=faults)
+    updates = Findings.model_validate(found, context=faults)
     rest = _Rest.model_validate(found, context=faults)
     return Extraction(
         summary=lines_that_fit(rest.summary, summary),

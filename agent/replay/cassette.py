@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.failures import KnownFailure
-from agent.tracing.compare import steps, was_cut_off
+from agent.tracing.differences import steps, was_cut_off
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, read_data, usage_of
 from agent.turn.context.build import BuiltContext

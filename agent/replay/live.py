@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 from rapidfuzz import fuzz
 
-from agent.tracing.compare import Difference
+from agent.tracing.differences import Difference
 from agent.tracing.render.text import count, parsed_json
 from agent.tracing.trace import Trace, TraceWithJobs, given_of, mappings, read_data
 from agent.turn.follow_up_jobs import STORE_MEMORIES

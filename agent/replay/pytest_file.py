@@ -14,7 +14,7 @@ from textwrap import indent
 
 from agent.replay.cassette import context_of
 from agent.replay.testing import TurnAgain, taken_again, trace_file
-from agent.tracing.compare import differences
+from agent.tracing.differences import differences
 from agent.tracing.trace import Trace
 from memory.audience import Place
 

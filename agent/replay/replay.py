@@ -20,7 +20,7 @@ from agent.replay.cassette import RecordedModel, context_of, decide_again, recor
 from agent.replay.live import FactsOfThen, UnchangedTasks, behaves_otherwise
 from agent.replay.today import found_otherwise
 from agent.settings import Settings
-from agent.tracing.compare import Difference, differences
+from agent.tracing.differences import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.setup import made_by, redaction_of
 from agent.tracing.trace import Trace, TraceWithJobs

@@ -19,7 +19,7 @@ from agent.replay.cassette import RecordedModel, context_of, recorded_tools
 from agent.replay.replay import run_turn
 from agent.replay.searching import found_again
 from agent.settings import Settings
-from agent.tracing.compare import sections
+from agent.tracing.differences import sections
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import Summary, Trace, read_data, span_from, span_json
 from memory.process.spans import Span

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agent.companion import Companion
-from agent.tracing.compare import Difference
+from agent.tracing.differences import Difference
 from agent.tracing.trace import Trace, given_of
 from agent.tracing.why.memories import Asked, why
 from memory.errors import NotFound

@@ -7,7 +7,7 @@
     serialization.py   convert a tree of spans to bytes and back
     redact.py          remove secrets before a trace is written
     store/             SQL: write, list, find, add up; sets; filters; prune, erase, forget
-    compare.py         the differences between two traces, in order
+    differences.py     the differences between two traces, in order
     prices.py          what a turn cost
     why.py             why the model was given a memory, or was not
     render/            a trace as a tree of text lines, in short and in full, and as files

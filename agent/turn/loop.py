@@ -1,4 +1,4 @@
-"""Step 3 of a turn: runs the Agents SDK's loop over our tools and the client's. `model_run.py` sees to it
+"""Step 3 of a turn: runs the Agents SDK's loop over our tools and the client's. `turn_model.py` sees to it
 that the last of `max_turns` model calls is without tools."""
 
 import asyncio
@@ -40,10 +40,10 @@ from agent.turn.client.options import (
     until_stop,
 )
 from agent.turn.extensions import Extensions
-from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 from agent.turn.streaming import OnEvent, ShownText
+from agent.turn.turn_model import TurnModel, tool_calls
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
 from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarted
@@ -115,7 +115,7 @@ async def run_agent(
     agent = _agent(chosen, settings, system["content"], tools, client, names)
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
-    model = ModelRun(chosen, settings.max_turns, client.form)
+    model = TurnModel(chosen, settings.max_turns, client.form)
     run = _Run(turn, [tool.name for tool in agent.tools], on_event)
     config = copy(_CONFIG)
     config.model = model
@@ -170,7 +170,7 @@ async def _answer(
     agent: "Agent[_Run]",
     arguments: dict[str, Any],
     client: ClientTurn,
-    model: ModelRun,
+    model: TurnModel,
 ) -> Answer:
     """Run the loop to its answer. A model that misses the form that a client wants is told so, and asked once
     more, unless a part of its answer was shown already."""

@@ -3,7 +3,7 @@
 1. Receive: store the message in the transcript. Of an anonymous person nothing is stored, here or later.
 2. Build the context: what the model will see (`context/`).
 3. Run the agent: the model calls tools and answers (`loop.py`), in at most five calls, the last one without
-   tools (`model_run.py`). If the person asked to forget something, find what they may mean
+   tools (`turn_model.py`). If the person asked to forget something, find what they may mean
    (`forget_requests.py`): they confirm it later, by `Companion.forget`.
 4. Store the answer: one transaction stores the reply and the jobs that follow from it (`commit.py`). Only
    then does the turn end, though a stream has shown the text before. If the message was erased or forgotten

@@ -11,7 +11,7 @@ from agent.surfaces.web.pages import field_of, page
 from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tree
 from agent.surfaces.web.visits import require_visit, visitor_of
 from agent.surfaces.web.word_diff import word_diff
-from agent.tracing.compare import Difference, differences
+from agent.tracing.differences import Difference, differences
 from agent.tracing.render.export import markdown, trace_json
 from agent.tracing.render.text import harmless, json_text
 from agent.tracing.render.trace import warnings

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import count as count_from
 from typing import Any
 
-from agent.tracing.compare import sections
+from agent.tracing.differences import sections
 from agent.tracing.render.spans import TEXT, call_node, joined, span_node, took
 from agent.tracing.render.text import (
     as_lines,

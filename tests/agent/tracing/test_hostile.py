@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from agent.surfaces.cli.traces.lines import cells, difference_lines
-from agent.tracing.compare import differences
+from agent.tracing.differences import differences
 from agent.tracing.redact import Redaction
 from agent.tracing.render.export import exported, summary_json, trace_json
 from agent.tracing.render.text import clipped, harmless, json_text, one_line, width

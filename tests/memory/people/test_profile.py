@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from memory.people.memory_updates import MOST_UPDATES, MemoryUpdates, NewPreference, entries_of
+from memory.people.findings import MOST_UPDATES, Findings, NewPreference, entries_of
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_entries import FIELDS, Entry, context_of, entry_for, field_named, merged
 from memory.records import Memory, Task
@@ -30,8 +30,8 @@ def told(*pairs: tuple[str, Any], minute: int = 0) -> list[Entry]:
     return entries_of([NewPreference(key=key, value=value) for key, value in pairs], at(minute))
 
 
-def updates(**lists: Any) -> MemoryUpdates:
-    return MemoryUpdates.model_validate(lists)
+def updates(**lists: Any) -> Findings:
+    return Findings.model_validate(lists)
 
 
 def test_a_zone_is_an_iana_name_in_its_own_spelling() -> None:
@@ -210,13 +210,13 @@ def test_one_wrong_value_costs_that_value_and_nothing_else(wrong: Any, kept: Any
     [(name, _)], faults = wrong.items(), list[str]()
     whole = {"new_facts": [FACT], "new_preferences": [{"key": "name", "value": "Anna"}]}
 
-    read = MemoryUpdates.model_validate(whole | wrong, context=faults)
+    read = Findings.model_validate(whole | wrong, context=faults)
 
     items = [one.model_dump() for one in getattr(read, name)]
     assert len(items) == len(kept)
     assert all(item | expected == item for item, expected in zip(items, kept, strict=True))
     assert faults[0].partition(":")[0].startswith(fault)
-    others = MemoryUpdates.model_validate({key: value for key, value in whole.items() if key != name})
+    others = Findings.model_validate({key: value for key, value in whole.items() if key != name})
     assert read.model_copy(update={name: ()}) == others.model_copy(update={name: ()})
 
 
@@ -238,7 +238,7 @@ ITEM = st.dictionaries(
     )
 )
 def test_what_is_read_of_any_answer_can_be_applied(answer: dict[str, Any]) -> None:
-    read = MemoryUpdates.model_validate(answer)
+    read = Findings.model_validate(answer)
     entries = entries_of(read.new_preferences, NOW)
     context_of(merged((), entries)).to_json()
     assert all(entry.field in FIELDS and entry.value == one_line(entry.value) for entry in entries)

@@ -136,7 +136,7 @@ async def diff(
     differ, 2 if they cannot be compared.
     """
     from agent.surfaces.cli.traces.lines import difference_lines, print_lines
-    from agent.tracing.compare import differences
+    from agent.tracing.differences import differences
 
     try:
         async with session.traces() as traces:

@@ -8,7 +8,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from agent.surfaces.cli.output import console
-from agent.tracing.compare import Difference
+from agent.tracing.differences import Difference
 from agent.tracing.render.text import as_lines, clipped, duration, money, one_line, quoted, tokens, where
 from agent.tracing.render.trace import heading
 from agent.tracing.render.tree import Line, Tone

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from agent.replay.replay import NotReplayed, Replayed, causes
 from agent.surfaces.cli.output import Output, print_table, write_output
 from agent.surfaces.cli.traces.lines import difference_lines, print_lines, text_lines_of
-from agent.tracing.compare import Difference
+from agent.tracing.differences import Difference
 from agent.tracing.render.text import count, duration, harmless, money, one_line, tokens
 from agent.tracing.render.trace import heading
 from agent.tracing.render.tree import Line

@@ -58,7 +58,7 @@ ANSWER_SCHEMA = RequestedSchema(
 """The answer as a JSON schema that OpenAI's strict mode accepts."""
 
 
-class ModelRun(Model):
+class TurnModel(Model):
     """The chosen model as one turn uses it."""
 
     def __init__(self, chosen: ChosenModel, max_calls: int, form: AnswerForm | None = None) -> None:

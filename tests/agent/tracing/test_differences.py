@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.tracing.compare import differences, sections, steps
+from agent.tracing.differences import differences, sections, steps
 from agent.tracing.trace import Summary, Trace
 from memory.process.spans import Span
 

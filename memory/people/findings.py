@@ -143,7 +143,7 @@ def _numbered(value: Any) -> Any:
     return [one | {"number": n} if isinstance(one, dict) else one for n, one in facts] if facts else value
 
 
-class MemoryUpdates(Answered):
+class Findings(Answered):
     """All updates that were found in one exchange. Missing lists are empty."""
 
     new_facts: Annotated[
