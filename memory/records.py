@@ -141,7 +141,7 @@ class Forgotten:
     traces: int = 0
     """Traces that lost their content."""
     undo_id: str | None = None
-    """For `Companion.undo_forget`; None if forgetting cannot be undone."""
+    """For `pet.memories.undo_forget`; None if forgetting cannot be undone."""
     undo_until: datetime | None = None
     text: str = ""
     """The text of what was named, if it is no memory."""

@@ -8,7 +8,7 @@ import tomllib
 from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from packaging.requirements import Requirement
@@ -263,3 +263,21 @@ def test_the_image_has_what_its_services_need() -> None:
     copied = set(re.findall(r"^COPY (\w+) \1$", dockerfile, re.MULTILINE))
     packages = {name.removesuffix("*") for name in PACKAGES}
     assert copied == packages
+
+
+def test_the_files_and_methods_that_docstrings_name_are_there() -> None:
+    from agent.tracing.store.traces import Traces
+    from agent.wiring.services import Services
+    from hachi import Companion
+
+    groups: dict[str, Any] = get_type_hints(Services) | {"traces": Traces}
+    files = {Path(name).name for name in texts()} | {"discord.py"}
+    missing = []
+    for name, text in texts().items():
+        if name.startswith(("agent/", "memory/", "hachi/", "tools/")) and name.endswith(".py"):
+            said = "".join(re.findall(r'"""(.*?)"""', text, re.DOTALL))
+            missing += [(name, file) for file in re.findall(r"\b\w+\.py\b", said) if file not in files]
+            named = [(Companion, method) for method in re.findall(r"`Companion\.(\w+)`", said)]
+            named += [(groups[one], method) for one, method in re.findall(r"`pet\.(\w+)\.(\w+)", said)]
+            missing += [(name, method) for holder, method in named if not hasattr(holder, method)]
+    assert missing == []

@@ -1,10 +1,10 @@
 """Consolidation: updates a conversation's summary, and the profiles, facts and tasks of those who spoke.
 
-A job reads the messages that no summary covers yet (`reading.py`) and extracts the changes with one model
-call (`extraction.py`). Facts are stored first, each decided like any other; then one transaction writes the
-summary, the profiles, what all of it rests on, and deletes the job. After a crash in between the job runs
-again: the facts that are there are shown to the model, and not stored twice. Without a model, or where it
-refuses, the summary quotes people, and nothing else is noted.
+A job reads the messages that no summary covers yet (`conversation_reader.py`) and extracts the changes with
+one model call (`extraction.py`). Facts are stored first, each decided like any other; then one transaction
+writes the summary, the profiles, what all of it rests on, and deletes the job. After a crash in between the
+job runs again: the facts that are there are shown to the model, and not stored twice. Without a model, or
+where it refuses, the summary quotes people, and nothing else is noted.
 """
 
 import json

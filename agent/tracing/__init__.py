@@ -2,14 +2,14 @@
 
     trace.py           a stored trace: a summary and a tree of spans
     recorder.py        record running turns to the database, in the background
-    model_call.py      one model call: the exact request and the exact output
+    calls.py           what a trace holds of the arguments and the result of a call
     setup.py           open the recorder that the settings ask for
     serialization.py   convert a tree of spans to bytes and back
     redact.py          remove secrets before a trace is written
     store/             SQL: write, list, find, add up; sets; filters; prune, erase, forget
     differences.py     the differences between two traces, in order
     prices.py          what a turn cost
-    why.py             why the model was given a memory, or was not
+    why/               why the model was given a memory, or was not
     render/            a trace as a tree of text lines, in short and in full, and as files
     otlp/              traces as OpenTelemetry spans: in a file, or sent to a collector
 

@@ -4,7 +4,8 @@
 2. Build the context: what the model will see (`context/`).
 3. Run the agent: the model calls tools and answers (`loop.py`), in at most five calls, the last one without
    tools (`turn_model.py`). If the person asked to forget something, find what they may mean
-   (`forget_requests.py`): they confirm it later, by `Companion.forget`.
+   (`forget_requests.py`): they confirm it later, by
+   `pet.memories.forget_confirmed`.
 4. Store the answer: one transaction stores the reply and the jobs that follow from it (`commit.py`). Only
    then does the turn end, though a stream has shown the text before. If the message was erased or forgotten
    meanwhile, or something else that the model was shown, the reply is given and not stored.

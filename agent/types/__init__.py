@@ -103,8 +103,8 @@ class Reply(Generic[T]):
     conversation: str | None = None
     """The id of its conversation; None when anonymous."""
     forget: tuple[ForgetCandidate, ...] | None = None
-    """What the person may have asked to forget: ask them, then pass what they confirm to `Companion.forget`.
-    Empty if nothing that they told matches; None if they did not ask."""
+    """What the person may have asked to forget: ask them, then pass what they confirm to
+    `pet.memories.forget_confirmed`. Empty if nothing that they told matches; None if they did not ask."""
     usage: Usage = field(default_factory=Usage)
     """Tokens of all calls; zeros where the server did not count each of them."""
     shown: tuple[Memory, ...] = ()

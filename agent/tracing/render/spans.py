@@ -93,7 +93,7 @@ def _short(value: Any) -> str:
 
 
 def _raised(traceback: str) -> str:
-    """Return ``StoreUnavailable, raised in memory/index/embedded.py:120``."""
+    """Return ``StoreUnavailable, raised in index/embedded/engine.py:120``."""
     name = traceback.strip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
     for path, line in re.findall(r'File "([^"\n]*)", line (\d+)', traceback[-20_000:])[-1:]:
         short = "/".join(path.replace("\\", "/").split("/")[-3:])

@@ -29,8 +29,8 @@ from memory.sql.tables import Utc, deliveries, forgettings, hidden, message_orig
 KEPT = timedelta(days=7)
 """How long an event's id is kept. No platform delivers an older event again."""
 PURGE_EVERY = timedelta(hours=1)
-ONLINE = "online"
 _AT_ONCE = when(bindparam("now", type_=Utc()))
+ONLINE = "online"
 """The id under which the time is kept when a platform's bot was last there."""
 
 
