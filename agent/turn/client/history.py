@@ -135,7 +135,7 @@ class _Branches:
         """Where the current questions are, by their words and their answers'."""
         for at, before in enumerate(_before(stored)):
             self._next[before].append(at)
-            if before != ROOT and not (stored[at].gone or stored[before].gone):
+            if before != ROOT and not stored[before].gone:
                 self._exchanges[self._keys[before], self._keys[at]].append(before)
 
     def pairs(self) -> Iterator[tuple[int, int]]:

@@ -61,7 +61,7 @@ async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet, cl
 
 async def test_stopping_finishes_running_jobs_and_starts_no_more(pet, monkeypatch):
     worker = (await pet.runtime()).worker
-    await _accept(pet, "Ana skis", "Ana has 2 cats", "Ana lives in Oslo")
+    *_, last = await _accept(pet, "Ana skis", "Ana has 2 cats", "Ana lives in Oslo")
     begun, go_on = asyncio.Event(), asyncio.Event()
     embed = pet.components.embedder.embed
 
@@ -82,6 +82,7 @@ async def test_stopping_finishes_running_jobs_and_starts_no_more(pet, monkeypatc
 
     assert await _known(pet) == ["Ana skis"]
     worker.wake()
+    assert await worker.hand_over(last) == [], "the reply it belongs to does not fail"
     await worker.settle()
     assert await pet.components.queue.counts() == (2, 0), "it has stopped for good"
 

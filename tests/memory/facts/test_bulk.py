@@ -88,6 +88,10 @@ async def test_what_was_told_together_is_found_once(stack: Stack, monkeypatch: p
     await stack.indexing.catch_up()
     assert "Ana's shelf 7 holds red boxes" in await stack.found("which boxes are on shelf 7?", "ana")
     assert {one.reason for one in await remember_many(stack.writer, stated)} == {"known word for word"}
+    stack.clock.advance(seconds=1)
+    corrected = Draft("All are blue now", replaces=decisions[7].id)
+    [decision] = await remember_many(stack.writer, [(corrected, Provenance("ana", stack.clock.now))])
+    assert (decision.action, decision.target_id) == ("replace", decisions[7].id)
 
 
 async def test_what_another_tells_meanwhile_is_known(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:

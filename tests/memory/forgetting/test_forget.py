@@ -215,6 +215,14 @@ async def test_a_fact_told_again_during_the_undo_is_known_and_known_once(stack: 
     with pytest.raises(NotFound, match="gone for good"):
         await stack.forgetting.undo(str(receipt.undo_id), "anna")
 
+    office = "The office moves to Lyon"
+    for user in ("ben", "anna"):
+        await told(stack, "it moves to Lyon", office, user=user, place="acme")
+    await forget(stack, office, place="acme")
+    await told(stack, "it does move to Lyon", office, place="acme")
+    await purge(stack)
+    assert await stack.known() == {FACT, office}
+
 
 TEXTS = ("one 1111", "two 2222", "three 3333")
 who, where = st.sampled_from(["anna", "ben"]), st.sampled_from([None, "acme"])

@@ -72,8 +72,9 @@ async def test_every_field_of_every_body_and_query_has_a_limit(site: Any) -> Non
     ],
 )
 def test_too_many_values_are_refused(body: bytes) -> None:
-    with pytest.raises(ApiError, match="more than 50,000 values"):
+    with pytest.raises(ApiError, match="more than 50,000 values") as refused:
         check_json(body)
+    assert refused.value.status == 400
 
 
 def test_a_body_that_is_nested_too_deep_is_refused() -> None:

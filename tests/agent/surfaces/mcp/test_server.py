@@ -21,6 +21,8 @@ async def test_nine_tools_are_offered_and_say_what_they_do(shared: Companion, ag
     assert {name for name, tool in offered.items() if tool.annotations.read_only_hint} == READING
     deleting = {name for name, tool in offered.items() if tool.annotations.destructive_hint}
     assert deleting == {"forget", "forget_message"}
+    repeatable = {name for name, tool in offered.items() if tool.annotations.idempotent_hint}
+    assert repeatable == READING | deleting
     for tool in offered.values():
         assert len(tool.description) > 60
         assert tool.input_schema["additionalProperties"] is False

@@ -304,9 +304,11 @@ def list_of(*told: str) -> list[Key]:
         ("q1 A1 wrapped@ A2@ x<A1 X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
         ("q1@ A1@ x< X", "q1 A1 q2", "0 1 -"),
         ("q1 A1 q2 A2 x<A1@ X@ ok@ Sure@", "q1 A1 q2 A2 ok", "0 1 2 3 -"),  # the `ok` to X
+        ("q1 A1 q2 A2 x<A1@ X@ ok@ Sure@", "q1 A1 q2 A2 ok Sure q3", "0 1 2 3 - - -"),
         ("q1 A1 ok Sure x<A1@ X@ ok@ Sure@", "q1 A1 x X ok Sure q2", "0 1 4 5 6 7 -"),
         ("q1 A1@ A2<q1", "q1 A1 q2", "0 1 -"),
         ("q1 A1@ q2@ A3@ A2<q1", "q1 A2 q2", "0 4 -"),
+        ("q1 A1 q2 A2 q3 A3@ A4<q3", "q1 A1 q3 A3 q4", "0 1 4 5 -"),  # an older answer, and one was deleted
         ("q1 A1", "x X y", "- - -"),
     ],
 )

@@ -11,7 +11,7 @@ from slack_server import SlackServer
 from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
 from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage, Unreadable
 from agent.surfaces.bots.slack.client import attachment_of, build_client
-from agent.surfaces.bots.slack.messages import Reader, Source
+from agent.surfaces.bots.slack.messages import Reader, Source, line_of
 from hachi import Settings
 from memory.audience import Place
 from memory.people.places import Listening
@@ -32,6 +32,21 @@ async def listening(place: Place) -> Listening:
 
 async def read(client: Any, file: dict[str, Any]) -> str:
     return await read_attachments([attachment_of(client, file)])
+
+
+@pytest.mark.parametrize(
+    ("text", "addressed", "to_others"),
+    [
+        ("tea?", False, False),
+        (" <@UBEN>, tea?", False, True),
+        ("tea for <@UBEN>?", False, False),
+        ("<@UHACHI> <@UBEN>, tea?", True, False),
+        ("<@UBEN>, ask <@UHACHI>", True, True),
+    ],
+)
+def test_a_message_is_to_whom_it_mentions_first(text: str, addressed: bool, to_others: bool) -> None:
+    line = line_of({"user": "UANA", "text": text}, "T1", "UHACHI")
+    assert line == ("slack:T1:UANA", addressed, to_others)
 
 
 async def test_slack_is_asked_once_for_each_person_it_knows(client, slack, clock) -> None:
