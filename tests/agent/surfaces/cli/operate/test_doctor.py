@@ -21,6 +21,7 @@ def marks(out):
 def test_everything_in_order(hachi, home):
     hachi("chat", "-m", "I broke my shoulder")
     hachi("tasks", "update", "new", "--description", "buy milk")
+    hachi("tasks", "update", "new", "--description", "pay rent", "--status", "in_progress")
     ran = hachi("doctor")
     assert ran.code == 0
     assert marks(ran.out) == HEALTHY | {"model": "–"}
@@ -32,7 +33,7 @@ def test_everything_in_order(hachi, home):
         "memories superseded": 0,
         "memories expired": 0,
         "messages": 2,
-        "tasks open": 1,
+        "tasks open": 2,
         "tasks done": 0,
         "work waiting": 0,  # a consolidation that waits for its time is not counted
         "work given up": 0,

@@ -185,6 +185,9 @@ async def test_a_form_that_the_server_enforces_is_streamed(serve: Any, server: S
     assert [row["text"] for row in site.messages("ana")] == ["Lyon?", written]
     cut = await site.say("Nice?", await site.headers("ana"), response_format=SHAPE, stream=True)
     assert "answer_misfit" in cut.text  # a part of it was shown
+    server.script(Say(written, (Call("search_memories", {"query": "Oslo"}),)), Say(written))
+    twice = await site.say("Oslo?", await site.headers("ana"), response_format=SHAPE, stream=True)
+    assert '"error"' in twice.text  # not a second object behind the first
 
 
 async def test_images_go_to_a_model_that_sees_and_are_refused_by_others(
