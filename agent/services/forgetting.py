@@ -15,6 +15,7 @@ from memory.errors import MemoryFault
 from memory.forgetting.forget import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index.sync import IndexSync
+from memory.process.spans import note_rows
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 from memory.sql.hidden import hidden_in
 from memory.sql.jobs.deliveries import quote_id
@@ -42,6 +43,7 @@ class ForgetService:
         `asked_in` is the message in which they asked for it, which goes too. The receipt offers what may be
         read in the place. Raises NotFound for anybody else's."""
         named = await self.forgetting.named(kind, id, user, place)
+        note_rows([named.id])  # a trace of this call shows its words, in what it searches for
         near: tuple[ForgetCandidate, ...] = ()
         with suppress(MemoryFault):
             near = await self.requests.related(named, user, Audience.of(user, place))

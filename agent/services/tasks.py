@@ -6,13 +6,14 @@ from datetime import datetime
 
 from agent.errors import BadInput
 from agent.services.arguments import due_of, require_kept
+from agent.services.forgetting import ForgetService
 from agent.tracing.recorder import Recorder
 from agent.types.arguments import DueTime, Status, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Change, Tasks
-from memory.records import Task
+from memory.records import Forgotten, Task
 
 
 @checks_arguments
@@ -22,6 +23,7 @@ class TaskService:
     tasks: Tasks
     profiles: ProfileStore
     places: Places
+    forgetting: ForgetService
     clock: Callable[[], datetime]
 
     async def update(
@@ -59,9 +61,12 @@ class TaskService:
             alike=alike,
         )
 
-    async def forget(self, id: str, *, user: User, place: Where = None) -> None:
-        """Delete a task, finished or not, by its id or the first characters of it. Raises NotFound."""
-        await self.tasks.delete(user, id, place=place_of(place))
+    async def forget(self, id: str, *, user: User, place: Where = None) -> Forgotten:
+        """Forget a task, finished or not, by its id or the first characters of it, like
+        `pet.memories.forget` with its kind. Raises NotFound, and Unclear where several ids begin so."""
+        where = place_of(place)
+        task = await self.tasks.named(user, id, place=where)
+        return await self.forgetting.forget("task", task.id, user, where)
 
     async def list(self, *, user: User, place: Where = None, done: bool = False) -> list[Task]:
         """The open tasks, newest first; with `done` the finished ones too."""

@@ -39,8 +39,16 @@ class Services:
 def build_services(c: Components) -> Services:
     erasure = _erasure(c)
     requests = ForgetRequests(c.recall, c.transcript, c.forgetting.preview)
-    parts = (c.purge, c.store, c.sync, c.settings.home, c.traces, c.recorder)
-    forgetting = ForgetService(c.forgetting, requests, *parts)
+    forgetting = ForgetService(
+        forgetting=c.forgetting,
+        requests=requests,
+        purge=c.purge,
+        store=c.store,
+        sync=c.sync,
+        home=c.settings.home,
+        traces=c.traces,
+        recorder=c.recorder,
+    )
     memories = MemoryService(
         recorder=c.recorder,
         store=c.store,
@@ -57,7 +65,14 @@ def build_services(c: Components) -> Services:
     )
     return Services(
         memories=memories,
-        tasks=TaskService(c.recorder, c.tasks, c.profiles, Places(c.database), c.clock),
+        tasks=TaskService(
+            recorder=c.recorder,
+            tasks=c.tasks,
+            profiles=c.profiles,
+            places=Places(c.database),
+            forgetting=forgetting,
+            clock=c.clock,
+        ),
         documents=DocumentService(c.recorder, c.documents, erasure),
         people=_people(c, memories, erasure),
         conversations=_conversations(c, forgetting, erasure),

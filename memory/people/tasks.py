@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Literal
 
 from rapidfuzz import fuzz
-from sqlalchemy import ColumnElement, Select, bindparam, case, delete, insert, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, case, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -156,12 +156,11 @@ class Tasks:
             new = new if due is None else replace(new, due=_time(due))
             return await _written(connection, old, new, now)
 
-    async def delete(self, user: str, id: str, *, place: Place) -> None:
-        """Delete a task by its id or its first characters. Raises NotFound."""
+    async def named(self, user: str, id: str, *, place: Place) -> Task:
+        """The task with this id, or whose id begins so. Raises NotFound, and Unclear if several do."""
         mine = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
-        async with self._database.write(lock={f"tasks:{user}"}) as connection:
-            task, _ = await _named(connection, mine, id)
-            await connection.execute(delete(tasks).where(tasks.c.id == task.id))
+        async with self._database.read() as connection:
+            return (await _named(connection, mine, id))[0]
 
     async def relevant(
         self, user: str, question: str, place: Place, *, now: datetime, limit: int = 10

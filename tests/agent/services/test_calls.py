@@ -54,7 +54,7 @@ async def test_a_refused_call_says_why_without_what_was_told(pet: Companion) -> 
 async def test_what_was_told_is_in_no_trace_once_it_is_forgotten(pet: Companion) -> None:
     told = await pet.remember("Ana rows", user="ana")
     await pet.people.set_context("goals", "to row the Atlantic", user="ana")
-    await pet.tasks.update("buy oars", user="ana")
+    bought = (await pet.tasks.update("buy oars", user="ana")).task
     texts = repr([one.root for one in await calls(pet)])
     assert ("Ana rows" in texts, "buy oars" in texts, "Atlantic" in texts) == (True, True, False)
     await pet.memories.forget(told.id, user="ana")
@@ -62,6 +62,13 @@ async def test_what_was_told_is_in_no_trace_once_it_is_forgotten(pet: Companion)
     wanted = TraceFilter(user="ana", kinds=frozenset({CALL}))
     listed = await pet.traces.list(wanted, pet.clock())
     assert [one.content for one in listed] == ["forgotten", "kept", "kept", "hidden"]
+    gone = await pet.tasks.forget(bought.id[:4], user="ana")
+    assert (gone.content, gone.tasks, await pet.tasks.list(user="ana")) == ("buy oars", 1, [])
+    await pet.components.recorder.flush()
+    listed = await pet.traces.list(wanted, pet.clock())
+    assert [one.content for one in listed] == ["forgotten", "forgotten", "hidden", "kept", "hidden"]
+    await pet.memories.undo_forget(str(gone.undo_id), user="ana")
+    assert await pet.tasks.list(user="ana") == [bought]
 
 
 async def test_an_erasure_leaves_no_trace_of_itself(pet: Companion) -> None:

@@ -281,7 +281,7 @@ async def add_task(user: User, given: TaskChange, pet: Pet, response: Response) 
 
 @router.delete("/tasks/{id}", status_code=204)
 async def delete_task(user: User, id: TaskId, pet: Pet) -> None:
-    """Delete a task, finished or not. What was said of it stays in the transcript."""
+    """Forget a task, finished or not. What was said of it stays in the transcript."""
     await pet.tasks.forget(id, user=user)
 
 
