@@ -224,6 +224,20 @@ async def test_a_fact_told_again_during_the_undo_is_known_and_known_once(stack: 
     assert await stack.known() == {FACT, office}
 
 
+async def test_an_undo_leaves_what_holds_since_a_later_one_was_forgotten(stack: Stack) -> None:
+    said = await stack.receive("I moved from Paris to Lyon")
+    paris = await stack.remember("Anna lives in Paris", message_id=said)
+    await stack.remember("Anna lives in Lyon", replaces=paris.id, message_id=said)
+    receipt, _ = await stack.forgetting.forget("message", said, "anna")
+    again = await stack.remember("Anna lives in Paris")
+    assert again.id != paris.id
+    later = await stack.receive("no, in Nice")
+    await stack.remember("Anna lives in Nice", replaces=again.id, message_id=later)
+    await stack.forgetting.forget("message", later, "anna")
+    await stack.forgetting.undo(str(receipt.undo_id), "anna")
+    assert await stack.known() == {"Anna lives in Paris", "Anna lives in Lyon"}
+
+
 TEXTS = ("one 1111", "two 2222", "three 3333")
 who, where = st.sampled_from(["anna", "ben"]), st.sampled_from([None, "acme"])
 SAY = st.tuples(st.just("say"), who, where, st.integers(1, 7))

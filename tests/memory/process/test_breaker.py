@@ -136,3 +136,10 @@ def test_the_attempts_of_one_request_count_once_and_of_two_who_are_active_both_m
         for person in failing:
             ask(breaker, person)
         assert breaker.state == state
+    breaker = Breaker("model", clock)
+    for person in ("eve", "bob", "eve", "eve"):
+        ask(breaker, person, fails=False)
+        clock.now += timedelta(minutes=2)
+    for _ in range(FAILURES):
+        ask(breaker, "eve")
+    assert breaker.state == "open", "bob is active no longer"
