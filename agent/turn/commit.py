@@ -104,7 +104,8 @@ class AnswerStore:
         follows = question if received.history is not None else None
         reply = Message(new_id(), request.conversation_id, "assistant", "hachi", text, now, follows=follows)
         stored = await self.transcript.append(
-            *(connection, reply),
+            connection,
+            reply,
             user=str(request.user),
             place=request.place,
             now=now,

@@ -253,9 +253,9 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None) -> An
         return Answer("")
     raw = str(result.final_output or "")
     with span("answer") as here:
-        answer = await asyncio.to_thread(shaped, raw, form) if form else parse_answer(raw)
-        if answer.message == FALLBACK and (quoted := _quoted(run)):
-            answer = replace(answer, message=quoted)
+        answer = await asyncio.to_thread(shaped, raw, form) if form else parse_answer(raw, instead="")
+        if not (answer.message or form):
+            answer = replace(answer, message=_quoted(run) or FALLBACK)
         if here:
             here.data |= {"answer": answer, "well_formed": form is not None or well_formed(raw) is not None}
     return answer

@@ -123,8 +123,14 @@ async def _answer(
     tools = _tool_context(deps, received, built)
     messages = build_messages_for_model(built.prompt)
     result = await run_agent(
-        *(deps.model, deps.settings, messages, tools, on_event),
-        *(await deps.extensions.offered(), request.client, deps.extensions),
+        deps.model,
+        deps.settings,
+        messages,
+        tools,
+        on_event,
+        tools=await deps.extensions.offered(),
+        client=request.client,
+        extensions=deps.extensions,
     )
     forget = await deps.forget_requests.candidates(result.answer.forget, received)
     if ending and (end := await ending(forget, result.tools)):

@@ -114,7 +114,14 @@ async def open_components(
     models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
     closing.push_async_callback(models.close)
     components = _components(
-        *(settings, clock, models, breakers, database, traces_database, embedder, surface),
+        settings,
+        clock,
+        models,
+        breakers,
+        database,
+        traces_database,
+        embedder,
+        surface,
         added or Extensions(),
     )
     closing.push_async_callback(components.index.close)
@@ -165,7 +172,16 @@ def _components(
     recorder = open_recorder(settings, traces, clock, surface, breakers, added.tools)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(
-        *(settings, clock, models, breakers, database, embedder, index, store, transcript, summaries),
+        settings=settings,
+        clock=clock,
+        models=models,
+        breakers=breakers,
+        database=database,
+        embedder=embedder,
+        index=index,
+        store=store,
+        transcript=transcript,
+        summaries=summaries,
         profiles=ProfileStore(database),
         tasks=Tasks(database),
         queue=queue,

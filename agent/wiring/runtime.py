@@ -49,7 +49,11 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         writer=c.writer,
         worker=worker,
         answers=AnswerStore(
-            *(c.clock, c.database, c.transcript, c.queue), None if settings.look_back == "off" else due
+            c.clock,
+            c.database,
+            c.transcript,
+            c.queue,
+            None if settings.look_back == "off" else due,
         ),
         recorder=c.recorder,
         extensions=c.extensions,

@@ -36,7 +36,12 @@ class History:
             messages = {row.id: row.message_id for row in await connection.execute(query)}
         return [
             MemoryUpdate(
-                *(row.id, row.user_id, row.old_id, row.new_id, row.reason, row.created_at),
+                row.id,
+                row.user_id,
+                row.old_id,
+                row.new_id,
+                row.reason,
+                row.created_at,
                 old_content=texts.get(row.old_id, ""),
                 new_content=texts.get(row.new_id),
                 old_message_id=messages.get(row.old_id),

@@ -1,9 +1,9 @@
 """Lets the index follow the log of changes, and fills one that cannot follow.
 
 A write does not wait for that, and a search a second at most: it reads from their rows what the index has not
-followed yet (`waiting`), and wakes a task that goes on in the background. An index that is new, that was not closed cleanly, that
-belongs to another embedder or that is behind the log's beginning is emptied and filled from the rows and
-their stored vectors; meanwhile searches read the newest rows too.
+followed yet (`waiting`), and wakes a task that goes on in the background. An index that is new, that was not
+closed cleanly, that belongs to another embedder or that is behind the log's beginning is emptied and filled
+from the rows and their stored vectors; meanwhile searches read the newest rows too.
 """
 
 import asyncio

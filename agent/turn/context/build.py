@@ -113,7 +113,10 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
         services.summaries.of(request.conversation_id, owner_of(request.user, place), now),
         services.profiles.view(request.user, place, now),
         core_facts(
-            *(services.facts, request.user, request.audience, now),
+            services.facts,
+            request.user,
+            request.audience,
+            now,
             named="" if place.private else request.speaker,
         ),
         services.tasks.relevant(request.user, text, place, now=now),

@@ -15,7 +15,8 @@ from agent.turn.output.memories import drafts_in, trimmed
 from memory.records import Draft
 from memory.text import readable
 
-# Shown if nothing readable remains of an answer, and if it holds memories but no message.
+# Shown if nothing readable remains of an answer and nothing was found to quote, and if it holds memories but
+# no message.
 FALLBACK = "Sorry, I lost my words there. Could you say that again?"
 FALLBACK_NOTED = "Noted, I will remember that."
 MOST_FORGET = 8
@@ -45,9 +46,10 @@ class Answer:
     """What the person asked to forget, in a sentence each. Nothing is forgotten until they confirm."""
 
 
-def parse_answer(raw: str) -> Answer:
-    """Parse a model's final output. Never raises: any input gives a readable answer."""
-    return well_formed(raw) or _repaired(readable(raw), 0)
+def parse_answer(raw: str, instead: str = FALLBACK) -> Answer:
+    """Parse a model's final output. Never raises: any input gives a readable answer, and one of which nothing
+    readable remains the message `instead`."""
+    return well_formed(raw) or _repaired(readable(raw), 0, instead)
 
 
 def well_formed(raw: str) -> Answer | None:
@@ -66,11 +68,11 @@ def well_formed(raw: str) -> Answer | None:
     return None
 
 
-def _repaired(text: str, depth: int) -> Answer:
+def _repaired(text: str, depth: int, instead: str) -> Answer:
     text = in_ascii(cleaned(text))
     inside = _inside_fence(text)
     if depth < 3 and _ENCODED.match(inside):
-        return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1)
+        return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1, instead)
     text, found = _without_cut_object(text, list(objects_in(text)))
     envelope, around = _chosen(text, found)
     memories, message = drafts_in(envelope.memories), _SPILLED.sub(r"\1", envelope.message or "")
@@ -79,9 +81,9 @@ def _repaired(text: str, depth: int) -> Answer:
     unclosed = '"message"' in message and message.count("{") > message.count("}")
     broken = cut or "memories" in message or unclosed
     if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and broken and not _is_json(message):
-        message = _repaired(message, depth + 1).message
+        message = _repaired(message, depth + 1, instead).message
     shown = _without_begun(readable(message)) or _without_begun(readable(_without_object(around, found)))
-    shown = shown or (FALLBACK_NOTED if memories else FALLBACK)
+    shown = shown or (FALLBACK_NOTED if memories else instead)
     return Answer(shown, memories, tuple(dict.fromkeys(envelope.forget))[:MOST_FORGET])
 
 

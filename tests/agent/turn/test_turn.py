@@ -139,6 +139,9 @@ async def test_a_model_that_never_answers_has_what_it_found_quoted(pet_at, some_
     ]
     assert quotes[0].startswith("- Thu 01 May 2025 10:00, Bob: ")
 
+    server.script(SEARCH, answer(FALLBACK))
+    assert (await some_way.ask(pet, "and the boat?", user="ana"))[0].message == FALLBACK
+
 
 async def test_what_a_model_says_beside_its_forbidden_call_is_the_reply(pet_at, one_streamed, server):
     pet = await pet_at(one_streamed, max_turns=1)
