@@ -28,7 +28,7 @@ from agent.turn.context.user_snippet import (
     fitting,
     line,
     moment,
-    serialize_user_context_snippet,
+    snippet_lines,
 )
 from agent.types.budget import Budget
 from agent.types.client import Called, ClientTurn, Item, Returned, Said
@@ -178,9 +178,8 @@ def _quoted(text: str) -> str:
 
 
 def _person(context: PromptContext) -> str:
-    budgets = context.budgets
-    known = serialize_user_context_snippet(context.known, budgets.context, budgets.facts, now=context.now)
-    known = "\n".join([*known.splitlines(), *([MORE_TASKS] if context.more_tasks else [])])
+    lines = snippet_lines(context.known, context.now)
+    known = "\n".join([*lines, *([MORE_TASKS] if context.more_tasks else [])])
     return known and render("person", known=known)
 
 

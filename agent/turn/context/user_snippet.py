@@ -33,9 +33,13 @@ def serialize_user_context_snippet(
 ) -> str:
     """Return the lines that fit, those with most effect on the answer first. Empty if nothing is known. When
     facts expire is said from `now` on, and which tasks are urgent; without it, by the date."""
-    shown = fitting(context, budget, facts, now=now)
+    return "\n".join(snippet_lines(fitting(context, budget, facts, now=now), now))
+
+
+def snippet_lines(shown: UserContext, now: datetime | None = None) -> list[str]:
+    """Return the lines of all that is in the context, whatever it costs."""
     urgent, later = _by_urgency(shown.open_tasks, now)
-    lines = [
+    return [
         *_quoted(task_line(task, shown.zone) for task in urgent),
         *answer_style(shown.preferences),
         *_quoted(filter(None, ["; ".join(text for _, text in _profile_items(shown.profile))])),
@@ -45,7 +49,6 @@ def serialize_user_context_snippet(
         *_quoted(task_line(task, shown.zone) for task in later),
         *_quoted(f"summary: {line(text, None)}" for text in (shown.memory_summary or "").splitlines()),
     ]
-    return "\n".join(lines)
 
 
 def build_memory_context(memories: Iterable[Memory]) -> str:
