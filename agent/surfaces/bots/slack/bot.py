@@ -25,7 +25,7 @@ from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, who_answers
-from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, check, explain
+from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, explain
 from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
@@ -159,7 +159,6 @@ async def run(
 ) -> None:
     """Run until SIGTERM or Ctrl-C: by HTTP at this address and port, or else in Socket Mode. Raises
     SettingsError if Slack rejects a token, HachiError if Slack cannot be reached."""
-    check(settings, http=http is not None)
     bot, stop = SlackBot(pet, settings), asyncio.Event()
     with on_stop_signal(stop.set):
         try:

@@ -100,5 +100,5 @@ def test_of_a_line_that_does_not_fit_the_first_words_are_kept():
     assert lines_that_fit("A short one.\n\n And a long one." * 2, Budget(20)) == "A short one."
     german = "Treffen am 16. März um 9.30 Uhr.\nSie zieht um."
     assert lines_that_fit(german, Budget(40)) == "Treffen am 16. März um 9.30 Uhr.", "no sentence ends in it"
-    assert lines_that_fit("One very long line " * 20, Budget(40)) == "One very long line One very long line …"
+    assert lines_that_fit("One very long line " * 20, Budget(39)) == "One very long line One very long line …"
     assert lines_that_fit("x" * 50, Budget(40)) == ""

@@ -123,6 +123,7 @@ def tokens(monkeypatch):
     ("without", "command", "told"),
     [
         ("DISCORD_TOKEN", "discord", "set DISCORD_TOKEN"),
+        ("SLACK_APP_TOKEN", "slack", "set SLACK_APP_TOKEN"),
         ("SLACK_APP_TOKEN", "slack --http 0", "set SLACK_SIGNING_SECRET"),
     ],
 )
