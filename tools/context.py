@@ -72,7 +72,7 @@ class TurnContext:
             said_at=self.clock(),
             message_id=self.message_id,
             live=True,
-            now=True,
+            stated_now=True,
             said=self.text,
             found=tuple(self.found),
             shown=self.shown,

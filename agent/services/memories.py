@@ -186,7 +186,7 @@ class MemoryService(ListService):
             said_at or self.clock(),
             where,
             source="note",
-            now=said_at is None,
+            stated_now=said_at is None,
             everybody=everybody,
         )
         [decision] = await self.writer.remember([draft], origin)
@@ -200,7 +200,7 @@ class MemoryService(ListService):
         when it returns. Raises BadInput for a value that cannot be used, before anything is stored."""
         drafts = [draft_of(fact) for fact in facts]
         await self.erasure.finished(user)
-        origin = Provenance(user, self.clock(), place_of(place), source="note", now=True)
+        origin = Provenance(user, self.clock(), place_of(place), source="note", stated_now=True)
         decisions = await remember_many(self.writer, [(draft, origin) for draft in drafts])
         await self.sync.try_to_catch_up()
         return decisions

@@ -29,7 +29,7 @@ class Provenance:
     """The ids of what stood in the prompt."""
     live: bool = False
     """True for a message of the current turn. If it is gone, its author was erased and no fact is stored."""
-    now: bool = False
+    stated_now: bool = False
     """True for what a caller states at this moment, after all that is stored."""
     everybody: bool = False
     """True if the operator states the fact for everybody; no person or place owns it."""
@@ -82,7 +82,7 @@ class CandidateFact:
         arrives = origin.live and origin.message_id is not None
         ahead = memory.created_at > self.now >= origin.said_at
         there_already = origin.said_at == memory.created_at or ahead
-        later = origin.now or origin.said_at > memory.created_at or (arrives and there_already)
+        later = origin.stated_now or origin.said_at > memory.created_at or (arrives and there_already)
         return later or self.restates(memory)
 
     def restates(self, memory: Memory) -> bool:

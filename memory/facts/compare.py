@@ -12,9 +12,11 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Literal, Protocol
+from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
+
+from memory.index.embedders import Thresholds
 
 Relation = Literal["same", "subsumed", "contradiction", "outdated", "different"]
 
@@ -40,16 +42,6 @@ _TABLE = str.maketrans({**_SHAPES, **dict.fromkeys(_UNSEEN, None), "\u0640": Non
 _POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")  # NFKC would turn 10² into 102
 _LISTING = re.compile(r"[,;](?=\s)")
-
-
-class Thresholds(Protocol):
-    """Cosine similarities that are calibrated for one embedder."""
-
-    @property
-    def dedupe(self) -> float: ...
-
-    @property
-    def recall(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)

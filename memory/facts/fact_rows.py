@@ -102,9 +102,6 @@ class FactRows:
         """Let one of two stored facts step back for the other, which keeps what that one adds to it."""
         stays = new if step.memory is old else old
         await self._supersede(connection, candidate, step.memory, step.owners, stays.id, step.verdict.reason)
-        if step.memory is old:
-            gone, now = [old.id], candidate.now
-            await withhold(connection, now, memory_ids=gone, owners=step.owners)
         if stays is old:
             await self._refresh(connection, candidate, old)
             if new.message_id:
@@ -116,7 +113,7 @@ class FactRows:
         """The decision to ignore an earlier statement, in the words of a fact that has ended since: it has
         expired, or a later statement has replaced it."""
         origin, now = candidate.origin, candidate.now
-        if origin.now or origin.said_at >= now or candidate.draft.replaces:
+        if origin.stated_now or origin.said_at >= now or candidate.draft.replaces:
             return None
         for memory in worded_so.values():
             over = memory.expires_at is not None and origin.said_at < memory.expires_at <= now
@@ -176,9 +173,6 @@ class FactRows:
             await self._supersede(
                 connection, candidate, memory, step.owners, step.memory.id, reason, in_force=False
             )
-        for step in resolution.replaced:
-            gone, now = [step.memory.id], candidate.now
-            await withhold(connection, now, memory_ids=gone, owners=step.owners)
 
     async def _supersede(
         self,
@@ -197,6 +191,8 @@ class FactRows:
         )
         known = candidate.changed.get(old.id, old)
         candidate.changed[old.id] = replace(known, owners=known.owners - owners)
+        if in_force:
+            await withhold(connection, now, memory_ids=[old.id], owners=owners)
 
     async def _refresh(self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory) -> None:
         """Refresh a memory that its teller stated again: the higher importance and the later end win."""

@@ -43,6 +43,8 @@ LONGEST = 30.0
 """Seconds within which a person is answered, or told that it failed, whatever has ended."""
 LATEST = 200.0
 """Seconds until work that was interrupted again and again has been done."""
+ENDED = (0, -signal.SIGTERM)
+"""Exit codes of what is stopped; the signal's is that of a process that has just begun to start."""
 FORGETS = 3
 """Every third fact is forgotten again."""
 
@@ -198,7 +200,9 @@ async def _trial(chance: random.Random, place: Place, server: Server, with_qdran
             talk.ending = True
         codes = await asyncio.gather(*(asyncio.to_thread(replica.stop) for replica in replicas))
         talk.false += [
-            f"hachi {' '.join(r.command)} ended with {c}" for r, c in zip(replicas, codes, strict=True) if c
+            f"hachi {' '.join(replica.command)} ended with {code}"
+            for replica, code in zip(replicas, codes, strict=True)
+            if code not in ENDED
         ]
         found = await asyncio.to_thread(checked, partial(_as_told, index), place, talk.told)
     asked = f"{len(talk.told)} told, {talk.failed} failed, the longest {talk.longest:.1f} s"

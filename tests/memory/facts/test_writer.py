@@ -281,7 +281,7 @@ async def test_parallel_corrections_of_one_fact_leave_one(stack: Stack) -> None:
     old = await stack.remember("Anna is 1")
     stack.clock.advance(days=1)
     age = [Draft(f"Anna is {years}", replaces=old.id) for years in range(2, 7)]
-    origin = Provenance("anna", stack.clock.now, now=True)
+    origin = Provenance("anna", stack.clock.now, stated_now=True)
     await asyncio.gather(*(stack.writer.remember([draft], origin) for draft in age))
     assert len(await stack.memories()) == 1
 
