@@ -66,6 +66,7 @@ def test_a_grapheme_stays_whole_wherever_a_part_is_full(sign: str) -> None:
 def test_a_fence_stays_with_its_code_and_contains_shorter_fences() -> None:
     empty = "words " * 15 + "\n```js\n" + "let x = 1;\n" * 10 + "```"
     assert split(empty, 110)[0] == "words " * 15 + "\n"
+    assert all("x" in part for part in split("```\n" + "x" * 150 + "\n```", 110))
     closing = "```\n" + "x" * 83 + "\n```\nafter that there is more to read"
     assert split(closing, 100) == ["```\n" + "x" * 83 + "\n```\n", "after that there is more to read"]
     parts = split("````md\n```py\n" + "x = 1\n" * 30 + "```\n````\nend", 120)

@@ -55,6 +55,7 @@ def test_a_due_task_rings_and_nobody_elses(talk, hachi):
     hachi("tasks", "add", "sleep", "--due", just_now, "--user", "mickaela")
     ran = talk("hello")
     assert ("⏰" in ran.out, "stretch" in ran.out, "sleep" in ran.out) == (True, True, False)
+    assert "stretch" in hachi("messages", "list").out, "it was told, and does not ring again"
 
 
 def test_a_program_may_use_them_too_and_none_is_taken_for_a_message(hachi):
