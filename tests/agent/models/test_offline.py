@@ -81,6 +81,14 @@ async def test_a_message_that_no_fact_was_made_of_is_quoted(open_pet):
 
     assert reply.message == f"You told me on 1 May 2025: “{said[0]}”"
 
+    more = ["My kayak lies dry in the boat house.", *(f"I read book {n} today." for n in range(15))]
+    sent = ((f"2025-05-02T10:{n:02}:00Z", text) for n, text in enumerate(more))
+    await pet.conversations.import_messages(
+        [{"author": "ana", "text": text, "sent_at": at} for at, text in sent], user="ana"
+    )
+    reply = await pet.respond("Where in the boat house by the lake lies my kayak?", user="ana")
+    assert re.findall(r"on (\d) May", reply.message) == ["2", "1"], "the newest first"
+
 
 async def test_a_reminder_that_is_answered_with_done_is_done(open_pet, clock):
     pet = await open_pet()
