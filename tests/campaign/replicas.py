@@ -274,10 +274,12 @@ async def _end_things(
 
 
 async def _as_told(index: dict[str, str], place: Place, told: Any) -> Found:
-    """Once all work is done: what was running in two crashes waits for more than a minute."""
+    """Once all work is done. What was running in crashes waits for minutes, and is told to be tried now."""
     async with opened(place, **index) as pet:
         async with asyncio.timeout(LATEST):
             while any(await pet.admin.jobs.counts()):
+                jobs, now = pet.admin.jobs, pet.clock()
+                await jobs.retry([job.id for job in await jobs.listed(now)], now)
                 await pet.settle()
                 await asyncio.sleep(1)
         return await as_told(pet, told)

@@ -249,9 +249,10 @@ class JobQueue:
         return await self._set(idle, attempts=0, crashes=0, due_at=now)
 
     async def counts(self) -> tuple[int, int]:
-        """The number of jobs that are due, claimed or to be tried again, and of those that used up
-        `MAX_ATTEMPTS`. What waits for its time is as it should be."""
-        late = or_(work.c.due_at <= self._clock(), work.c.claimed_by.is_not(None), work.c.attempts > 0)
+        """The number of jobs that are due, claimed or to be tried again after a failure or a crash, and of
+        those that used up `MAX_ATTEMPTS`. What waits for its time is as it should be."""
+        again = work.c.attempts + work.c.crashes > 0
+        late = or_(work.c.due_at <= self._clock(), work.c.claimed_by.is_not(None), again)
         query = select(
             func.count().filter(work.c.attempts < MAX_ATTEMPTS, late),
             func.count().filter(work.c.attempts >= MAX_ATTEMPTS),
