@@ -21,7 +21,7 @@ QUIET = (
 
 
 @pytest.fixture(scope="session")
-def chromium(tmp_path_factory):
+def started_chromium(tmp_path_factory):
     """A real browser, if it is here already."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if not (browser and shutil.which("chromedriver")):
@@ -37,6 +37,15 @@ def chromium(tmp_path_factory):
     driver = Chrome(options=options, service=Service(shutil.which("chromedriver")))
     yield driver
     driver.quit()
+
+
+@pytest.fixture
+def chromium(started_chromium):
+    """The browser, with no page and no record of what the test before did."""
+    started_chromium.get("about:blank")
+    for log in ("browser", "performance"):
+        started_chromium.get_log(log)
+    return started_chromium
 
 
 @pytest.fixture
