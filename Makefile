@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-mutants bench bench-scale test-qdrant test-openwebui
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants bench bench-scale test-qdrant test-openwebui
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -38,6 +38,11 @@ test-campaign: $(VENV)/.installed-dev
 # A thousand turns of five people on each database: every trace replays the same. Then forty changes: each is named.
 test-replay: $(VENV)/.installed-dev
 	REPLAYED_TURNS=1000 $(TEST_TMP) $(BIN)/pytest -q -s --numprocesses=2 tests/stories/test_replays.py tests/agent/replay/test_changes.py
+
+# Random worlds in which people tell, correct, forget and undo: what is gone is nowhere, the rest is where it was told.
+test-worlds: $(VENV)/.installed-dev
+	WORLDS=700 $(TEST_TMP) $(BIN)/pytest -q --numprocesses=2 -k many_worlds tests/memory/test_isolation.py \
+		tests/agent/services/forgetting/test_worlds.py
 
 # The promises of the index, kept by the Qdrant server at QDRANT_URL (with QDRANT_API_KEY), or by the small one of
 # the tests. Its collections begin with "test-" and are removed.

@@ -1,6 +1,7 @@
 """Nobody reads what they may not: whatever was said, wherever, and whatever the index claims."""
 
 import asyncio
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -187,7 +188,7 @@ async def test_nobody_reads_what_was_not_said_to_them(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, **PROFILE)
+@settings(max_examples=int(os.environ.get("WORLDS", "300")), **PROFILE)
 @WORLD
 async def test_nor_in_many_worlds(stack: Stack, story: Any, lying: bool, readers: Any) -> None:
     await live(stack, story, lying, readers)

@@ -6,6 +6,7 @@ facts are still there, and nothing forgotten is anywhere.
 
 import asyncio
 import logging
+import os
 import re
 import sqlite3
 import zlib
@@ -458,7 +459,7 @@ ASKED_BEFORE_IT_ENDS = (
 
 @pytest.mark.slow
 @settings(
-    max_examples=120,
+    max_examples=int(os.environ.get("WORLDS", "120")),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
