@@ -20,7 +20,7 @@ from agent.background.scheduler import Schedule
 from agent.settings import Settings
 from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named
-from agent.turn.streaming import OnEvent, ReplyStream
+from agent.turn.reply_stream import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.answer_types import value_of, with_form
 from agent.types.arguments import (

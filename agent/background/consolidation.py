@@ -28,7 +28,7 @@ from agent.background.extraction import (
 from agent.background.upkeep_budget import UpkeepBudget
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
-from agent.turn.follow_up_jobs import ConsolidationDue
+from agent.turn.consolidation_due import ConsolidationDue
 from agent.types.budget import Budget
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound

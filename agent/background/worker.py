@@ -14,7 +14,7 @@ from functools import partial
 
 from agent.background.consolidation import Consolidation
 from agent.tracing.recorder import Recorder
-from agent.turn.follow_up_jobs import STORE_MEMORIES, read_store_memories
+from agent.turn.store_memories_job import STORE_MEMORIES, read_store_memories
 from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter

@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 from agent.tracing.differences import Difference
 from agent.tracing.render.text import count, parsed_json
 from agent.tracing.trace import Trace, TraceWithJobs, given_of, mappings, read_data
-from agent.turn.follow_up_jobs import STORE_MEMORIES
+from agent.turn.store_memories_job import STORE_MEMORIES
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
 from memory.facts.compare import content_key

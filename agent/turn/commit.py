@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent.turn.consolidation_due import ConsolidationDue
 from agent.turn.context.build import BuiltContext
-from agent.turn.follow_up_jobs import STORE_MEMORIES, ConsolidationDue, store_memories_payload
 from agent.turn.output.parse import Answer
+from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import Called, items_as_json
 from memory.process.spans import new_id

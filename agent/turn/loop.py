@@ -1,4 +1,4 @@
-"""Step 3 of a turn: runs the Agents SDK's loop over our tools and the client's. `turn_model.py` sees to it
+"""Step 3 of a turn: runs the Agents SDK's loop over our tools and the client's. `call_limit.py` sees to it
 that the last of `max_turns` model calls is without tools."""
 
 import asyncio
@@ -30,20 +30,13 @@ from agent.errors import ModelError
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.settings import Settings
-from agent.turn.client.options import (
-    FormStream,
-    StopText,
-    model_settings,
-    refused_wish,
-    shaped,
-    shown_names,
-    until_stop,
-)
+from agent.turn.call_limit import TurnModel, tool_calls
+from agent.turn.client.parameters import model_settings, refused_parameter, shown_names
 from agent.turn.extensions import Extensions
+from agent.turn.output.client_form import FormStream, StopText, shaped, until_stop
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
-from agent.turn.output.stream import MessageStream
-from agent.turn.streaming import OnEvent, ShownText
-from agent.turn.turn_model import TurnModel, tool_calls
+from agent.turn.output.stream import MessageStream, ShownText
+from agent.turn.reply_stream import OnEvent
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
 from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarted
@@ -131,7 +124,7 @@ async def run_agent(
         answer = await _answer(agent, arguments, client, model)
     except Exception as error:
         brought = chosen.name if chosen.brought else ""
-        if fault := refused_wish(error, client.sampling) or model_error(error, settings, brought):
+        if fault := refused_parameter(error, client.sampling) or model_error(error, settings, brought):
             raise fault from error
         raise
     most = client.sampling.max_tokens
@@ -157,12 +150,12 @@ def _agent(
     ours = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
     theirs = [_clients_tool(tool, names[tool.name]) for tool in client.tools]
     choice = client.tool_choice and names.get(client.tool_choice, client.tool_choice)
-    wishes = model_settings(replace(client, tool_choice=choice), settings)
+    parameters = model_settings(replace(client, tool_choice=choice), settings)
     agent = copy(_AGENT)
     agent.instructions = system
     agent.tools = [*map(_our_tool, ours), *theirs]
     agent.tool_use_behavior = {"stop_at_tool_names": [tool.name for tool in theirs]}
-    agent.model_settings = chosen.settings.resolve(wishes)
+    agent.model_settings = chosen.settings.resolve(parameters)
     return agent
 
 

@@ -3,7 +3,7 @@
 1. Receive: store the message in the transcript. Of an anonymous person nothing is stored, here or later.
 2. Build the context: what the model will see (`context/`).
 3. Run the agent: the model calls tools and answers (`loop.py`), in at most five calls, the last one without
-   tools (`turn_model.py`). If the person asked to forget something, find what they may mean
+   tools (`call_limit.py`). If the person asked to forget something, find what they may mean
    (`forget_requests.py`): they confirm it later, by
    `pet.memories.forget_confirmed`.
 4. Store the answer: one transaction stores the reply and the jobs that follow from it (`commit.py`). Only
@@ -15,26 +15,25 @@ Two words recur: what is *shown* is in the prompt, and what is *found* is what t
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording
 from agent.turn.client.history import compare, follow, with_conversation
-from agent.turn.client.options import checked
+from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
 from agent.turn.context.prompt import build_messages_for_model
 from agent.turn.extensions import Extensions
-from agent.turn.follow_up_jobs import Worker
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import AgentResult, run_agent, with_end
-from agent.turn.streaming import OnEvent
+from agent.turn.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.events import MemoryDecided, StreamEvent
 from memory.facts.writer import FactWriter
@@ -46,6 +45,14 @@ from memory.sql.jobs.deliveries import note_origins
 from memory.sql.jobs.job import Job
 from memory.sql.messages.transcript import Transcript
 from tools.context import TurnContext
+
+
+class Worker(Protocol):
+    """Runs the jobs that a turn adds."""
+
+    def hand_over(self, job: Job) -> Awaitable[list[Decision]]: ...
+
+    def follow_up(self, job: Job | None, consolidated_at: datetime | None) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from agent.wiring.components import Components
 if TYPE_CHECKING:
     from agent.background.consolidation import Consolidation
     from agent.background.worker import Worker
+    from agent.turn.consolidation_due import ConsolidationDue
     from agent.turn.context.build import ContextServices
-    from agent.turn.follow_up_jobs import ConsolidationDue
     from agent.turn.turn import TurnDependencies
 
 
@@ -102,7 +102,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
 
 
 def _consolidation_due(settings: Settings) -> "ConsolidationDue":
-    from agent.turn.follow_up_jobs import ConsolidationDue
+    from agent.turn.consolidation_due import ConsolidationDue
 
     quiet = timedelta(minutes=settings.look_back_minutes)
     return ConsolidationDue(quiet, settings.history_messages, settings.history_budget)

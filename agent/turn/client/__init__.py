@@ -1,1 +1,1 @@
-"""What a client of the HTTP API may bring along: the history it keeps, and the answer it wishes."""
+"""What a client of the HTTP API may bring along: the history it keeps, and its parameters."""

@@ -4,12 +4,16 @@ string, or plain text once no envelope can follow. Everything else waits for the
 
 import re
 from collections.abc import Callable
+from typing import Protocol
 
+from agent.errors import ModelError
 from agent.models.json_objects import unescape
 from agent.turn.output.cleaning import OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS
 from agent.turn.output.envelope import MESSAGES
 from agent.turn.output.memories import EDGES
 from memory.text import readable
+
+OnText = Callable[[str], None]
 
 CERTAIN = 120
 """Characters of prose after which it counts as the answer itself."""
@@ -143,3 +147,52 @@ def _depth(text: str) -> int:
     """Return how many brackets are open at the end of a text."""
     marks = [found[0] for found in _STRINGS_AND_BRACES.finditer(text)]
     return sum(mark in ("{", "[") for mark in marks) - sum(mark in ("}", "]") for mark in marks)
+
+
+class Extract(Protocol):
+    """Reads the answer's text out of what the model writes."""
+
+    shown: str
+    """The text returned so far."""
+
+    def feed(self, text: str) -> str: ...
+
+
+class ShownText:
+    """Shows the text of the answer as the model writes it, and at the end what was held back as uncertain.
+
+    Only the text of the last model call is the answer, and only its end shows that a call was the last. So
+    text that an earlier call wrote beside its tool calls is shown too, on lines of its own.
+    """
+
+    def __init__(self, on_text: OnText, extract: Callable[[], Extract], *, one_object: bool = False) -> None:
+        """`extract` begins with a model call. An answer that is `one_object` has no text before it."""
+        self._on_text, self._extract, self._one_object = on_text, extract, one_object
+        self._new_line = ""
+        self._call = extract()
+
+    @property
+    def text(self) -> str:
+        """What was shown of the present model call."""
+        return self._call.shown
+
+    def feed(self, written: str) -> None:
+        self._show(self._call.feed(written))
+
+    def call_tools(self) -> None:
+        """Begin with the text of the next model call."""
+        if self._one_object and self.text:
+            raise ModelError("the model called a tool after its answer in the form of response_format")
+        self._new_line = "\n" if self.text else self._new_line
+        self._call = self._extract()
+
+    def end(self, message: str) -> None:
+        """Show what is left of the answer; all of it, below, if what was shown is not the answer."""
+        if not message.startswith(self.text):
+            self._call, self._new_line = self._extract(), "\n"
+        self._show(message[len(self.text) :])
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._on_text(self._new_line + text)
+            self._new_line = ""

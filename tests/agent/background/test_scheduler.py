@@ -9,7 +9,7 @@ from agents.testing import ScriptedModel
 
 from agent.background import scheduler as schedule
 from agent.background.reminders import Reminders
-from agent.turn.follow_up_jobs import STORE_MEMORIES, store_memories_payload
+from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Settings
 from memory.errors import IndexUnavailable

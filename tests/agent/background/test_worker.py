@@ -10,7 +10,7 @@ import pytest
 from agents.testing import ScriptedModel
 
 from agent.background.worker import LOOK_AHEAD
-from agent.turn.follow_up_jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
+from agent.turn.store_memories_job import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Place
 from memory.process.breaker import NotNow

@@ -13,7 +13,7 @@ from agent.background import extraction
 from agent.models.ask import RequestedSchema
 from agent.replay.replay import replay
 from agent.tracing import setup
-from agent.turn import loop, turn_model
+from agent.turn import call_limit, loop
 from agent.turn.context import prompt
 from agent.types.budget import Budget
 from memory.facts import decision_log
@@ -64,7 +64,7 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
     "the reading of answers": (loop, "parse_answer", lambda raw: loop.Answer(raw), "answer, message"),
     "results of tools": (ToolResult, "text", "{}", "search_memories, result"),
     "the form of answers": (
-        turn_model,
+        call_limit,
         "ANSWER_SCHEMA",
         RequestedSchema("answer", {"type": "object"}),
         "call 1, response_format",

@@ -14,8 +14,8 @@ from openai.types.responses import Response, ResponseCompletedEvent, ResponseOut
 from scripted_server import Call, Fail, Refuse, Say, answer
 
 from agent.models.choose import keep_traces_here
+from agent.turn.output.answer_schema import ANSWER_SCHEMA
 from agent.turn.output.parse import FALLBACK
-from agent.turn.turn_model import ANSWER_SCHEMA
 from agent.types import Usage
 from agent.types.client import ClientTool, ClientTurn
 from prompts import read

@@ -29,7 +29,7 @@ from agent.surfaces.http.openai_api.messages import parse_messages
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
 from agent.surfaces.http.routes import api_routes
 from agent.surfaces.links import forget_page, link_to
-from agent.turn.streaming import ReplyStream
+from agent.turn.reply_stream import ReplyStream
 from agent.types import Ending, ToolCall, TurnRequest
 from memory.records import ForgetCandidate
 

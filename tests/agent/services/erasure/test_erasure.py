@@ -12,7 +12,7 @@ import pytest
 from agent.surfaces.cli.log import logging_to
 from agent.tracing import recorder
 from agent.tracing.store.filters import TraceFilter
-from agent.turn.follow_up_jobs import STORE_MEMORIES, store_memories_payload
+from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Settings
 from hachi.testing import AnsweringModel

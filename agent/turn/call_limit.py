@@ -7,7 +7,7 @@ answer's schema where the server enforces it, and gives each tool call a unique 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from agents import AgentOutputSchemaBase, ModelBehaviorError, ModelResponse, ModelSettings
 from agents.exceptions import AgentsException
@@ -22,40 +22,16 @@ from openai.types.responses import (
 )
 
 from agent.errors import ModelError, ModelUnavailable
-from agent.models.ask import RequestedSchema, strict_object
+from agent.models.ask import RequestedSchema
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
 from agent.models.model_call import recorded_call
+from agent.turn.output.answer_schema import ANSWER_SCHEMA
 from agent.types import Usage
 from agent.types.client import AnswerForm
-from memory.records import MemoryType
 from memory.text import storable
 from prompts import read
 from tools.registry import nested_too_deep
-
-_TAGS = "Flat lower-case tags: who and what it is about."
-_TTL = "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever."
-_NEW_FACTS = "New facts worth keeping about the user and the people around them. Often empty."
-_FORGET = (
-    "What the user asks to forget, one sentence each, in the words they told it in. Nearly always empty."
-)
-_MEMORY = strict_object(
-    content={"type": "string", "description": "One fact, understood on its own."},
-    subjects={"type": "array", "items": {"type": "string"}, "description": _TAGS},
-    ttl={"type": ["string", "null"], "description": _TTL},
-    type={"type": "string", "enum": list(get_args(MemoryType))},
-    importance={"type": "number", "description": "0.0 to 1.0."},
-    replaces={"type": ["string", "null"], "description": "The id of the memory that this one corrects."},
-)
-ANSWER_SCHEMA = RequestedSchema(
-    "answer",
-    strict_object(
-        message={"type": "string", "description": "What the user sees."},
-        memories={"type": "array", "description": _NEW_FACTS, "items": _MEMORY},
-        forget={"type": "array", "description": _FORGET, "items": {"type": "string"}},
-    ),
-)
-"""The answer as a JSON schema that OpenAI's strict mode accepts."""
 
 
 class TurnModel(Model):

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-from agent.errors import BadInput, ModelError
+from agent.errors import BadInput
 from agent.types import Reply
 from agent.types.events import StreamEvent, TextWritten, TurnDone
 
-OnText = Callable[[str], None]
 OnEvent = Callable[[StreamEvent], None]
 TakeTurn = Callable[[OnEvent], Coroutine[Any, Any, Reply]]
 """Runs the turn and tells the callback of what happens, and of text as it is generated."""
@@ -70,52 +69,3 @@ class ReplyStream:
         if self._turn is not None and not self._turn.done():
             self._turn.cancel()
             await asyncio.gather(self._turn, return_exceptions=True)
-
-
-class Extract(Protocol):
-    """Reads the answer's text out of what the model writes."""
-
-    shown: str
-    """The text returned so far."""
-
-    def feed(self, text: str) -> str: ...
-
-
-class ShownText:
-    """Shows the text of the answer as the model writes it, and at the end what was held back as uncertain.
-
-    Only the text of the last model call is the answer, and only its end shows that a call was the last. So
-    text that an earlier call wrote beside its tool calls is shown too, on lines of its own.
-    """
-
-    def __init__(self, on_text: OnText, extract: Callable[[], Extract], *, one_object: bool = False) -> None:
-        """`extract` begins with a model call. An answer that is `one_object` has no text before it."""
-        self._on_text, self._extract, self._one_object = on_text, extract, one_object
-        self._new_line = ""
-        self._call = extract()
-
-    @property
-    def text(self) -> str:
-        """What was shown of the present model call."""
-        return self._call.shown
-
-    def feed(self, written: str) -> None:
-        self._show(self._call.feed(written))
-
-    def call_tools(self) -> None:
-        """Begin with the text of the next model call."""
-        if self._one_object and self.text:
-            raise ModelError("the model called a tool after its answer in the form of response_format")
-        self._new_line = "\n" if self.text else self._new_line
-        self._call = self._extract()
-
-    def end(self, message: str) -> None:
-        """Show what is left of the answer; all of it, below, if what was shown is not the answer."""
-        if not message.startswith(self.text):
-            self._call, self._new_line = self._extract(), "\n"
-        self._show(message[len(self.text) :])
-
-    def _show(self, text: str) -> None:
-        if text:
-            self._on_text(self._new_line + text)
-            self._new_line = ""

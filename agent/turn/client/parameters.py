@@ -1,7 +1,7 @@
-"""Applies what a client of a chat API asks of the model: sampling, stop sequences, the form of the answer."""
+"""The parameters of a client of a chat API, as `temperature`: refused, or applied to the calls of a model."""
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -9,18 +9,12 @@ from typing import Any
 import openai
 from agents import ModelSettings
 from openai.types.shared import Reasoning
-from pydantic_core import from_json
 
-from agent.errors import AnswerMisfit, BadInput
-from agent.models.json_objects import objects_in
+from agent.errors import BadInput
 from agent.models.providers import api_of, sees_images, takes_others
 from agent.settings import Settings
-from agent.turn.client.json_schema import fault_in
-from agent.turn.output.memories import drafts_in
-from agent.turn.output.parse import Answer
 from agent.types import TurnRequest
-from agent.types.client import AnswerForm, Called, ClientTurn, Item, Returned, Said, Sampling
-from memory.records import Draft
+from agent.types.client import Called, ClientTurn, Item, Returned, Said, Sampling
 from memory.text import storable
 
 MOST_CHARACTERS = 400_000
@@ -41,7 +35,7 @@ def checked(request: TurnRequest, settings: Settings, *, stand_in: bool) -> Turn
             raise BadInput(
                 "response_format: the rule-based stand-in cannot shape its answers; set up a model"
             )
-        _check_wishes(client, settings)
+        _check_parameters(client, settings)
         _check_size(client, text)
     return replace(request, text=text, client=client)
 
@@ -56,7 +50,7 @@ def _without_images(item: Item) -> Item:
     return replace(item, images=()) if isinstance(item, Said) and item.images else item
 
 
-def _check_wishes(client: ClientTurn, settings: Settings) -> None:
+def _check_parameters(client: ClientTurn, settings: Settings) -> None:
     """Raise BadInput for what the model that is set up cannot do."""
     if client.images and not sees_images(settings):
         raise BadInput("messages: the model is shown no images; set HACHI_IMAGES=true where it can see")
@@ -101,30 +95,30 @@ def _length(item: Item) -> int:
 
 def model_settings(client: ClientTurn, settings: Settings) -> ModelSettings:
     """Return the settings that override the model's own."""
-    wish = client.sampling
-    extra: dict[str, Any] = {} if wish.seed is None else {"seed": wish.seed}
+    asked = client.sampling
+    extra: dict[str, Any] = {} if asked.seed is None else {"seed": asked.seed}
     # One without a letter or digit may be part of the JSON around the answer: `StopText` alone applies it.
-    if (stop := [text for text in wish.stop if any(map(str.isalnum, text))]) and api_of(settings) == "chat":
+    if (stop := [text for text in asked.stop if any(map(str.isalnum, text))]) and api_of(settings) == "chat":
         extra["stop"] = stop
-    given = {name: getattr(wish, name) for name in NAMES}
-    reasoning: Any = wish.reasoning_effort and Reasoning(effort=wish.reasoning_effort)  # type: ignore[arg-type]
+    given = {name: getattr(asked, name) for name in NAMES}
+    reasoning: Any = asked.reasoning_effort and Reasoning(effort=asked.reasoning_effort)  # type: ignore[arg-type]
     return ModelSettings(
         **given,
-        verbosity=wish.verbosity,
+        verbosity=asked.verbosity,
         reasoning=reasoning,
         tool_choice=client.tool_choice,
         parallel_tool_calls=client.parallel_tool_calls,
         extra_args=extra or None,
-        extra_body=dict(wish.others) if wish.others and takes_others(settings) else None,
+        extra_body=dict(asked.others) if asked.others and takes_others(settings) else None,
     )
 
 
-def refused_wish(error: Exception, wish: Sampling) -> BadInput | None:
+def refused_parameter(error: Exception, asked: Sampling) -> BadInput | None:
     """Return the error to show if the model's server refused one of the client's parameters."""
     if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
         return None
     known = ("seed", "stop", "reasoning_effort", "verbosity", *NAMES)
-    for name in (*(name for name in known if getattr(wish, name) not in (None, ())), *wish.others):
+    for name in (*(name for name in known if getattr(asked, name) not in (None, ())), *asked.others):
         if name in error.message or error.param == name:
             return BadInput(f"{name}: the model does not take this value")
     return None
@@ -140,87 +134,3 @@ def shown_names(theirs: Iterable[str], ours: Collection[str]) -> dict[str, str]:
         used = {*names, *ours, *shown.values()}
         shown.setdefault(name, next(other for other in others if other not in used))
     return shown
-
-
-class StopText:
-    """Passes text on until one of the stop sequences. What may be the beginning of one waits."""
-
-    def __init__(self, stops: tuple[str, ...], on_text: Callable[[str], None]) -> None:
-        self._stops, self._on_text = stops, on_text
-        self._waits = max(map(len, stops), default=1) - 1
-        self._text = ""
-        self._stopped = False
-
-    def __call__(self, text: str) -> None:
-        self._text += "" if self._stopped else text
-        before = until_stop(self._text, self._stops)
-        self._stopped = self._stopped or before != self._text
-        self._pass_on(before, 0 if self._stopped else self._waits)
-
-    def end(self) -> None:
-        """Pass on what waits."""
-        self._pass_on(self._text, 0)
-
-    def _pass_on(self, text: str, waits: int) -> None:
-        ready = max(0, len(text) - waits)
-        self._text = text[ready:]
-        if ready:
-            self._on_text(text[:ready])
-
-
-def until_stop(text: str, stops: tuple[str, ...]) -> str:
-    """Return the text before the first stop sequence in it."""
-    return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
-
-
-class FormStream:
-    """Passes on the JSON object that a client wants as the model writes it, if the server enforces its form;
-    else nothing, as the model may yet have to be asked once more."""
-
-    def __init__(self, enforced: bool) -> None:
-        self._enforced = enforced
-        self._held = ""
-        self.shown = ""
-
-    def feed(self, text: str) -> str:
-        """Return what can be shown now, without white space around the object."""
-        text = self._held + text
-        start = text if self.shown else text.lstrip()
-        ready = start.rstrip() if self._enforced and (self.shown or start).startswith("{") else ""
-        self._held = start[len(ready) :]
-        self.shown += ready
-        return ready
-
-
-def shaped(raw: str, form: AnswerForm) -> Answer:
-    """Return the answer whose message is the JSON object that the client wants: as it was written, if there
-    is nothing else. Raises AnswerMisfit if the model did not write one."""
-    value = _object_in(raw) or {}
-    memories: tuple[Draft, ...] = ()
-    candidates = [value] if value else []
-    if value.keys() >= {"message", "memories"}:  # the usual answer around it
-        memories = drafts_in(value["memories"])
-        whole = "message" in (form.schema or {}).get("properties", ())
-        candidates = [inside] if (inside := _object_in(value["message"])) else []
-        candidates += [value] if whole else []
-    fault: str | None = "it is no JSON object"
-    for candidate in candidates:
-        fault = fault_in(candidate, form.schema) if form.schema else None
-        if fault is None:
-            alone = candidate is value and _read(raw) == value
-            return Answer(raw.strip() if alone else json.dumps(candidate, ensure_ascii=False), memories)
-    raise AnswerMisfit(f"response_format: the model's answer does not fit it: {fault}")
-
-
-def _read(text: str) -> object:
-    try:
-        return from_json(text.strip())
-    except ValueError:
-        return None
-
-
-def _object_in(text: object) -> dict[str, Any] | None:
-    """Return the JSON object in the text, mended where it is broken."""
-    if isinstance(text, str):
-        text = _read(text) or next((one.value for one in objects_in(text)), None)
-    return text if isinstance(text, dict) else None

@@ -1,0 +1,84 @@
+"""When a conversation is consolidated: once it is quiet, or before messages leave the prompt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import BindParameter, bindparam, case, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agent.types import TurnRequest
+from agent.types.budget import Budget
+from memory.audience import Place
+from memory.sql.jobs.job import Job
+from memory.sql.jobs.queue import JobQueue
+from memory.sql.jobs.statements import When, when
+from memory.sql.messages.message_rows import kept
+from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
+from memory.sql.tables import Utc, active_conversations, messages
+
+EXCHANGE = 2
+"""Messages that the next exchange adds."""
+
+
+@dataclass(frozen=True)
+class ConsolidationDue:
+    """A conversation waits until it has been quiet for a while, or until messages that no summary covers are
+    about to leave the prompt's window. The due time of its one waiting job says so, for all processes;
+    each exchange moves it in the transaction that stores the reply."""
+
+    quiet: timedelta
+    """How long nobody has written before a conversation counts as quiet."""
+    window: int
+    """How many recent messages a prompt holds …"""
+    window_budget: Budget
+    """… and how much of them."""
+
+    async def expect(
+        self, connection: AsyncConnection, request: TurnRequest, now: datetime, **payload: Any
+    ) -> datetime:
+        """Move the waiting consolidation of the conversation, or add one. Returns when it is due."""
+        conversation, owner = request.conversation_id, owner_of(str(request.user), request.place)
+        payload |= {"conversation": conversation, "place": list(request.place.path)}
+        return await self._expect(connection, conversation, owner, payload, now)
+
+    async def go_on(self, connection: AsyncConnection, job: Job, now: datetime) -> None:
+        """Add a consolidation for the messages that follow those of this one."""
+        conversation, place = job.payload["conversation"], Place(tuple(job.payload["place"]))
+        await self._expect(connection, conversation, owner_of(job.user_id, place), job.payload, now)
+
+    async def _expect(
+        self,
+        connection: AsyncConnection,
+        conversation: str,
+        owner: str,
+        payload: Mapping[str, Any],
+        now: datetime,
+    ) -> datetime:
+        about, payer = consolidation_subject(conversation, owner), owner.removeprefix("user:")
+        given = {"conversation": conversation, "owner": owner, "later": now + self.quiet}
+        return await JobQueue.expect(
+            connection, LOOK_BACK, payer, payload, now, about=about, due=self._when, given=given
+        )
+
+    @cached_property
+    def _when(self) -> When:
+        """Now where the next exchange pushes a message out of the window that no summary covers, or later."""
+        active = active_conversations.c
+        covered = select(active.covered).where(
+            active.conversation_id == _CONVERSATION, active.owner == _OWNER
+        )
+        later = messages.c.seq > func.coalesce(covered.scalar_subquery(), 0)
+        uncovered = select(func.count() + EXCHANGE > self.window).where(*_HEARD, later)
+        length = func.sum(func.length(messages.c.text))
+        full = uncovered.with_only_columns(2 * length > self.window_budget.characters)
+        leaving = or_(uncovered.scalar_subquery(), full.scalar_subquery())
+        now, quiet = (bindparam(name, type_=Utc()) for name in ("now", "later"))
+        return when(case((leaving, now), else_=quiet))
+
+
+_CONVERSATION: BindParameter[str] = bindparam("conversation")
+_OWNER: BindParameter[str] = bindparam("owner")
+_HEARD = messages.c.conversation_id == _CONVERSATION, heard_by() == _OWNER, kept()

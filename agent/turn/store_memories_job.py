@@ -1,0 +1,82 @@
+"""The job that stores the memories[] of an answer, in the form that the queue keeps."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agent.types import TurnRequest
+from memory.audience import Place
+from memory.facts.candidate import Provenance
+from memory.process.breaker import NotNow
+from memory.records import Draft, Hit
+from memory.sql.hidden import hidden_among, undoable_until
+from memory.sql.jobs.job import Job
+from memory.sql.tables import memories, messages
+
+STORE_MEMORIES = "store_memories"
+"""The kind of the job."""
+
+
+def store_memories_payload(
+    drafts: Sequence[Draft],
+    incoming: TurnRequest,
+    message_id: str | None,
+    found: Sequence[Hit],
+    sources: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Return the payload: an answer's memories[], which no row has yet, and the ids of what they rest on:
+    the message, what the tools brought (`found`), and what the prompt was written from (`sources`)."""
+    return {
+        "drafts": [asdict(draft) for draft in drafts],
+        "place": list(incoming.place.path),
+        "said_at": incoming.sent_at.isoformat(),
+        "message_id": message_id,
+        "found": {kind: sorted(hit.id for hit in found if hit.kind == kind) for kind in FOUND},
+        "shown": sorted(sources),
+    }
+
+
+async def read_store_memories(
+    job: Job, connection: AsyncConnection, now: datetime
+) -> tuple[list[Draft], Provenance] | None:
+    """Read the payload of `store_memories_payload`, with what it names. None where something that the model
+    was shown is hidden, or was said and is gone: what it wrote may repeat that. A memory that is gone has
+    expired; with a forgotten one the job goes. Raises NotNow while that can be undone."""
+    payload, rows = job.payload, dict[str, Any]()
+    ids = {kind: set(payload["found"][kind]) for kind in FOUND}
+    ids["message"] |= {payload["message_id"]} - {None}
+    for kind, (id, text) in FOUND.items():
+        query = select(id.label("id"), text.label("text")).where(id.in_(ids[kind]))
+        rows |= {row.id: row for row in await connection.execute(query)}
+    said = ids["message"] | ids["memory"]
+    if not rows.keys() >= ids["message"]:
+        return None
+    if not_shown := await hidden_among(connection, said.union(payload["shown"])):
+        if until := await undoable_until(connection, not_shown, now):
+            raise NotNow("it rests on what is forgotten and may come back", until)
+        return None
+    said_at = datetime.fromisoformat(payload["said_at"])
+    found = [(id, kind) for kind in FOUND for id in payload["found"][kind] if id in rows]
+    origin = Provenance(
+        user=job.user_id,
+        said_at=said_at,
+        place=Place(tuple(payload["place"])),
+        message_id=payload["message_id"],
+        said=rows[payload["message_id"]].text if payload["message_id"] else "",
+        live=True,
+        found=tuple(Hit(id, kind, rows[id].text, score=0.0, created_at=said_at) for id, kind in found),
+        shown=frozenset(payload["shown"]),
+    )
+    drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
+    return drafts, origin
+
+
+FOUND: dict[Literal["message", "memory"], Any] = {
+    "message": (messages.c.id, messages.c.text),
+    "memory": (memories.c.id, memories.c.content),
+}
+"""What tools bring of what people said: its kind, with the columns of its id and text."""
