@@ -10,7 +10,7 @@ from agent.services.statistics import StatisticsService, WaitingForCalls
 from agent.tracing.store.traces import Traces
 from agent.types.checks import checks_arguments
 from memory.forgetting.cleanup import CleanUp, CleanupItem
-from memory.forgetting.purge import Purge
+from memory.forgetting.expiry import expire
 from memory.index import Index
 from memory.index.embedders import Embedder, know_dimension
 from memory.index.sync import IndexSync, Progress
@@ -75,7 +75,6 @@ class AdminService:
     """How many consolidations wait for model calls."""
     database: Database
     forgetting: ForgetService
-    expiry: Purge
     cleanup: CleanUp
     sync: IndexSync
     traces: Traces
@@ -96,7 +95,7 @@ class AdminService:
     async def purge(self) -> list[Memory]:
         """Delete memories that have expired, and return them."""
         await self.purge_undo()
-        purged = await self.expiry.expire()
+        purged = await expire(self.database, self.clock)
         await self.sync.purge()
         return purged
 

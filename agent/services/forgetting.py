@@ -13,6 +13,7 @@ from agent.turn.forget_requests import ForgetRequests
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import MemoryFault
 from memory.forgetting.forget import Forgetting
+from memory.forgetting.make_private import make_private
 from memory.forgetting.purge import Purge
 from memory.index.sync import IndexSync
 from memory.process.spans import note_rows
@@ -86,7 +87,7 @@ class ForgetService:
         return back
 
     async def make_private(self, memory: Memory, user: str) -> None:
-        await self.forgetting.make_private(memory, user)
+        await make_private(self.forgetting.database, self.forgetting.clock, memory, user)
         self.store.forget_aliases()
         self.sync.wake()
 

@@ -17,7 +17,7 @@ from agent.turn.forget_requests import ForgetRequests
 from agent.wiring.components import Components, days
 from memory.facts.history import History
 from memory.forgetting.cleanup import CleanUp, Limits
-from memory.forgetting.person import Erasure
+from memory.forgetting.erasure import Erasure
 from memory.people.places import Places
 from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.keys import Keys
@@ -143,7 +143,6 @@ def _admin(c: Components, forgetting: ForgetService) -> AdminService:
         upkeep_waiting=c.upkeep_budget.waiting,
         database=c.database,
         forgetting=forgetting,
-        expiry=c.purge,
         cleanup=CleanUp(c.database, c.store, c.purge, limits, c.clock),
         sync=c.sync,
         traces=c.traces,

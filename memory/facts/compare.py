@@ -16,7 +16,7 @@ from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
-from memory.index.embedders import Thresholds
+from memory.index.embedders.thresholds import Thresholds
 
 Relation = Literal["same", "subsumed", "contradiction", "outdated", "different"]
 

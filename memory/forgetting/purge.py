@@ -6,22 +6,20 @@ that somebody else stated too passes to that one.
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, Place, user_key
-from memory.facts.derived import withhold
 from memory.forgetting.reach import Link
-from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.changes import changed
 from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
 from memory.sql.jobs.deliveries import tell_platforms
-from memory.sql.memories.memory_rows import fetch, index_again
+from memory.sql.memories.memory_rows import index_again
 from memory.sql.memories.owner_links import hold_again
 from memory.sql.memories.store import CORRECTED
 from memory.sql.messages.lines import index_windows_again
@@ -42,8 +40,6 @@ from memory.sql.tables import (
 
 BATCH = 500
 """Rows deleted in one transaction."""
-CALLS_WAIT = timedelta(days=1)
-"""How long after its message a call of a client's tool may get its result by `previous_response_id`."""
 NOBODY = ""
 """Stored as the user where nobody is left who stated it."""
 
@@ -96,7 +92,7 @@ class Purge:
         said, items = rows.get("message", set()), rows.get("task", set()) | rows.get("entry", set())
         summaries = rows.get("summary", set())
         shown = {id for id, _ in links} | said | items | summaries
-        await _drop_calls(connection, messages.c.id.in_(resting_on(shown, "found")))
+        await drop_calls(connection, messages.c.id.in_(resting_on(shown, "found")))
         gone = await delete_links(connection, {(id, owner) for id, owner in links}, user)
         await delete_messages(connection, said, self.clock())
         for part in parts(items):
@@ -109,34 +105,6 @@ class Purge:
             if kind != "message":
                 await entries.show(connection, kind, ids, hidden.c.forgetting_id == forgetting)
         return gone
-
-    async def expire(self) -> list[Memory]:
-        """Delete all expired memories of all owners, and return them. What one of them had replaced holds
-        again, or gives way to what that one gave way to; what it had corrected on purpose goes with it. Calls
-        of clients' tools that wait for longer than `CALLS_WAIT` go too. Messages and replies stay."""
-        async with self.database.write() as connection:
-            await _drop_calls(connection, messages.c.sent_at < self.clock() - CALLS_WAIT)
-        purged: list[Memory] = []
-        while batch := await self._expire_batch():
-            purged += batch
-        return purged
-
-    async def _expire_batch(self) -> list[Memory]:
-        now = self.clock()
-        async with self.database.read() as connection:
-            due = await _expired(connection, now)
-        async with self.database.write(lock=_owners(due)) as connection:
-            batch = await _expired(connection, now)
-            ids = [memory.id for memory in batch]
-            ended = max((memory.expires_at or now for memory in batch), default=now)
-            await withhold(connection, now, memory_ids=ids, written_before=ended)
-            await delete_links(connection, await _given_way(connection, ids))
-        return batch
-
-
-def _owners(given: Iterable[Memory]) -> set[str]:
-    """The locks of a deletion: a reply to these owners is stored before it, or finds its sources gone."""
-    return {owner for memory in given for owner in memory.owners}
 
 
 async def _owners_of(connection: AsyncConnection, forgetting: str) -> set[str]:
@@ -166,25 +134,7 @@ async def _end(connection: AsyncConnection, forgetting: str) -> None:
         await connection.execute(delete(forgettings).where(forgettings.c.id == forgetting))
 
 
-async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
-    """Up to `BATCH` expired memories of all owners, locked until the transaction ends. The next purge handles
-    those that another transaction has locked."""
-    due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.id).limit(BATCH)
-    ids = (await connection.execute(due.with_for_update(skip_locked=True))).scalars().all()
-    return await fetch(connection, memories.c.id.in_(ids)) if ids else []
-
-
-async def _given_way(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
-    """All links of these memories, and those that gave way to one of them, directly or not, `_FOR_GOOD`."""
-    link = memory_owners.c
-    chain = select(link.memory_id, link.owner).where(link.memory_id.in_(ids)).cte(recursive=True)
-    to_it = and_(link.superseded_by == chain.c.memory_id, link.owner == chain.c.owner)
-    older = select(link.memory_id, link.owner).join(chain, and_(to_it, _FOR_GOOD))
-    rows = await connection.execute(select(chain.union(older)))
-    return {(row.memory_id, row.owner) for row in rows}
-
-
-_FOR_GOOD = or_(memory_owners.c.superseded_at.is_(None), memory_owners.c.reason == CORRECTED)
+FOR_GOOD = or_(memory_owners.c.superseded_at.is_(None), memory_owners.c.reason == CORRECTED)
 """True for links that do not hold again: they never held, were taken back, or were corrected on purpose."""
 
 
@@ -192,7 +142,7 @@ async def delete_links(
     connection: AsyncConnection, links: Collection[Link], person: str | None = None
 ) -> set[str]:
     """Delete these links, and the memories that have no other. What gave way to one of them gives way to what
-    that one gave way to; where that one held, it holds again, unless not `_FOR_GOOD`. A memory that the
+    that one gave way to; where that one held, it holds again, unless not `FOR_GOOD`. A memory that the
     `person` stated first and others keep is theirs. Returns the ids of the deleted memories."""
     ids = {id for id, _ in links}
     rows: list[Any] = []
@@ -283,7 +233,7 @@ async def delete_messages(connection: AsyncConnection, ids: Collection[str], now
         await changed(connection, "message", part, gone=True)
 
 
-async def _drop_calls(connection: AsyncConnection, where: ColumnElement[bool]) -> None:
+async def drop_calls(connection: AsyncConnection, where: ColumnElement[bool]) -> None:
     """Delete the calls of clients' tools that wait for their results with these messages."""
     waiting = select(messages.c.id).where(messages.c.client_items.is_not(None), where)
     ids = list(await connection.scalars(waiting))

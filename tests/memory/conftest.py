@@ -26,7 +26,9 @@ from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.forgetting.cleanup import CleanUp, CleanupItem, Limits
+from memory.forgetting.expiry import expire
 from memory.forgetting.forget import Forgetting
+from memory.forgetting.make_private import make_private
 from memory.forgetting.purge import Purge
 from memory.index import Point
 from memory.index.embedded.index import EmbeddedIndex
@@ -136,6 +138,12 @@ class Stack:
         self.forgetting = Forgetting(self.database, self.clock, timedelta(minutes=10))
         self.purge = Purge(self.database, self.clock)
         self.cleanup = CleanUp(self.database, self.store, self.purge, Limits(), self.clock)
+
+    async def make_private(self, memory: Memory, user: str) -> None:
+        await make_private(self.database, self.clock, memory, user)
+
+    async def expire(self) -> list[Memory]:
+        return await expire(self.database, self.clock)
 
     def rule(self, ruling: bool | Exception) -> Ruling:
         """From now on a judge rules so on every doubt."""

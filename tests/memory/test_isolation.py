@@ -116,7 +116,7 @@ class World:
         self.stack.clock.advance(days=days)
 
     async def upkeep(self) -> None:
-        await self.stack.purge.expire()
+        await self.stack.expire()
         await self.stack.indexing.catch_up()
 
     async def check(self, readers: Iterable[tuple[str, str]]) -> None:

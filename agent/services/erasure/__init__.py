@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from weakref import WeakValueDictionary
 
-from memory.forgetting.person import Erasure
+from memory.forgetting.erasure import Erasure
 from memory.records import Erased
 
 log = logging.getLogger("hachi.erasure")

@@ -14,7 +14,7 @@ from agent.tracing.recorder import Recorder
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from memory.errors import StoreUnavailable
-from memory.forgetting.person_rows import ErasureProgress
+from memory.forgetting.erasure_rows import ErasureProgress
 from memory.index.embedders import Embedder
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.transcript import Transcript

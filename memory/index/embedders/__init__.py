@@ -6,10 +6,10 @@ fastembed:NAME  a model run locally, downloaded once; `pip install 'hachi[fastem
 """
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.index.embedders.thresholds import Thresholds, thresholds_of
 from memory.process.breaker import Breaker
 
 if TYPE_CHECKING:
@@ -17,21 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small), fastembed:NAME"
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Cosine similarities, 0.0 to 1.0, that are valid for one embedder only."""
-
-    dedupe: float
-    """From this similarity on, two texts may say the same thing."""
-    recall: float
-    """Below this similarity, a text is unrelated to the query in meaning."""
-
-
-CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
-"""For an uncalibrated embedder: treats few texts as the same and few as unrelated. `hachi embedders
-calibrate` measures better ones."""
 
 
 class Embedder(Protocol):
@@ -86,20 +71,18 @@ def open_embedder(
 
     from memory.index.embedders.breakable import BreakableEmbedder
 
-    breaker = breaker or Breaker("embedder")
+    breaker, thresholds = breaker or Breaker("embedder"), measured or thresholds_of(name)
     if kind == "fastembed":
         from memory.index.embedders.fastembed import FastEmbedder
 
-        thresholds = measured or CAUTIOUS
         return BreakableEmbedder(name, thresholds, lambda: FastEmbedder.open(model), breaker)
     if not api_key and not base_url:
         raise EmbedderUnavailable(
             f"the embedder {name} needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys"
         )
-    from memory.index.embedders.openai import DIMENSIONS, THRESHOLDS, OpenAIEmbedder
+    from memory.index.embedders.openai import DIMENSIONS, OpenAIEmbedder
 
     def opened() -> Awaitable[Embedder]:
         return OpenAIEmbedder.open(model, api_key=api_key, base_url=base_url)
 
-    thresholds = measured or THRESHOLDS.get(model, CAUTIOUS)
     return BreakableEmbedder(name, thresholds, opened, breaker, DIMENSIONS.get(model))

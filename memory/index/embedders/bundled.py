@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import Thresholds
+from memory.index.embedders.thresholds import thresholds_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,7 @@ class BundledEmbedder:
 
     name = "bundled"
     dimension = 256
-    thresholds = Thresholds(dedupe=0.94, recall=0.15)
+    thresholds = thresholds_of(name)
 
     def __init__(self) -> None:
         self._model: Any = None

@@ -12,7 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import Embedder, Thresholds
+from memory.index.embedders import Embedder
+from memory.index.embedders.thresholds import Thresholds
 
 FILE = "embedders.json"
 STEP = 0.01

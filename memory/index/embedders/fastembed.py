@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import CAUTIOUS
+from memory.index.embedders.thresholds import CAUTIOUS
 from memory.index.embedders.vectors import embed_texts
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import CAUTIOUS, Thresholds
+from memory.index.embedders.thresholds import thresholds_of
 from memory.index.embedders.vectors import embed_texts
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 DIMENSIONS |= {"mistral-embed": 1024}
-THRESHOLDS = {"text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5), "mistral-embed": CAUTIOUS}
-"""Those of `mistral-embed` were not measured: Mistral documents that its vectors have the length 1 and 1,024
-dimensions, but no similarities. So they are the cautious ones until `hachi embedders calibrate` has run."""
 
 MAX_TEXTS = 2048
 """The most texts in one request: OpenAI's limit."""
@@ -40,7 +37,7 @@ class OpenAIEmbedder:
     def __init__(self, model: str, client: "AsyncOpenAI", dimension: int) -> None:
         self.name = f"openai:{model}"
         self.dimension = dimension
-        self.thresholds = THRESHOLDS.get(model, CAUTIOUS)
+        self.thresholds = thresholds_of(self.name)
         self._model = model
         self._client = client
         self._most = MAX_TEXTS

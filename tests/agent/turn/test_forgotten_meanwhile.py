@@ -12,6 +12,7 @@ from agent.types.client import ClientTool, ClientTurn
 from hachi import Companion
 from hachi.testing import AnsweringModel
 from memory.audience import GLOBAL
+from memory.forgetting.expiry import expire
 from memory.sql.tables import memories
 from tests.memory.conftest import server as postgresql
 
@@ -128,7 +129,7 @@ async def test_what_merely_expires_costs_no_reply_unless_nothing_is_left_that_te
         if forgotten:
             await forget_the_fact(pet)
         clock.advance(hours=2)
-        await pet.components.purge.expire()
+        await expire(pet.components.database, pet.clock)
 
     reply = await ask_meanwhile(pet, model, act, user="ana")
     await pet.settle()

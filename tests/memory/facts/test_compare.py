@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memory.facts.compare import alike, content_key, normalise, same_words
-from memory.index.embedders import Thresholds
+from memory.index.embedders.thresholds import Thresholds
 
 ONE_KEY = [
     ("Camille n'aime pas les champignons.", "Camille n’aime pas les champignons !"),

@@ -49,5 +49,5 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
         assert over == ("Anna has the flu", "Anna lives in Paris (since then: Anna lives in Lyon)")
         given = {"after": 1, "revision": kept.revision, "covered": 1, "now": now, "rebuilt": True}
         assert await stack.conversations.update_in(connection, *here, "She had the flu.", **given)
-    await stack.purge.expire()
+    await stack.expire()
     assert (await summary(stack)).summary == "She had the flu."

@@ -91,7 +91,7 @@ async def test_what_has_expired_meanwhile_is_not_brought_back(stack: Stack) -> N
     stack.clock.advance(days=7)
     with pytest.raises(NotFound, match="nothing that could be brought back"):
         await stack.history.undo(str(lyon.id), MICKAEL, "mickael", stack.clock.now)
-    await stack.purge.expire()
+    await stack.expire()
     assert await stack.known("mickael") == {"Mickael lives in Lyon"}
 
 

@@ -26,7 +26,7 @@ async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack
     await stack.remember("Mickael has a cat", "mickael")
     assert ill.expires_at == stack.clock.now + timedelta(days=7)
     stack.clock.advance(days=7, seconds=-1)
-    assert await stack.purge.expire() == []
+    assert await stack.expire() == []
     assert await stack.found("Is Mickael ill?", "mickael") >= {"Mickael is ill"}
 
     stack.clock.advance(seconds=1)
@@ -34,12 +34,12 @@ async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack
     assert "Mickael is ill" not in await stack.found("Is Mickael ill?", "mickael")
     assert await stack.known("mickael") == {"Mickael has a cat"}
 
-    assert [memory.id for memory in await stack.purge.expire()] == [ill.id]
+    assert [memory.id for memory in await stack.expire()] == [ill.id]
     assert await indexed(stack, ill.id) == set()
     assert await stack.known("mickael") == {"Mickael has a cat"}
     assert (await stack.store.totals(stack.clock.now))["expired"] == 0
     assert await stack.queue.counts() == (0, 0)
-    assert await stack.purge.expire() == []
+    assert await stack.expire() == []
 
 
 async def test_a_purge_deletes_everybodys_in_batches(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +48,7 @@ async def test_a_purge_deletes_everybodys_in_batches(stack: Stack, monkeypatch: 
         for number in range(2):
             await stack.remember(f"{user} has a meeting at {number}", user, "acme", ttl="1d")
     stack.clock.advance(days=1)
-    assert len(await stack.purge.expire()) == 6
+    assert len(await stack.expire()) == 6
     assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
     await stack.indexing.catch_up()
     assert await stack.index.count() == 0
@@ -76,7 +76,7 @@ async def test_what_a_model_replaced_for_a_time_holds_again_at_its_end(
         last = await stack.remember(text, "mickael", place, ttl=ttl, replaces=last.id)
     for days, known in after:
         stack.clock.now = begun + timedelta(days=days, seconds=1)
-        await stack.purge.expire()
+        await stack.expire()
         assert await stack.known("mickael") == await stack.known("mickael", place) == {known}
     [memory] = await stack.memories("mickael", place)
     assert await indexed(stack, memory.id) == {memory.id}
@@ -92,9 +92,9 @@ async def test_a_purge_that_dies_has_changed_nothing_and_what_was_corrected_on_p
     with monkeypatch.context() as patched:
         patched.setattr("memory.forgetting.purge.changed", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            await stack.purge.expire()
+            await stack.expire()
     assert (await stack.store.totals(stack.clock.now))["superseded"] == 2
-    await stack.purge.expire()
+    await stack.expire()
     assert (await stack.known("mickael"), await stack.known("anna")) == ({PARIS}, set())
 
 
@@ -104,7 +104,7 @@ async def test_what_is_forgotten_while_its_replacement_expires_comes_back_with_t
     stack.clock.advance(days=7, minutes=-5)
     receipt, _ = await stack.forgetting.forget("memory", str(lyon.id), "mickael")
     stack.clock.advance(minutes=6)
-    await stack.purge.expire()
+    await stack.expire()
     assert await stack.known("mickael") == set()
     await stack.forgetting.undo(str(receipt.undo_id), "mickael")
     assert await stack.known("mickael") == {PARIS}
@@ -172,6 +172,6 @@ async def test_expiry_takes_neither_what_people_said_nor_replies(stack: Stack) -
     shown = [str(ill.id), told]
     await stack.receive("Mickael is ill.", "ben", "acme", role="assistant", shown=shown)
     stack.clock.advance(days=7)
-    assert len(await stack.purge.expire()) == 1
+    assert len(await stack.expire()) == 1
     page = await stack.transcript.page(Audience.of("ben", Place.parse("acme")), 10)
     assert [line.text for line in page] == ["Mickael is ill.", "I am ill"]

@@ -61,7 +61,7 @@ async def test_expired_replaced_and_deleted_facts_leave_the_index(stack: Stack) 
     new = await stack.remember("Mickael broke his shoulder on 10 January 2026", replaces=old.id)
     [cat] = [memory for memory in await stack.memories() if memory.id == gone.id]
     await stack.delete(cat, "anna")
-    await stack.purge.expire()
+    await stack.expire()
     await stack.indexing.catch_up()
     assert await stack.index.present([str(one.id) for one in (old, expired, gone, new)]) == {new.id}
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import CAUTIOUS, Thresholds, open_embedder
+from memory.index.embedders import open_embedder
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.embedders.calibration import FILE, calibrate, store_thresholds, stored_thresholds
+from memory.index.embedders.thresholds import CAUTIOUS, Thresholds
 from memory.index.embedders.vectors import normalised
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import CAUTIOUS
 from memory.index.embedders.fastembed import FastEmbedder
+from memory.index.embedders.thresholds import CAUTIOUS
 
 
 class LetterCounts:

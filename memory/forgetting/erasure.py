@@ -20,9 +20,9 @@ from memory.audience import GLOBAL, user_key
 from memory.documents.library import DocumentLibrary
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.derived import withhold
+from memory.forgetting import erasure_rows as rows
 from memory.forgetting import hiding
-from memory.forgetting import person_rows as rows
-from memory.forgetting.person_rows import LEFT, SHARED, SHOWN, ErasureProgress
+from memory.forgetting.erasure_rows import LEFT, SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import Purge, leave_to_others
 from memory.forgetting.reach import left_to_others, of_person
 from memory.index import Index

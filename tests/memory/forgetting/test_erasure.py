@@ -17,8 +17,8 @@ from memory.documents.rerank.fused import FusedReranker
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import remaining
-from memory.forgetting.person import Erasure
-from memory.forgetting.person_rows import SHARED, SHOWN, ErasureProgress
+from memory.forgetting.erasure import Erasure
+from memory.forgetting.erasure_rows import SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import NOBODY
 from memory.index import Question
 from memory.people.profile_entries import Entry
@@ -276,7 +276,7 @@ async def test_a_reply_to_another_goes_that_was_shown_it_and_contains_it(stack: 
     await reply(stack, rest[1], "ben", thread, [str(uuid4())])
     await reply(stack, rest[2], "ben", thread)
     stack.clock.advance(days=8)
-    assert [one.id for one in await stack.purge.expire()] == [week.id]
+    assert [one.id for one in await stack.expire()] == [week.id]
     await stack.indexing.catch_up()
 
     receipt = await erase(stack)

@@ -25,7 +25,7 @@ def in_acme(user: str) -> Audience:
 
 async def make_private(stack: Stack, user: str = "mickael", place: str | None = "acme") -> None:
     stack.clock.advance(minutes=1)
-    await stack.forgetting.make_private(await stack.the_memory(user, place), user)
+    await stack.make_private(await stack.the_memory(user, place), user)
     stack.clock.advance(minutes=1)
 
 
@@ -126,7 +126,7 @@ async def test_the_place_loses_the_messages_that_told_it_and_their_author_keeps_
     await stack.indexing.catch_up()
     memory = next(m for m in await stack.memories("mickael") if m.content == SHOULDER)
 
-    await stack.forgetting.make_private(memory, "mickael")
+    await stack.make_private(memory, "mickael")
     await stack.indexing.catch_up()
 
     for user in ("ben", "mickael"):

@@ -1,0 +1,65 @@
+"""Deletes memories that have expired. What people said stays."""
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime, timedelta
+
+from sqlalchemy import and_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.facts.derived import withhold
+from memory.forgetting.purge import BATCH, FOR_GOOD, delete_links, drop_calls
+from memory.forgetting.reach import Link
+from memory.records import Memory
+from memory.sql.engine import Database
+from memory.sql.memories.memory_rows import fetch
+from memory.sql.tables import memories, memory_owners, messages
+
+CALLS_WAIT = timedelta(days=1)
+"""How long after its message a call of a client's tool may get its result by `previous_response_id`."""
+
+
+async def expire(database: Database, clock: Callable[[], datetime]) -> list[Memory]:
+    """Delete all expired memories of all owners, and return them. What one of them had replaced holds
+    again, or gives way to what that one gave way to; what it had corrected on purpose goes with it. Calls
+    of clients' tools that wait for longer than `CALLS_WAIT` go too. Messages and replies stay."""
+    async with database.write() as connection:
+        await drop_calls(connection, messages.c.sent_at < clock() - CALLS_WAIT)
+    purged: list[Memory] = []
+    while batch := await _expire_batch(database, clock()):
+        purged += batch
+    return purged
+
+
+async def _expire_batch(database: Database, now: datetime) -> list[Memory]:
+    async with database.read() as connection:
+        due = await _expired(connection, now)
+    async with database.write(lock=_owners(due)) as connection:
+        batch = await _expired(connection, now)
+        ids = [memory.id for memory in batch]
+        ended = max((memory.expires_at or now for memory in batch), default=now)
+        await withhold(connection, now, memory_ids=ids, written_before=ended)
+        await delete_links(connection, await _given_way(connection, ids))
+    return batch
+
+
+def _owners(given: Iterable[Memory]) -> set[str]:
+    """The locks of a deletion: a reply to these owners is stored before it, or finds its sources gone."""
+    return {owner for memory in given for owner in memory.owners}
+
+
+async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
+    """Up to `BATCH` expired memories of all owners, locked until the transaction ends. The next purge handles
+    those that another transaction has locked."""
+    due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.id).limit(BATCH)
+    ids = (await connection.execute(due.with_for_update(skip_locked=True))).scalars().all()
+    return await fetch(connection, memories.c.id.in_(ids)) if ids else []
+
+
+async def _given_way(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
+    """All links of these memories, and those that gave way to one of them, directly or not, `FOR_GOOD`."""
+    link = memory_owners.c
+    chain = select(link.memory_id, link.owner).where(link.memory_id.in_(ids)).cte(recursive=True)
+    to_it = and_(link.superseded_by == chain.c.memory_id, link.owner == chain.c.owner)
+    older = select(link.memory_id, link.owner).join(chain, and_(to_it, FOR_GOOD))
+    rows = await connection.execute(select(chain.union(older)))
+    return {(row.memory_id, row.owner) for row in rows}

@@ -1,0 +1,92 @@
+"""Makes private what a person said in a place: everybody there loses it, and the person keeps it."""
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+
+from sqlalchemy import insert, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import user_key
+from memory.errors import NotFound
+from memory.facts.derived import withhold
+from memory.forgetting import hiding
+from memory.forgetting.reach import of_fact
+from memory.process.spans import new_id
+from memory.records import Memory
+from memory.sql import hidden as entries
+from memory.sql.engine import Database
+from memory.sql.engine.errors import retried
+from memory.sql.hidden import Kind, link_id
+from memory.sql.memories.memory_rows import is_active
+from memory.sql.memories.owner_links import link
+from memory.sql.memories.store import MADE_PRIVATE, tellers
+from memory.sql.rests_on import stated_in
+from memory.sql.tables import context_entries, memory_owners, memory_updates, messages, rests_on
+
+
+async def make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
+    """Hide a person's memory from all places, with what it had replaced, the messages that told it and
+    the replies there that answered those or contain it. The person keeps all that is theirs. Raises
+    NotFound if the memory is in no place, or if somebody else stated it too."""
+    await retried(lambda: _make_private(database, clock, memory, user))
+
+
+async def _make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
+    async with database.read() as connection:
+        scanned = (await of_fact(connection, memory.id, user)).scanned
+    async with database.write(lock=memory.owners | {user_key(user)}) as connection:
+        now = clock()
+        reach = await of_fact(connection, memory.id, user, scanned=scanned)
+        places = {owner for id, owner in reach.links if id == memory.id and owner.startswith("place:")}
+        links = {one for one in reach.links if one[1] in places}
+        if not await _told_alone_in_places(connection, memory, user):
+            raise NotFound(f"memory {memory.id!r} is not {user}'s to make private: somebody else told it too")
+        await _keep_for(connection, memory, user)
+        id = await entries.begin(connection, user, "private", now, None, memory.id)
+        told = await _told_in(connection, reach.messages | reach.replies, places)
+        rows: dict[Kind, Collection[str]] = {"link": [link_id(*one) for one in links], "told": told}
+        await entries.hide(connection, id, rows)
+        await hiding.hide_links(connection, links)
+        await hiding.tell_messages(connection, told, now)
+        facts = [fact.id for fact in reach.facts]
+        await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgetting=id)
+        await _note(connection, memory.id, user, now)
+
+
+async def _told_alone_in_places(connection: AsyncConnection, memory: Memory, user: str) -> bool:
+    links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == memory.id, is_active())
+    owners = set(await connection.scalars(links))
+    alone = tellers(owners, memory.user_id) == {user_key(user)}
+    return alone and any(owner.startswith("place:") for owner in owners)
+
+
+async def _keep_for(connection: AsyncConnection, memory: Memory, user: str) -> None:
+    """Let the person have the memory themselves, unless they have the same words already."""
+    own = user_key(user)
+    key = select(memory_owners.c.content_key).where(memory_owners.c.memory_id == memory.id).limit(1)
+    content_key = (await connection.execute(key)).scalar_one()
+    same = (memory_owners.c.owner == own, memory_owners.c.content_key == content_key, is_active())
+    linked = (memory_owners.c.memory_id == memory.id, memory_owners.c.owner == own)
+    held = select(memory_owners.c.memory_id)
+    if not {*await connection.scalars(held.where(*same)), *await connection.scalars(held.where(*linked))}:
+        await link(connection, memory.id, [own], content_key)
+
+
+async def _told_in(connection: AsyncConnection, ids: Collection[str], places: Collection[str]) -> set[str]:
+    """Those of these messages that were said in the places, or inside them, and the entries of profiles that
+    were told there in these messages alone."""
+    inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
+    here = or_(messages.c.place.in_(places), *inside)
+    told = set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), here)))
+    others = select(rests_on.c.derived_id).where(
+        rests_on.c.source_id.not_in(told), rests_on.c.how == "stated"
+    )
+    entry = context_entries.c.id
+    alone = select(entry).where(entry.in_(stated_in(told)), entry.not_in(others))
+    return told.union(await connection.scalars(alone))
+
+
+async def _note(connection: AsyncConnection, id: str, user: str, now: datetime) -> None:
+    """Write into the history of the fact that it was made private."""
+    step = {"id": new_id(), "user_id": user, "old_id": id, "new_id": id, "owners": [user_key(user)]}
+    await connection.execute(insert(memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))

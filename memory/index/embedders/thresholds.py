@@ -1,0 +1,29 @@
+"""How similar the vectors of each embedder must be: a pair of thresholds for each."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Cosine similarities, 0.0 to 1.0, that are valid for one embedder only."""
+
+    dedupe: float
+    """From this similarity on, two texts may say the same thing."""
+    recall: float
+    """Below this similarity, a text is unrelated to the query in meaning."""
+
+
+CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
+"""For an uncalibrated embedder: treats few texts as the same and few as unrelated. `hachi embedders
+calibrate` measures better ones."""
+
+KNOWN = {
+    "bundled": Thresholds(dedupe=0.94, recall=0.15),
+    "openai:text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5),
+}
+"""Mistral documents that the vectors of `mistral-embed` have the length 1 and 1,024 dimensions, but no
+similarities: they are the cautious ones."""
+
+
+def thresholds_of(embedder: str) -> Thresholds:
+    return KNOWN.get(embedder, CAUTIOUS)
