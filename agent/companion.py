@@ -101,6 +101,7 @@ class Companion:
         self.documents = services.documents
         self.people = services.people
         self.conversations = services.conversations
+        self.sessions = services.sessions
         self.traces = components.traces
         self.admin = services.admin
         self.reminders = services.reminders
@@ -155,7 +156,7 @@ class Companion:
                     settings.purge_minutes,
                 )
                 schedule.start(closing)
-            await pet._purge_undo()
+            await pet._purge_forgotten()
             pet._closing = closing.pop_all()
         return pet
 
@@ -167,11 +168,11 @@ class Companion:
         await closing.aclose()
         self.components.database.closed = True
 
-    async def _purge_undo(self) -> None:
+    async def _purge_forgotten(self) -> None:
         """Delete what was forgotten and can no longer be brought back. A database that cannot be reached is
         reported by whatever needs it first."""
         with suppress(MemoryFault):
-            await self.admin.purge_undo()
+            await self.admin.purge_forgotten()
 
     @property
     def settings(self) -> Settings:

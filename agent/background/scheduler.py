@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agent.background.reminders import Reminders
 from agent.errors import HachiError
 from agent.services.admin import AdminService
-from agent.services.erasure import ErasureService
+from agent.services.erasure.service import ErasureService
 from agent.services.statistics import Figures
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Schedule:
         keep = self.maintenance
         for name, seconds, act, failure in (
             ("purge", MINUTE * self.purge_minutes, self._purge, "the purge failed"),
-            ("forgotten", MINUTE, keep.purge_undo, "what was forgotten was not deleted"),
+            ("forgotten", MINUTE, keep.purge_forgotten, "what was forgotten was not deleted"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", HOUR, self._prune, "old traces were not deleted"),
             ("room", HOUR, keep.give_back, "free pages were not given back"),
@@ -59,7 +59,7 @@ class Schedule:
             ("erase", 5 * MINUTE, self._erase, "an interrupted erasure could not go on"),
             ("figures", MINUTE, self.figures.flush, "the figures were not stored"),
             ("writes", MINUTE, keep.database.count_writes, "the writes were not counted"),
-            ("optimise", OPTIMISE_SECONDS, keep.tend_index, "the index was not compacted"),
+            ("optimise", OPTIMISE_SECONDS, keep.compact_index, "the index was not compacted"),
         ):
             scheduler.add_job(
                 self._start, "interval", (name, act, failure), seconds=seconds, id=name, name=name

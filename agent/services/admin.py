@@ -94,12 +94,12 @@ class AdminService:
 
     async def purge(self) -> list[Memory]:
         """Delete memories that have expired, and return them."""
-        await self.purge_undo()
+        await self.purge_forgotten()
         purged = await expire(self.database, self.clock)
         await self.sync.purge()
         return purged
 
-    async def purge_undo(self) -> None:
+    async def purge_forgotten(self) -> None:
         """Delete for good what was forgotten and can no longer be brought back, in traces too."""
         await self.forgetting.purge_due()
 
@@ -124,7 +124,7 @@ class AdminService:
         many rows that were. A search need not wait for it. Raises IndexUnavailable or EmbedderUnavailable."""
         return await self.sync.catch_up(progress)
 
-    async def tend_index(self) -> None:
+    async def compact_index(self) -> None:
         """Shorten the log of changes and the files of the index. Raises IndexUnavailable."""
         await self.sync.tidy()
 

@@ -8,7 +8,7 @@ from reprlib import repr as shown
 
 from agent.errors import BadInput
 from agent.services.arguments import owner_of_documents
-from agent.services.erasure import ErasureService
+from agent.services.erasure.service import ErasureService
 from agent.tracing.recorder import Recorder
 from agent.types.arguments import Limit, Query, User, Where, place_of
 from agent.types.checks import checks_arguments

@@ -19,7 +19,7 @@ from agent.services.arguments import (
     require_kept,
     told_in,
 )
-from agent.services.erasure import ErasureService
+from agent.services.erasure.service import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.listing import ListService
 from agent.tracing.recorder import Recorder

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 
 from agent.errors import BadInput
 from agent.services.arguments import audience_of, require_kept
-from agent.services.erasure import ErasureService
+from agent.services.erasure.service import ErasureService
 from agent.services.memories import MemoryService
 from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest

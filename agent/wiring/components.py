@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from agent.background.upkeep_budget import UpkeepBudget
 from agent.models.providers import base_url_of
 from agent.models.registry import Models
+from agent.services.home import open_database
 from agent.services.statistics import Figures
-from agent.services.transfer.home import open_database
 from agent.settings import Settings
 from agent.tracing.prices import Prices, read_prices
 from agent.tracing.recorder import Recorder

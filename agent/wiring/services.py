@@ -6,11 +6,12 @@ from agent.background.reminders import Reminders
 from agent.services.admin import AdminService, HealthService
 from agent.services.conversations import ConversationService
 from agent.services.documents import DocumentService
-from agent.services.erasure import ErasureService
 from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
+from agent.services.erasure.service import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.memories import MemoryService
 from agent.services.people import PeopleService
+from agent.services.sessions import SessionService
 from agent.services.statistics import StatisticsService
 from agent.services.tasks import TaskService
 from agent.turn.forget_requests import ForgetRequests
@@ -32,6 +33,7 @@ class Services:
     documents: DocumentService
     people: PeopleService
     conversations: ConversationService
+    sessions: SessionService
     admin: AdminService
     reminders: Reminders
 
@@ -76,6 +78,7 @@ def build_services(c: Components) -> Services:
         documents=DocumentService(c.recorder, c.documents, erasure),
         people=_people(c, memories, erasure),
         conversations=_conversations(c, forgetting, erasure),
+        sessions=SessionService(c.database, c.store, c.clock),
         admin=_admin(c, forgetting),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
     )

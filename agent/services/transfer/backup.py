@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import BadInput
-from agent.services.transfer.home import FOLDERS
+from agent.services.home import FOLDERS
 from memory.errors import StoreUnavailable
 from memory.sql.engine.loop_sqlite import read_only_uri
 from memory.sql.engine.schema import HEAD

@@ -11,12 +11,12 @@ from starlette.responses import HTMLResponse
 
 from agent.companion import Companion
 from agent.settings import Settings
-from agent.surfaces.http import errors, health
+from agent.surfaces.http import errors, monitoring
 from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.http.openai_api import chat, models, responses
-from agent.surfaces.http.rest import documents, memories, users
+from agent.surfaces.http.rest import documents, session_memories, users
 
 DESCRIPTION = """A companion that remembers.
 
@@ -41,9 +41,9 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    made.state.metrics, made.state.console = health.Metrics(), console
-    parts = (chat.router, responses.router, models.router, health.router, _docs)
-    for part in (*parts, memories.router, users.router, documents.router, documents.of_places):
+    made.state.metrics, made.state.console = monitoring.Metrics(), console
+    parts = (chat.router, responses.router, models.router, monitoring.router, _docs)
+    for part in (*parts, session_memories.router, users.router, documents.router, documents.of_places):
         made.router.routes += part.routes
     made.add_middleware(Audit)
     secure(made, pet, settings, loopback=loopback)

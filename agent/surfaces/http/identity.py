@@ -1,6 +1,5 @@
 """Whom a request acts for: its key says so, or with a service's key its headers, or a token in them that is
-signed. Open WebUI sends all of them. And where it is said: what the client's name for its conversation means.
-"""
+signed. Open WebUI sends all of them."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,10 +9,8 @@ from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 
-from agent.services.conversations import chat_of, conversation_id
 from agent.surfaces.http.errors import ApiError, forbidden
 from agent.surfaces.links import verified
-from memory.audience import PRIVATE, Place
 from memory.sql.keys import Key
 
 USER_HEADER = "x-openwebui-user-id"
@@ -126,39 +123,3 @@ def _header(headers: Headers, name: str, most: int) -> str | None:
     if len(text) > most:
         raise ApiError(400, "bad_header", f"{name} has more than {most} characters")
     return text
-
-
-TEMPORARY = ("temporary:", "local:")
-"""How Open WebUI begins the name of a chat that it does not keep; older versions have the second."""
-CHANNEL = "channel:"
-"""How it begins the name of a channel, where several people talk."""
-CHANNELS = "open-webui"
-"""The outer name of the places that are channels."""
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    user: str | None
-    """Who speaks; None: the turn is anonymous, so nothing is read for it and nothing of it is kept."""
-    place: Place = PRIVATE
-    conversation: str | None = None
-    """The id of the named conversation."""
-
-
-def where(name: str | None, user: str | None, caller: Caller) -> Where:
-    """Return where the user speaks. Raises ApiError for a channel that a user's key names: only a service can
-    tell that they are in it."""
-    if name and name.startswith(TEMPORARY):
-        return Where(None)
-    if name and name.startswith(CHANNEL):
-        if caller.key and caller.key.kind == "user":
-            raise forbidden("a channel is a place where others talk too: only a service's key may name it")
-        return Where(user, Place((CHANNELS, name.removeprefix(CHANNEL))))
-    return Where(user, PRIVATE, conversation_id(user, name))
-
-
-def name_of(conversation: str) -> str:
-    """Return what the client calls the conversation with this id."""
-    if conversation.startswith("place:"):
-        return CHANNEL + Place.of_key(conversation).path[-1]
-    return chat_of(conversation)

@@ -22,7 +22,17 @@ from hachi import BadInput, HachiError, Place, StoreUnavailable
 from hachi.testing import AnsweringModel, OwnSettings
 
 NAIVE, AWARE = datetime.fromisoformat("2026-01-10"), datetime(2026, 1, 10, tzinfo=UTC)
-GROUPS = ("memories", "tasks", "documents", "people", "conversations", "admin", "traces", "reminders")
+GROUPS = (
+    "memories",
+    "tasks",
+    "documents",
+    "people",
+    "conversations",
+    "sessions",
+    "admin",
+    "traces",
+    "reminders",
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +51,7 @@ def methods_of(pet: hachi.sync.Companion) -> dict[str, Any]:
         found |= {
             f"{group}.{name}": one for name in public if inspect.ismethod(one := getattr(service, name))
         }
-    del found["conversations.give"]  # which is called with ids that were looked up just now
+    del found["sessions.give"]  # which is called with ids that were looked up just now
     return found
 
 

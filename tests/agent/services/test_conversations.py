@@ -10,7 +10,7 @@ from agents.testing import ScriptedModel, assistant_message
 from sqlalchemy import select
 
 from agent.errors import BadInput
-from agent.services.conversations import BATCH
+from agent.services.transfer.import_messages import BATCH
 from hachi import Companion
 from memory.sql.tables import session_memories
 from tests.memory.conftest import server as postgresql
@@ -157,20 +157,20 @@ async def test_a_conversation_has_what_was_said_in_it_or_given_to_it_as_it_is_wo
 ) -> None:
     url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
     pet = await open_pet(given=ScriptedModel([]), database_url=url, look_back="off")
-    transcripts = pet.conversations
+    sessions = pet.sessions
     for at, chat in enumerate(("sea", "road")):
         await pet.conversations.import_messages([line(at)], user="ana", conversation=f"chat:{chat}:ana")
-    sea = await transcripts.session_of("sea", "ana")
-    assert (sea, await transcripts.session_of("sea", "ben")) == ("chat:sea:ana", None)
+    sea = await sessions.conversation_of("sea", "ana")
+    assert (sea, await sessions.conversation_of("sea", "ben")) == ("chat:sea:ana", None)
     given = await pet.remember("Ana rents a berth in Sète", user="ana")
     for _ in range(2):
-        await transcripts.give(str(sea), str(given.id))
+        await sessions.give(str(sea), str(given.id))
     now = await pet.memories.update(str(given.id), "Ana rents a berth in Agde", user="ana")
-    found = await transcripts.learned_in(str(sea), user="ana")
+    found = await sessions.learned_in(str(sea), user="ana")
     assert [memory.id for memory in found] == [now.id]
-    assert await transcripts.learned_in(str(sea), user="ana", id=str(now.id)) == found
-    assert await transcripts.learned_in("chat:road:ana", user="ana") == []
-    assert await transcripts.learned_in(str(sea), user="ben") == []
+    assert await sessions.learned_in(str(sea), user="ana", id=str(now.id)) == found
+    assert await sessions.learned_in("chat:road:ana", user="ana") == []
+    assert await sessions.learned_in(str(sea), user="ben") == []
     await pet.people.erase(user="ana")
     async with pet.components.database.read() as connection:
         assert (await connection.execute(select(session_memories))).all() == []

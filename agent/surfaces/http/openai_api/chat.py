@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, Response
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import fault_response
-from agent.surfaces.http.health import Metrics, metrics_of
-from agent.surfaces.http.identity import Caller, Where, where
+from agent.surfaces.http.identity import Caller
+from agent.surfaces.http.monitoring import Metrics, metrics_of
 from agent.surfaces.http.openai_api.chat_request import ChatRequest
 from agent.surfaces.http.openai_api.completion import (
     EXAMPLE,
@@ -26,6 +26,7 @@ from agent.surfaces.http.openai_api.completion import (
     Completion,
 )
 from agent.surfaces.http.openai_api.messages import parse_messages
+from agent.surfaces.http.openai_api.open_webui import Where, where
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
 from agent.surfaces.http.routes import api_routes
 from agent.surfaces.links import forget_page, link_to

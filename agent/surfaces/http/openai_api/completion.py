@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
-from agent.surfaces.http.identity import name_of
+from agent.surfaces.http.openai_api.open_webui import name_of
 from agent.types import Reply
 from agent.types import Usage as Tokens
 from agent.types.records_json import decision_json

@@ -1,6 +1,5 @@
 """The messages of a chat, as OpenAI's clients send them: what was said, called and asked for."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.errors import BadInput
 from agent.surfaces.http import limits
 from agent.surfaces.http.limits import MOST_PARTS, MOST_TOOLS, CallId, Id, Text
+from agent.surfaces.http.openai_api.open_webui import below_documents, below_files, is_client_task
 from agent.types.arguments import MAX_MESSAGE
 from agent.types.client import Called, Item, Returned, Said
 
@@ -17,18 +17,6 @@ AN_IMAGE = "[an image]"
 """What the transcript has of a message that is an image alone."""
 MAX_SHOWN = 4 * MAX_MESSAGE
 """Characters of the last message with the template that a client puts around it."""
-
-# How Open WebUI begins what it asks for itself, and puts a message below the documents that it found. Each is
-# read from left to right, in the time that the text is long.
-_TEMPLATE = "### Task:"
-_CONVERSATIONS = (
-    ("<chat_history>", "</chat_history>"),
-    ("### Messages Being Compacted:", "### Recent Messages Kept In Context:"),
-)
-_SOURCES, _SOURCES_END = re.compile(r"<context>\s*<source\b"), re.compile(r"</source>\s*</context>")
-_QUERY, _QUERY_ENDS = "<user_query>", "</user_query>"
-_FILES, _FILES_END = "<attached_files>", "</attached_files>"
-_CHOICE_OF_TOOLS = ("History:\n", "Query: ")
 
 
 class Open(BaseModel):
@@ -98,7 +86,7 @@ class ChatMessage(Open):
         if self.role == "tool":
             yield Returned(self.tool_call_id or "", self.text)
         elif self.role in ("user", "assistant"):
-            if told := _below_files(self.text) if self.role == "user" else self.text:
+            if told := below_files(self.text) if self.role == "user" else self.text:
                 yield Said(self.role, told, images=self.images)
             for call in self.tool_calls or ():
                 yield Called(call.id, call.function.name, call.function.arguments)
@@ -137,9 +125,9 @@ def parse_messages(messages: Sequence[ChatMessage], task: str | None = None) -> 
         raise BadInput(f"messages: the last one has {len(text):,} characters and the limit is {MAX_SHOWN:,}")
     history = tuple(item for message in messages[:last] for item in message.items)
     told = "\n\n".join(filter(None, instructions))
-    if task or (task is None and not history and _is_client_task(text, told)):
+    if task or (task is None and not history and is_client_task(text, told)):
         return ChatInput(text, client_task="\n\n".join(filter(None, (one.text for one in messages))))
-    asked = _below_files(_below_documents(text) or text)
+    asked = below_files(below_documents(text) or text)
     return ChatInput(
         text=asked,
         shown=text if asked != text else "",
@@ -148,37 +136,6 @@ def parse_messages(messages: Sequence[ChatMessage], task: str | None = None) -> 
         images=messages[last].images,
         instructions=told,
     )
-
-
-def _is_client_task(text: str, instructions: str) -> bool:
-    """Return whether a single message is a template around a conversation, or asks which tools to call. One
-    around documents may quote another."""
-    if not _in_template(text):
-        return instructions.startswith("Available Tools:") and text.startswith(_CHOICE_OF_TOOLS)
-    found = (text.find(begin) for begin, end in _CONVERSATIONS if 0 <= text.find(begin) < text.rfind(end))
-    start = min(found, default=None)
-    return start is not None and not _SOURCES.search(text, 0, start)
-
-
-def _below_documents(text: str) -> str:
-    """Return what the person asked below the documents; empty if the text is not that template."""
-    sources = _SOURCES.search(text) if _in_template(text) else None
-    if not sources:
-        return ""
-    *_, end = (0, *(found.end() for found in _SOURCES_END.finditer(text, sources.end())))
-    below = text[end:].strip() if end else ""
-    query, ends, after = below.partition(_QUERY_ENDS)
-    return after.strip() or below if ends and query.startswith(_QUERY) else below
-
-
-def _below_files(text: str) -> str:
-    """Return what the person said below the list of files that Open WebUI begins a message with."""
-    _, ends, told = text.partition(_FILES_END)
-    return told.strip() or text if ends and text.startswith(_FILES) else text
-
-
-def _in_template(text: str) -> bool:
-    return text.startswith(_TEMPLATE) and text[len(_TEMPLATE) : len(_TEMPLATE) + 1].isspace()
 
 
 def check_calls(messages: Sequence[ChatMessage]) -> None:

@@ -17,7 +17,7 @@ from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.identity import MAX_NAME
 from agent.surfaces.http.limits import Id, Strict
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.rest.memories import NewMemory, find_memory, status_of, stored_memory
+from agent.surfaces.http.rest.session_memories import NewMemory, find_memory, status_of, stored_memory
 from agent.surfaces.http.routes import api_routes
 from agent.types.arguments import Content, DueTime, Importance, Limit, Page, Query, Status, Ttl, Type
 from agent.types.context_json import ContextJson

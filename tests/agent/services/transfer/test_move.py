@@ -40,7 +40,7 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
         await pet.documents.add_files([tmp_path / "paper.md"], user=user)
     await pet.admin.keys.create("laptop", "user", "ana", False, now=pet.clock())
     given = await pet.remember("Ana rents a berth", user="ana")
-    await pet.conversations.give("dm:ana", str(given.id))
+    await pet.sessions.give("dm:ana", str(given.id))
     gone = await pet.remember("Ana swims", user="ana")
     await pet.memories.forget(str(gone.id), user="ana")
     await pet.close()

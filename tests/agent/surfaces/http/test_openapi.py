@@ -16,9 +16,9 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
-from agent.surfaces.http import health
+from agent.surfaces.http import monitoring
 from agent.surfaces.http.openai_api import chat, models, responses
-from agent.surfaces.http.rest import documents, memories, users
+from agent.surfaces.http.rest import documents, session_memories, users
 from agent.surfaces.web import listing, remembered, talk
 
 EXAMPLES = 2
@@ -87,7 +87,18 @@ def test_no_request_waits_for_a_thread() -> None:
         asynchronous = iscoroutinefunction(call) or iscoroutinefunction(type(call).__call__)
         return inner if asynchronous else [*inner, str(call)]
 
-    parts = (chat, responses, models, health, memories, users, documents, remembered, talk, listing)
+    parts = (
+        chat,
+        responses,
+        models,
+        monitoring,
+        session_memories,
+        users,
+        documents,
+        remembered,
+        talk,
+        listing,
+    )
     routes = [route for part in parts for route in part.router.routes if isinstance(route, APIRoute)]
     assert len(routes) > 50
     assert [name for route in routes for name in waiting(route.dependant)] == []

@@ -47,7 +47,7 @@ async def test_what_is_edited_deleted_and_forgotten_on_discord_is_so_there_too(
     await platform.delete(asked, channel=GENERAL)
     await platform.until(lambda: platform.shown(GENERAL) == [FORGOTTEN, "With milk."])
     clock.advance(minutes=11)
-    await pet.admin.purge_undo()
+    await pet.admin.purge_forgotten()
     await jobs.do()
     await platform.until(lambda: platform.shown(GENERAL) == ["With milk."])
 

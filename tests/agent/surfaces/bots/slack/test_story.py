@@ -48,7 +48,7 @@ async def test_what_is_edited_deleted_and_forgotten_on_slack_is_so_there_too(
     await jobs.do()
     await slack.until(lambda: shown(slack) == [FORGOTTEN, "With milk."])
     clock.advance(minutes=11)
-    await pet.admin.purge_undo()
+    await pet.admin.purge_forgotten()
     await jobs.do()
     await slack.until(lambda: shown(slack) == ["With milk."])
 

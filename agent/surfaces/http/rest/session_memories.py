@@ -91,10 +91,10 @@ async def _session(sessionId: str, caller: Authenticated, pet: Pet) -> Session:
     """Return the caller's session; for a service that names no user, that of the only possible one. Raises
     the same ApiError for somebody else's session as for one that does not exist."""
     if len(sessionId) <= MAX_SESSION and sessionId.isprintable():
-        user = caller.user or await pet.conversations.only_user(sessionId)
+        user = caller.user or await pet.sessions.only_user(sessionId)
         if user == sessionId:
             return Session(sessionId, user, None)
-        if user and (conversation := await pet.conversations.session_of(sessionId, user)):
+        if user and (conversation := await pet.sessions.conversation_of(sessionId, user)):
             return Session(sessionId, user, conversation)
     raise not_found("session")
 
@@ -110,7 +110,7 @@ async def list_session_memories(session: InSession, pet: Pet, limit: Limit = 100
     if session.conversation is None:
         found = await pet.memories.list(user=session.user, limit=limit)
     else:
-        found = await pet.conversations.learned_in(session.conversation, user=session.user, limit=limit)
+        found = await pet.sessions.learned_in(session.conversation, user=session.user, limit=limit)
     return [session.shown(memory) for memory in found]
 
 
@@ -124,14 +124,14 @@ async def add_session_memory(
     response.status_code = status_of(decision)
     memory = await stored_memory(pet, decision, session.user)
     if session.conversation:
-        await pet.conversations.give(session.conversation, memory.id)
+        await pet.sessions.give(session.conversation, memory.id)
     return session.shown(memory)
 
 
 async def _find(session: InSession, memoryId: str, pet: Pet) -> Memory:
     """Return a memory of the session. Raises ApiError."""
     memory = await find_memory(pet, memoryId, session.user)
-    learned_in, here = pet.conversations.learned_in, session.conversation
+    learned_in, here = pet.sessions.learned_in, session.conversation
     if here and not await learned_in(here, user=session.user, id=memory.id):
         raise not_found("memory")
     return memory

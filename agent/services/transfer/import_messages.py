@@ -1,0 +1,127 @@
+"""Imports messages: a transcript, or those of an export."""
+
+import hmac
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, timedelta
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from agent.errors import BadInput
+from agent.services.sessions import conversation_id
+from agent.types import TurnRequest
+from agent.types.arguments import moment_of, readable_name, user_named
+from memory.records import Message
+from memory.sql.engine import Database
+from memory.sql.hidden import still_hidden
+from memory.sql.keys import person_keys
+from memory.sql.messages.reply_sources import note_answer
+from memory.sql.messages.transcript import Transcript
+from memory.text import storable
+
+BATCH = 500
+"""Messages that are stored in one transaction."""
+
+Read = Sequence[tuple[Message, str]]
+"""Messages, each with the user who wrote it or got the reply."""
+
+
+def read_messages(messages: Sequence[Mapping[str, Any]], target: TurnRequest) -> Read:
+    """Parse the messages. Those without an id have an empty one. Raises BadInput."""
+    return [_message(given, at, target) for at, given in enumerate(messages)]
+
+
+async def store_messages(
+    database: Database,
+    transcript: Transcript,
+    read: Read,
+    messages: Sequence[Mapping[str, Any]],
+    target: TurnRequest,
+) -> int:
+    """Store what was read of the messages, in order, but what is there already or was forgotten. Returns how
+    many are new."""
+    read = await _with_ids(database, read, messages, target)
+    new = 0
+    for start in range(0, len(read), BATCH):
+        async with database.write() as connection:
+            part = read[start : start + BATCH]
+            gone = await still_hidden(connection, "message", [message.id for message, _ in part])
+            for message, speaker in part:
+                if message.id in gone:
+                    continue
+                written = await transcript.append(
+                    connection, message, user=speaker, place=target.place, now=target.sent_at
+                )
+                new += written is not None
+                if written and message.role == "assistant":
+                    await note_answer(connection, message, speaker, target.place)
+    return new
+
+
+async def _with_ids(
+    database: Database, read: Read, given: Sequence[Mapping[str, Any]], target: TurnRequest
+) -> Read:
+    """Give each message without an id the same one in every import, made from all that it says with a
+    random key of its speaker: the id of a forgotten message tells nobody what was forgotten."""
+    keys = await person_keys(database, {who for message, who in read if not message.id}, target.sent_at)
+    told: Counter[tuple[str, str]] = Counter()
+    found = []
+    for (message, speaker), as_given in zip(read, given, strict=True):
+        if not message.id:
+            where = (target.place.key, message.conversation_id, message.role)
+            known = as_given["sent_at"] is not None  # a time that nobody knew differs in each import
+            sent_at = message.sent_at.astimezone(UTC).isoformat() if known else ""
+            said = json.dumps([*where, message.author, sent_at, message.text])
+            told[speaker, said] += 1
+            digest = hmac.digest(keys[speaker], f"{told[speaker, said]} {said}".encode(), "sha256")
+            message = replace(message, id=str(UUID(bytes=digest[:16], version=4)))
+        found.append((message, speaker))
+    return found
+
+
+def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[Message, str]:
+    """Return the message, and the user who wrote it or got the reply."""
+    try:
+        author, text, sent_at = str(given["author"]), str(given["text"]), given["sent_at"]
+    except KeyError as error:
+        raise BadInput(f"message {at + 1} has no {error.args[0]!r}") from error
+    incoming = _within(incoming, given, at)
+    if sent_at is None and "chat" in given:  # nobody knows when: now, in the order of the file
+        sent_at = incoming.sent_at + timedelta(microseconds=at)
+    message = Message(
+        id=_uuid(given.get("id"), incoming),
+        conversation_id=incoming.conversation_id,
+        role="assistant" if given.get("role") == "assistant" else "user",
+        author=storable(author),
+        text=storable(text),
+        sent_at=moment_of(f"message {at + 1}: sent_at", sent_at),
+    )
+    return message, str(incoming.user)
+
+
+def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnRequest:
+    """Return the request with the user and the conversation that a message of a place names; in private with
+    the one of the person's own that `formats` names."""
+    if incoming.place.private:
+        chat = None if incoming.conversation else conversation_id(incoming.user, given.get("chat"))
+        return replace(incoming, conversation=chat or incoming.conversation)
+    try:
+        user = user_named("user", given.get("user", incoming.user))
+        named = incoming.conversation or given.get("conversation")
+        conversation = None if named is None else readable_name("conversation", str(named))
+    except BadInput as error:
+        raise BadInput(f"message {at + 1}: {error}") from error
+    return replace(incoming, user=user, conversation=conversation)
+
+
+def _uuid(id: Any, incoming: TurnRequest) -> str:
+    """Return the id if it is a UUID; otherwise derive a UUID that is the same for every import. Without an
+    id it is empty."""
+    if id is None:
+        return ""
+    try:
+        return str(UUID(str(id)))
+    except ValueError:
+        return str(uuid5(NAMESPACE_URL, f"hachi:{incoming.user}:{incoming.conversation_id}:{id}"))

@@ -1,0 +1,86 @@
+"""Open WebUI's own ways: its names of chats and channels, what it asks for itself, and its templates."""
+
+import re
+from dataclasses import dataclass
+
+from agent.services.sessions import chat_of, conversation_id
+from agent.surfaces.http.errors import forbidden
+from agent.surfaces.http.identity import Caller
+from memory.audience import PRIVATE, Place
+
+_TEMPLATE = "### Task:"
+_CONVERSATIONS = (
+    ("<chat_history>", "</chat_history>"),
+    ("### Messages Being Compacted:", "### Recent Messages Kept In Context:"),
+)
+_SOURCES, _SOURCES_END = re.compile(r"<context>\s*<source\b"), re.compile(r"</source>\s*</context>")
+_QUERY, _QUERY_ENDS = "<user_query>", "</user_query>"
+_FILES, _FILES_END = "<attached_files>", "</attached_files>"
+_CHOICE_OF_TOOLS = ("History:\n", "Query: ")
+# All are read from left to right, in the time that the text is long.
+
+TEMPORARY = ("temporary:", "local:")
+"""How Open WebUI begins the name of a chat that it does not keep; older versions have the second."""
+CHANNEL = "channel:"
+"""How it begins the name of a channel, where several people talk."""
+CHANNELS = "open-webui"
+"""The outer name of the places that are channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    user: str | None
+    """Who speaks; None: the turn is anonymous, so nothing is read for it and nothing of it is kept."""
+    place: Place = PRIVATE
+    conversation: str | None = None
+    """The id of the named conversation."""
+
+
+def where(name: str | None, user: str | None, caller: Caller) -> Where:
+    """Return where the user speaks. Raises ApiError for a channel that a user's key names: only a service can
+    tell that they are in it."""
+    if name and name.startswith(TEMPORARY):
+        return Where(None)
+    if name and name.startswith(CHANNEL):
+        if caller.key and caller.key.kind == "user":
+            raise forbidden("a channel is a place where others talk too: only a service's key may name it")
+        return Where(user, Place((CHANNELS, name.removeprefix(CHANNEL))))
+    return Where(user, PRIVATE, conversation_id(user, name))
+
+
+def name_of(conversation: str) -> str:
+    """Return what the client calls the conversation with this id."""
+    if conversation.startswith("place:"):
+        return CHANNEL + Place.of_key(conversation).path[-1]
+    return chat_of(conversation)
+
+
+def is_client_task(text: str, instructions: str) -> bool:
+    """Return whether a single message is a template around a conversation, or asks which tools to call. One
+    around documents may quote another."""
+    if not _in_template(text):
+        return instructions.startswith("Available Tools:") and text.startswith(_CHOICE_OF_TOOLS)
+    found = (text.find(begin) for begin, end in _CONVERSATIONS if 0 <= text.find(begin) < text.rfind(end))
+    start = min(found, default=None)
+    return start is not None and not _SOURCES.search(text, 0, start)
+
+
+def below_documents(text: str) -> str:
+    """Return what the person asked below the documents; empty if the text is not that template."""
+    sources = _SOURCES.search(text) if _in_template(text) else None
+    if not sources:
+        return ""
+    *_, end = (0, *(found.end() for found in _SOURCES_END.finditer(text, sources.end())))
+    below = text[end:].strip() if end else ""
+    query, ends, after = below.partition(_QUERY_ENDS)
+    return after.strip() or below if ends and query.startswith(_QUERY) else below
+
+
+def below_files(text: str) -> str:
+    """Return what the person said below the list of files that Open WebUI begins a message with."""
+    _, ends, told = text.partition(_FILES_END)
+    return told.strip() or text if ends and text.startswith(_FILES) else text
+
+
+def _in_template(text: str) -> bool:
+    return text.startswith(_TEMPLATE) and text[len(_TEMPLATE) : len(_TEMPLATE) + 1].isspace()
