@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 
-from agent.surfaces.bots import running
+from agent.surfaces.bots import platform_jobs
 from agent.surfaces.cli import main
 from agent.surfaces.http import workers
 
@@ -43,5 +43,5 @@ def _run(command: Sequence[str], settings: dict[str, str], files: Sequence[DupFd
     for number, (file, name) in enumerate(zip(files, ("stdin", "stdout", "stderr"), strict=False)):
         os.dup2(file.detach(), number)
         setattr(sys, name, os.fdopen(number, "w" if number else "r", buffering=1))
-    running.SECONDS = workers.AGAIN_SECONDS = 0.1
+    platform_jobs.SECONDS = workers.AGAIN_SECONDS = 0.1
     sys.exit(main(command))

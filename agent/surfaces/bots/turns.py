@@ -22,7 +22,7 @@ from agent.surfaces.bots.answers import (
 from agent.surfaces.bots.attachments import read_attachments
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import Content, IncomingMessage, Platform
-from agent.surfaces.bots.replies import Reply
+from agent.surfaces.bots.streamed_reply import Reply
 from agent.surfaces.links import forget_path
 from agent.types.client import ClientTurn
 from memory.audience import PRIVATE

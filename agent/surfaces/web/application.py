@@ -17,9 +17,9 @@ from agent.companion import Companion
 from agent.errors import BadInput, HachiError
 from agent.surfaces.http.errors import ApiError, without_command
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.web import listing, remembered, statistics, talk, trace_page
+from agent.surfaces.web import remembered, statistics, talk, trace_list, trace_page
 from agent.surfaces.web.pages import field_of, go, page, typed_in
-from agent.surfaces.web.visits import COOKIE, OtherKey, Visits, require_own_page, require_visit
+from agent.surfaces.web.sign_in import COOKIE, OtherKey, Visits, require_own_page, require_visit
 from memory.errors import NotFound
 
 log = logging.getLogger("hachi.traces.page")
@@ -70,7 +70,7 @@ def app(
     made.state.visits, made.state.console = visits, person is not None
     made.state.docs = docs
     pages = (talk.router, remembered.router) if person is not None else (traces_only,)
-    for router in (*pages, listing.router, statistics.router, trace_page.router, _visits):
+    for router in (*pages, trace_list.router, statistics.router, trace_page.router, _visits):
         made.router.routes += router.routes  # as they are: see agent/surfaces/http/routes.py
     made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # without a key
     handlers: dict[type[Exception], Any] = {ApiError: _refused, HTTPException: _no_page}

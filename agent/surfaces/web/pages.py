@@ -14,7 +14,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from agent.companion import Companion
-from agent.surfaces.web.visits import COOKIE, ZONE, visitor_of
+from agent.surfaces.web.sign_in import COOKIE, ZONE, visitor_of
 from agent.tracing.render.text import duration, harmless, money
 from agent.types.records_json import goes_with, taken_with
 from memory.audience import Place

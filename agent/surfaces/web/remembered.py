@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.surfaces.web.pages import Asked, Here, go
-from agent.surfaces.web.visits import require_visit
+from agent.surfaces.web.sign_in import require_visit
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
 from agent.tracing.why.memories import Asked as AskedWhy

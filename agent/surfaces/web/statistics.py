@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse
 
 from agent.surfaces.web.pages import page
-from agent.surfaces.web.visits import require_visit, visitor_of
+from agent.surfaces.web.sign_in import require_visit, visitor_of
 from agent.tracing.store.filters import TraceFilter, read_since
 from agent.tracing.store.stats import GROUPS, stats_of
 

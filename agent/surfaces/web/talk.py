@@ -13,7 +13,7 @@ from agent.companion import Companion
 from agent.errors import HachiError
 from agent.surfaces.web.pages import Asked, Here, go, markdown, render
 from agent.surfaces.web.remembered import turn_of
-from agent.surfaces.web.visits import require_visit
+from agent.surfaces.web.sign_in import require_visit
 from agent.types import Reply, TurnRequest
 from memory.errors import NotFound
 

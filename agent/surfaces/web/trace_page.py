@@ -8,8 +8,8 @@ from starlette.responses import HTMLResponse, Response
 
 from agent.errors import BadInput
 from agent.surfaces.web.pages import field_of, page
-from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tree
-from agent.surfaces.web.visits import require_visit, visitor_of
+from agent.surfaces.web.sign_in import require_visit, visitor_of
+from agent.surfaces.web.timeline import MAX_ROWS, Row, SpanTree, find_row, span_tree
 from agent.surfaces.web.word_diff import word_diff
 from agent.tracing.differences import Difference, differences
 from agent.tracing.render.export import markdown, trace_json

@@ -28,10 +28,10 @@ from agent.surfaces.bots.discord.messages import (
     origin_of,
     place_of,
 )
+from agent.surfaces.bots.discord.platform import DiscordPlatform
 from agent.surfaces.bots.discord.rendering import HachiButton
-from agent.surfaces.bots.discord.replies import DiscordPlatform
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, who_answers
+from agent.surfaces.bots.platform_jobs import MOST_DMS, PlatformJobs, is_late, who_answers
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
 

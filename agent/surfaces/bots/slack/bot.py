@@ -24,7 +24,7 @@ from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.running import MOST_DMS, PlatformJobs, is_late, who_answers
+from agent.surfaces.bots.platform_jobs import MOST_DMS, PlatformJobs, is_late, who_answers
 from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, explain
 from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
@@ -36,7 +36,7 @@ from agent.surfaces.bots.slack.messages import (
     sent_at,
     source_of,
 )
-from agent.surfaces.bots.slack.replies import SlackPlatform
+from agent.surfaces.bots.slack.platform import SlackPlatform
 from agent.surfaces.signals import on_stop_signal
 
 PATH = "/slack/events"

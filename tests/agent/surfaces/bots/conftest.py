@@ -11,7 +11,7 @@ from agent.surfaces.bots.answers import Answer, Asker, Item
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Unreadable
-from agent.surfaces.bots.replies import Gone
+from agent.surfaces.bots.streamed_reply import Gone
 from agent.tracing.store.filters import TraceFilter
 from hachi import Companion
 from memory.audience import PRIVATE, Audience, Place

@@ -19,7 +19,7 @@ from schemathesis.checks import not_a_server_error
 from agent.surfaces.http import monitoring
 from agent.surfaces.http.openai_api import chat, models, responses
 from agent.surfaces.http.rest import documents, session_memories, users
-from agent.surfaces.web import listing, remembered, talk
+from agent.surfaces.web import remembered, talk, trace_list
 
 EXAMPLES = 2
 """Of each operation."""
@@ -97,7 +97,7 @@ def test_no_request_waits_for_a_thread() -> None:
         documents,
         remembered,
         talk,
-        listing,
+        trace_list,
     )
     routes = [route for part in parts for route in part.router.routes if isinstance(route, APIRoute)]
     assert len(routes) > 50

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from written_traces import HOSTILE, a_turn, remembering
 
-from agent.surfaces.web import listing
+from agent.surfaces.web import trace_list
 from agent.surfaces.web.application import beside
-from agent.surfaces.web.listing import live_rows, read_query
-from agent.surfaces.web.visits import Visitor
+from agent.surfaces.web.sign_in import Visitor
+from agent.surfaces.web.trace_list import live_rows, read_query
 from agent.types import Usage
 
 
 async def test_the_list_shows_the_newest_first_and_goes_on_below(write, ask, monkeypatch):
-    monkeypatch.setattr(listing, "PAGE", 3)
+    monkeypatch.setattr(trace_list, "PAGE", 3)
     for number in range(4):
         await write(a_turn(f"question {number}"))
     newest = (await ask().get("/traces")).text
@@ -177,7 +177,7 @@ async def test_what_there_is_not_is_told(write, ask):
 
 
 async def test_a_list_that_goes_on_tells_what_is_new_and_what_has_changed(write, pet, monkeypatch):
-    monkeypatch.setattr(listing, "PAUSE", 0.1)
+    monkeypatch.setattr(trace_list, "PAUSE", 0.1)
     first = await write(a_turn("first"), status="running", took=None)
     done: list[bool] = []
     rows = live_rows(

@@ -6,8 +6,8 @@ from typing import Any
 from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, NAMES, DiscordServer
 from scripted_server import Hang, ScriptedServer, answer
 
-from agent.surfaces.bots import running
-from agent.surfaces.bots.running import FORGOTTEN
+from agent.surfaces.bots import platform_jobs
+from agent.surfaces.bots.platform_jobs import FORGOTTEN
 from memory.audience import Place
 
 AT = f"<@{BOT}>"
@@ -18,7 +18,7 @@ WAITING = "SELECT * FROM work WHERE kind IN ('answer', 'posts')"
 async def test_what_is_edited_deleted_and_forgotten_on_discord_is_so_there_too(
     go_online: Any, platform: DiscordServer, server: ScriptedServer, pet: Any, clock: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(running, "SECONDS", 0.05)
+    monkeypatch.setattr(platform_jobs, "SECONDS", 0.05)
     bot = await go_online()
     jobs, talks, user = bot.client.jobs, bot.client.conversations, f"discord:{ANA}"
     # Ana asks in the channel, and corrects herself: the reply is written again where it stands.

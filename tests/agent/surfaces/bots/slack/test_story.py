@@ -6,7 +6,7 @@ from scripted_server import ScriptedServer, answer
 from slack_server import BOT, SlackServer
 
 from agent.surfaces.bots.conversations import IS_LATE
-from agent.surfaces.bots.running import FORGOTTEN
+from agent.surfaces.bots.platform_jobs import FORGOTTEN
 
 DM, GENERAL = "D1", "C1"
 ANA = "slack:T1:UANA"

@@ -21,8 +21,8 @@ from agent.surfaces.bots.discord.rendering import (
     stop_view,
 )
 from agent.surfaces.bots.platform import IncomingMessage
-from agent.surfaces.bots.replies import Gone
 from agent.surfaces.bots.splitting import close_code_block
+from agent.surfaces.bots.streamed_reply import Gone
 from memory.audience import Place
 
 log = logging.getLogger("hachi.discord")

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 
 from agent.errors import BadInput, HachiError
 from agent.surfaces.web.pages import page, render
-from agent.surfaces.web.visits import Visitor, require_visit, visitor_of
+from agent.surfaces.web.sign_in import Visitor, require_visit, visitor_of
 from agent.tracing.store.filters import TraceFilter, read_place, read_seconds, read_since
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary

@@ -14,7 +14,7 @@ from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, reminder_answer
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import IncomingMessage, Posts, Unreadable
-from agent.surfaces.bots.replies import Gone, Reply
+from agent.surfaces.bots.streamed_reply import Gone, Reply
 from agent.surfaces.bots.turns import NotShown
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.surfaces.bots.answers import Answer, Item
-from agent.surfaces.bots.replies import ATTEMPTS, Reply, Stopped
+from agent.surfaces.bots.streamed_reply import ATTEMPTS, Reply, Stopped
 
 A, B, C = "a" * 90 + "\n", "b" * 90 + "\n", "c" * 90 + "\n"
 

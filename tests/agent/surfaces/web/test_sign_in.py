@@ -5,7 +5,7 @@ import jwt
 
 from agent.surfaces.links import NOTHING, VALID, forget_page, link_to, read_link
 from agent.surfaces.web.application import app
-from agent.surfaces.web.visits import COOKIE, LINK_VISIT
+from agent.surfaces.web.sign_in import COOKIE, LINK_VISIT
 
 
 async def key(pet, *, admin=True):

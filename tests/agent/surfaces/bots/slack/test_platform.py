@@ -9,10 +9,10 @@ import pytest
 from slack_server import SlackServer
 
 from agent.surfaces.bots.answers import receipt_item
-from agent.surfaces.bots.replies import Reply
 from agent.surfaces.bots.slack.client import build_client
 from agent.surfaces.bots.slack.messages import Source
-from agent.surfaces.bots.slack.replies import LIMIT, SlackPosts
+from agent.surfaces.bots.slack.platform import LIMIT, SlackPosts
+from agent.surfaces.bots.streamed_reply import Reply
 from hachi import Settings
 from memory.audience import PRIVATE
 from memory.records import Decision

@@ -15,7 +15,7 @@ from scripted_server import Say, ScriptedServer, answer
 from agent.surfaces.bots.answers import NOTHING, Answer, Item
 from agent.surfaces.bots.discord.messages import channel_id, place_of
 from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, escape
-from agent.surfaces.bots.running import FORGOTTEN
+from agent.surfaces.bots.platform_jobs import FORGOTTEN
 from agent.surfaces.bots.splitting import utf16_length
 from agent.surfaces.bots.turns import NOT_HERE
 from hachi import Companion

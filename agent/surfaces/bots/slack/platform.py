@@ -17,7 +17,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage
-from agent.surfaces.bots.replies import Gone, Stopped
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.messages import Reader, Source, origin_of
 from agent.surfaces.bots.slack.rendering import (
@@ -27,6 +26,7 @@ from agent.surfaces.bots.slack.rendering import (
     markdown_blocks,
     receipts_answer,
 )
+from agent.surfaces.bots.streamed_reply import Gone, Stopped
 from memory.audience import Place
 
 log = logging.getLogger("hachi.slack")
