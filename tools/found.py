@@ -27,7 +27,7 @@ FOR_EACH = 100
 Entry = dict[str, Any] | list[str]
 """A fact or summary, or an excerpt."""
 
-NEWEST = 10
+NEWEST_SHOWN = 10
 """How many of the newest a search shows that found nothing."""
 BESIDE = timedelta(days=1)
 """What is searched on either side of a day that a model names: where somebody else spoke, it may have been
@@ -108,8 +108,8 @@ async def find(
     )
     if not (found.hits or known or reader.lists):  # once a turn: a second list would only go further back
         beside = [hit.id for hit in reader.found] + [*reader.shown]
-        latest = await recall.search("", reader.audience, limit=NEWEST, exclude=beside)
-        listed = await _shown(reader, latest, NEWEST, reader.lists, known=reader.sees)
+        latest = await recall.search("", reader.audience, limit=NEWEST_SHOWN, exclude=beside)
+        listed = await _shown(reader, latest, NEWEST_SHOWN, reader.lists, known=reader.sees)
         if listed["memories"]:
             result |= {"note": NOTHING, "newest": listed["memories"]}
     if found.partial:

@@ -27,7 +27,7 @@ from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.transcript import Transcript
 from memory.text.names import fold
 
-BATCH = 500
+READ_AT_ONCE = 500
 """Memories that are read at once for a list."""
 
 
@@ -65,7 +65,7 @@ class ListService:
         times = {"since": bound_of(since, zone), "until": bound_of(until, zone, end=True)}
         found: Page[Memory] = Page()
         while rows := await self.store.newest(
-            audience, self.clock(), min(BATCH, limit - len(found) + 1), after=after, **times
+            audience, self.clock(), min(READ_AT_ONCE, limit - len(found) + 1), after=after, **times
         ):
             users = {row.user_id for row in rows} if author else ()
             names = await self.transcript.speakers.names(users, audience)

@@ -19,7 +19,7 @@ from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
 from memory.sql.tables import Utc, active_conversations, messages
 
-EXCHANGE = 2
+MESSAGES_OF_AN_EXCHANGE = 2
 """Messages that the next exchange adds."""
 
 
@@ -71,7 +71,7 @@ class ConsolidationDue:
             active.conversation_id == _CONVERSATION, active.owner == _OWNER
         )
         later = messages.c.seq > func.coalesce(covered.scalar_subquery(), 0)
-        uncovered = select(func.count() + EXCHANGE > self.window).where(*_HEARD, later)
+        uncovered = select(func.count() + MESSAGES_OF_AN_EXCHANGE > self.window).where(*_HEARD, later)
         length = func.sum(func.length(messages.c.text))
         full = uncovered.with_only_columns(2 * length > self.window_budget.characters)
         leaving = or_(uncovered.scalar_subquery(), full.scalar_subquery())

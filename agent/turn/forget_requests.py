@@ -21,15 +21,15 @@ from memory.sql.messages.transcript import Transcript
 
 log = logging.getLogger("hachi.turn")
 
-MOST = 5
+MOST_ASKED = 5
 """The most candidates that a person is asked about."""
 SEARCHED = 20
-NEAR = 0.5
+NEAR_SHARE_OF_BEST = 0.5
 """The least share of the best score of what a text means, and of what is offered beside it."""
 NEAR_BY_A_WORD, RARE = 0.44, 3
 """What shares a word with a forgotten text that so few of what was found have is offered from this share on.
 In 120 invented forgettings in eight languages 118 of 128 related statements are offered so, and 28 others;
-with `NEAR` alone 82 and 10, with 0.44 alone 118 and 44."""
+with `NEAR_SHARE_OF_BEST` alone 82 and 10, with 0.44 alone 118 and 44."""
 TOLD: frozenset[Kind] = frozenset({"memory", "message"})
 
 
@@ -67,7 +67,7 @@ class ForgetRequests:
             facts = [hit for hit in near if hit.memory]
             only = (facts or near)[0] if len(facts or near) == 1 else None
             found |= {hit.id: (hit, hit is only) for hit in near}
-        best = sorted(found.values(), key=lambda one: (one[0].memory is None, -one[0].score))[:MOST]
+        best = sorted(found.values(), key=lambda one: (one[0].memory is None, -one[0].score))[:MOST_ASKED]
         named = [_candidate(hit, asked_in, sure) for hit, sure in best]
         return tuple([await self.preview(candidate, user) for candidate in named])
 
@@ -98,7 +98,7 @@ class ForgetRequests:
         return [hit for hit in hits if hit.id in own or _told_by(user, hit)]
 
 
-def _near(hits: Sequence[Hit], share: float = NEAR) -> list[Hit]:
+def _near(hits: Sequence[Hit], share: float = NEAR_SHARE_OF_BEST) -> list[Hit]:
     return [hit for hit in hits if hit.score >= share * hits[0].score]
 
 

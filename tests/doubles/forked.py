@@ -43,5 +43,5 @@ def _run(command: Sequence[str], settings: dict[str, str], files: Sequence[DupFd
     for number, (file, name) in enumerate(zip(files, ("stdin", "stdout", "stderr"), strict=False)):
         os.dup2(file.detach(), number)
         setattr(sys, name, os.fdopen(number, "w" if number else "r", buffering=1))
-    platform_jobs.SECONDS = workers.AGAIN_SECONDS = 0.1
+    platform_jobs.LOOK_SECONDS = workers.AGAIN_SECONDS = 0.1
     sys.exit(main(command))

@@ -21,7 +21,7 @@ from memory.sql.messages.reply_sources import note_answer
 from memory.sql.messages.transcript import Transcript
 from memory.text import storable
 
-BATCH = 500
+MESSAGES_AT_ONCE = 500
 """Messages that are stored in one transaction."""
 
 Read = Sequence[tuple[Message, str]]
@@ -44,9 +44,9 @@ async def store_messages(
     many are new."""
     read = await _with_ids(database, read, messages, target)
     new = 0
-    for start in range(0, len(read), BATCH):
+    for start in range(0, len(read), MESSAGES_AT_ONCE):
         async with database.write() as connection:
-            part = read[start : start + BATCH]
+            part = read[start : start + MESSAGES_AT_ONCE]
             gone = await still_hidden(connection, "message", [message.id for message, _ in part])
             for message, speaker in part:
                 if message.id in gone:

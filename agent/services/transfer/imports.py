@@ -31,7 +31,7 @@ from memory.sql.rests_on import record
 from memory.sql.tables import memory_owners
 from memory.text.ttl import LONGEST
 
-BATCH = 50
+MEMORIES_AT_ONCE = 50
 """Memories of a place that are restored in one transaction."""
 
 OLD_PLACE = (
@@ -101,8 +101,8 @@ async def restore_all(
 ) -> int:
     """Store the memories of a place as they were. Returns how many are new."""
     new = 0
-    for start in range(0, len(restored), BATCH):
-        part = restored[start : start + BATCH]
+    for start in range(0, len(restored), MEMORIES_AT_ONCE):
+        part = restored[start : start + MEMORIES_AT_ONCE]
         owners = {owner for memory, _ in part for owner in memory.owners}
         async with database.write(lock=owners) as connection:
             for memory, sources in part:

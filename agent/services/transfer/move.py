@@ -30,7 +30,7 @@ from memory.sql.tables import (
     traces,
 )
 
-PAGE = 1_000
+ROWS_AT_ONCE = 1_000
 TABLES = [table for table in metadata.sorted_tables if table not in (changes, index_positions)]
 
 Progress = Callable[[int], None]
@@ -166,7 +166,7 @@ async def _pages(
 ) -> AsyncIterator[Sequence[Row[Any]]]:
     """Yield the rows in the order of their key, those behind the key `after`."""
     key = _key(database, table)
-    query = select(table).order_by(*key).limit(PAGE)
+    query = select(table).order_by(*key).limit(ROWS_AT_ONCE)
     while True:
         behind = query if after is None else query.where(tuple_(*key) > tuple_(*after))
         if not (rows := await database.rows(behind)):

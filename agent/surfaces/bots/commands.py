@@ -36,13 +36,13 @@ from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 
-PAGE = 8
+MOST_LISTED = 8
 """Memories in one list."""
 NOT_THEIRS = "That is not there any more, or somebody else said it too."
 NO_TEXT = Answer("There is no text in that message.")
 NOT_KEPT = "Whoever wrote that wants nothing of theirs kept here."
 NOT_OPEN = "That task is not open any more, or it is somebody else's."
-GONE = "That is not yours to forget, or it is forgotten already."
+NOT_YOURS_TO_FORGET = "That is not yours to forget, or it is forgotten already."
 UNDO_OVER = "That cannot be undone any more: it is back already, or its time is over and it is gone for good."
 KEPT_BEFORE = "What I kept before stays: {prefix}forget-me takes it away."
 NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
@@ -174,8 +174,8 @@ class Commands:
     async def _memories(self, asker: Asker, query: str) -> Answer:
         if not query:
             return await self._page(asker, "0")
-        hits = await self._pet.search_memories(query, limit=PAGE * 2, **asker.scope)
-        found = [hit.memory for hit in hits if hit.memory is not None][:PAGE]
+        hits = await self._pet.search_memories(query, limit=MOST_LISTED * 2, **asker.scope)
+        found = [hit.memory for hit in hits if hit.memory is not None][:MOST_LISTED]
         if not found:
             return Answer("I remember nothing of that here.")
         return Answer("This is what I remember of that:", await self._items(found, asker))
@@ -183,12 +183,12 @@ class Commands:
     async def _page(self, asker: Asker, skip: str) -> Answer:
         """List the memories after so many newer ones."""
         first = int(skip) if skip.isdecimal() else 0
-        newest = await self._pet.memories.list(limit=first + PAGE + 1, **asker.scope)
+        newest = await self._pet.memories.list(limit=first + MOST_LISTED + 1, **asker.scope)
         if not newest:
             return Answer("I remember nothing here yet.")
-        buttons = [Button("Back", "more", str(max(0, first - PAGE)))] if first else []
-        if len(newest) > first + PAGE:
-            buttons.append(Button("More", "more", str(first + PAGE)))
+        buttons = [Button("Back", "more", str(max(0, first - MOST_LISTED)))] if first else []
+        if len(newest) > first + MOST_LISTED:
+            buttons.append(Button("More", "more", str(first + MOST_LISTED)))
         private = (
             await own_page(self._pet, asker.user, asker.place)
             if asker.place.private
@@ -196,7 +196,7 @@ class Commands:
         )
         return Answer(
             "This is what I remember:",
-            await self._items(newest[first : first + PAGE], asker),
+            await self._items(newest[first : first + MOST_LISTED], asker),
             note=private,
             buttons=tuple(buttons),
             replaces=True,
@@ -237,7 +237,7 @@ class Commands:
         candidate = ForgetCandidate(id, kind, "", self._pet.clock(), asked_in)
         receipts = await self._pet.memories.forget_confirmed([candidate], **asker.scope)
         if not receipts:
-            return Answer(GONE, outcome="forgotten")
+            return Answer(NOT_YOURS_TO_FORGET, outcome="forgotten")
         return await self._forgotten(asker, receipts[0])
 
     async def _forgotten(self, asker: Asker, receipt: Forgotten) -> Answer:
@@ -276,7 +276,7 @@ class Commands:
         tasks = await self._pet.tasks.list(**asker.scope)
         if not tasks:
             return Answer("No task is open here.")
-        return Answer("Your open tasks:", tuple(map(task_item, tasks[:PAGE])))
+        return Answer("Your open tasks:", tuple(map(task_item, tasks[:MOST_LISTED])))
 
     async def _context(self, asker: Asker, _: str) -> Answer:
         items = context_items(await self._pet.people.context(**asker.scope))

@@ -23,24 +23,24 @@ from memory.sql.jobs.job import POSTS, Job
 
 log = logging.getLogger("hachi.bots")
 
-SECONDS = 2.0
+LOOK_SECONDS = 2.0
 """How often the bot looks for its jobs: how long a reply stands after it was forgotten elsewhere."""
 NOTED_EVERY = timedelta(seconds=10)
 """How often it is noted that the bot is there, and that what it accepted is its own."""
 MOST_DMS = 100
 """Direct conversations that are caught up, those used last."""
-LATE = timedelta(minutes=10)
+TOO_LATE_AFTER = timedelta(minutes=10)
 """After this time a message that came before a restart, or while the bot was away, is not answered."""
 FORGOTTEN = "(forgotten)"
 """Stands in place of a reply that was forgotten, while that can be undone and where deleting is refused."""
-CLOSED = Answer(
+REMINDER_WAITS = Answer(
     "I have a reminder for you, but I may not write to you: your direct messages are closed to me."
 )
 """Does not say what the reminder is about, because that was said in private."""
 
 
 def is_late(sent_at: datetime, now: datetime) -> bool:
-    return now - sent_at > LATE
+    return now - sent_at > TOO_LATE_AFTER
 
 
 def who_answers(settings: Settings) -> str:
@@ -89,7 +89,7 @@ class PlatformJobs:
                 catch_up = None
             except Exception as error:
                 log.warning("the jobs of %s wait: %s", self.source, error)
-            await asyncio.sleep(SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def remind(self, reminder: Reminder, _: str) -> bool | str:
         """Send a reminder where the task was asked for, else in direct messages. If those are closed, the
@@ -104,7 +104,7 @@ class PlatformJobs:
         sent = await write(user, place, answer, reminder.asked_in) or await write(user, PRIVATE, answer)
         platform = Place(tuple(self.source.split(":")))
         last = None if sent else await pet.people.places.last_of(user, platform)
-        return sent or bool(last and await write(user, last, CLOSED))
+        return sent or bool(last and await write(user, last, REMINDER_WAITS))
 
     async def do(self) -> None:
         """Do the jobs that are due, and begin to answer the messages that wait."""

@@ -62,7 +62,7 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
     "work_given_up_count": ("Jobs that failed too often.", itemgetter("work given up")),
 }
 """Name → help text and value, computed from the figures and the totals of `StatisticsService`."""
-SECONDS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
+BUCKETS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
 class Metrics:
@@ -71,7 +71,7 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.turn_seconds = Histogram(
-            "hachi_turn_seconds", "How long turns took.", buckets=SECONDS, registry=self._registry
+            "hachi_turn_seconds", "How long turns took.", buckets=BUCKETS, registry=self._registry
         )
         self._told_nameless = False
 

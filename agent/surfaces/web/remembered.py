@@ -20,9 +20,9 @@ from memory.audience import user_key
 from memory.errors import NotFound
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory, MemoryUpdate, Message
 
-SHOWN = 200
+MOST_LISTED = 200
 """Facts on a page; a search finds the others."""
-FOUND = 20
+MOST_FOUND = 20
 KINDS: tuple[ForgetKind, ...] = get_args(ForgetKind)
 
 router = APIRouter(dependencies=[Depends(require_visit)])
@@ -32,8 +32,8 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 async def overview(here: Here) -> Response:
     """The newest facts, or what a search finds."""
     text, pet, user = here.searched, here.pet, here.user
-    hits = await pet.search_memories(text, user=user, limit=FOUND) if text else []
-    newest = [] if text else await pet.memories.list(user=user, limit=SHOWN)
+    hits = await pet.search_memories(text, user=user, limit=MOST_FOUND) if text else []
+    newest = [] if text else await pet.memories.list(user=user, limit=MOST_LISTED)
     known = await pet.people.context(user=user)
     return here.page(
         "console/memories.html",
@@ -42,7 +42,7 @@ async def overview(here: Here) -> Response:
         said=[hit for hit in hits if not hit.memory],
         profile=[(name, value) for name, value in (*known.profile, *known.preferences) if value],
         summary=known.memory_summary,
-        most=SHOWN,
+        most=MOST_LISTED,
         unkept=await pet.people.unkept(user=user),
     )
 

@@ -17,7 +17,7 @@ from agent.surfaces.web.sign_in import require_visit
 from agent.types import Reply, TurnRequest
 from memory.errors import NotFound
 
-SHOWN = 40
+MESSAGES_SHOWN = 40
 """Messages of the conversation on the page."""
 LEARNED = 200
 """The newest facts, among which those of the shown messages are looked for."""
@@ -63,7 +63,7 @@ async def _page(here: Asked, reply: Reply | None = None) -> Response:
 async def _said(pet: Companion, user: str) -> dict[str, Any]:
     """The newest messages of the private conversation, oldest first, and what was learned from each."""
     conversation = TurnRequest("", user, pet.clock()).conversation_id
-    found = await pet.conversations.messages(user=user, limit=SHOWN)
+    found = await pet.conversations.messages(user=user, limit=MESSAGES_SHOWN)
     learned = defaultdict(list)
     for memory in await pet.memories.list(user=user, limit=LEARNED):
         learned[memory.message_id].append(memory)

@@ -25,7 +25,7 @@ from memory.records import Message
 from memory.sql.messages.transcript import Transcript
 from memory.text import storable
 
-MOST = 1_000
+COMPARED_MESSAGES = 1_000
 """The newest messages that are compared, of a transcript and of what a client sends."""
 AGAIN = timedelta(hours=1)
 """A first message without an answer that is sent again within this time is the same one."""
@@ -67,7 +67,7 @@ async def with_conversation(transcript: Transcript, request: TurnRequest, now: d
     sent = [_key(one) for one in _sent(replace(client, after=()), request.text)]
     answers = [text for role, text in sent if role == "assistant"]
     told = answers[-1] if answers else sent[-1][1]
-    talks = await transcript.talks_with(user, UNNAMED, told, MOST)
+    talks = await transcript.talks_with(user, UNNAMED, told, COMPARED_MESSAGES)
     found = _continued([talk for talk in talks if answers or _waits(talk, now - AGAIN)], sent)
     return replace(request, conversation=found or f"{UNNAMED}{new_id()}:{user}")
 
@@ -81,7 +81,7 @@ async def compare(transcript: Transcript, request: TurnRequest) -> Compared:
         if not client.after:
             return Compared(question=await transcript.unanswered(request.origins, request.text))
         return Compared(None, await transcript.waiting(request.conversation_id, user, request.text))
-    stored = await transcript.branches(request.conversation_id, user, MOST)
+    stored = await transcript.branches(request.conversation_id, user, COMPARED_MESSAGES)
     pairs = pairs_of(stored, [_key(one) for one in _sent(client, request.text)])
     history: list[Item] = []
     asked = 0
@@ -114,7 +114,7 @@ def compared(stored: Sequence[Message], pairs: Mapping[int, int], asked: int) ->
 
 def pairs_of(stored: Sequence[Message], sent: Sequence[Key]) -> dict[int, int]:
     """Return the positions in `sent` whose messages are stored, each with its position in `stored`."""
-    skipped = max(0, len(sent) - MOST)
+    skipped = max(0, len(sent) - COMPARED_MESSAGES)
     return {skipped + at: here for at, here in _Branches(stored, sent[skipped:]).pairs()}
 
 

@@ -10,7 +10,7 @@ from agents.testing import ScriptedModel, assistant_message
 from sqlalchemy import select
 
 from agent.errors import BadInput
-from agent.services.transfer.import_messages import BATCH
+from agent.services.transfer.import_messages import MESSAGES_AT_ONCE
 from hachi import Companion
 from memory.sql.tables import session_memories
 from tests.memory.conftest import server as postgresql
@@ -143,12 +143,12 @@ async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, r
     told: list[int] = []
 
     count = await pet.conversations.import_messages(
-        [line(at) for at in range(BATCH + 3)], user="ana", progress=told.append
+        [line(at) for at in range(MESSAGES_AT_ONCE + 3)], user="ana", progress=told.append
     )
 
-    assert count == BATCH + 3
-    assert sum(told) == BATCH + 3, "as they come into the index"
-    assert rows("SELECT count(*) AS n FROM messages") == [{"n": BATCH + 3}]
+    assert count == MESSAGES_AT_ONCE + 3
+    assert sum(told) == MESSAGES_AT_ONCE + 3, "as they come into the index"
+    assert rows("SELECT count(*) AS n FROM messages") == [{"n": MESSAGES_AT_ONCE + 3}]
 
 
 @pytest.mark.parametrize("on", ["sqlite", "postgresql"])

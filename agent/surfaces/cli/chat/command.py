@@ -12,8 +12,8 @@ import typer
 
 from agent.errors import BadInput
 from agent.surfaces.cli.chat.commands import (
-    KEPT,
     NOTHING,
+    NOTHING_FORGOTTEN,
     ChatCommands,
     ask_a_program,
     chosen,
@@ -123,7 +123,7 @@ async def chat(
                 done = False
                 session.report(error)
     if asked and not json:  # nobody has answered
-        print(KEPT, *forget_commands(asked), sep="\n")
+        print(NOTHING_FORGOTTEN, *forget_commands(asked), sep="\n")
     if not done:
         raise typer.Exit(1)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 NOTHING = "(Nothing that you told matches this, so nothing is forgotten; `hachi memories list` shows all.)"
-KEPT = "(Nothing is forgotten.)"
+NOTHING_FORGOTTEN = "(Nothing is forgotten.)"
 QUESTION, WHICH = "Forget it? y, N, or its numbers: ", "Forget which? N, or its numbers: "
 ASK_A_PROGRAM = "Forget it? Say y, n or its numbers with the next line."
 WHICH_A_PROGRAM = "Forget which? Say n or its numbers with the next line."
@@ -93,7 +93,7 @@ async def ask(candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]
         answer = ""
     confirmed = chosen(answer, candidates)
     if not confirmed:
-        print(KEPT)
+        print(NOTHING_FORGOTTEN)
     return confirmed
 
 
@@ -101,10 +101,10 @@ def print_receipts(receipts: "Sequence[Forgotten]") -> None:
     for receipt in receipts:
         print(plain(forgotten_text(receipt, receipt.content)))
     if not receipts:
-        print(KEPT, flush=True)
+        print(NOTHING_FORGOTTEN, flush=True)
 
 
-SHOWN = 20
+MOST_SHOWN = 20
 """Facts that `/memories` shows; `hachi memories list` shows all."""
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -149,7 +149,7 @@ class ChatCommands:
             hits = await self.pet.search_memories(words, user=self.user, place=self.place)
             found = [hit.memory for hit in hits if hit.memory]
         else:
-            found = await self.pet.memories.list(user=self.user, place=self.place, limit=SHOWN)
+            found = await self.pet.memories.list(user=self.user, place=self.place, limit=MOST_SHOWN)
         if found:
             print_table(MEMORY_COLUMNS, map(memory_row, found))
         else:

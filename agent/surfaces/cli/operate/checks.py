@@ -32,10 +32,10 @@ OPEN_TIMEOUT = 30
 LEAST_FREE = 200_000_000
 """Bytes. With less room on the disk, something is about to fail."""
 
-LATE = timedelta(hours=1)
+PURGE_LATE = timedelta(hours=1)
 """After the time to undo a forgetting. A process of Hachi deletes what is due once a minute."""
 
-SHOWN = ("hachi.db", "hachi.db-wal", "index", "knowledge", "hachi.log")
+FILES_SHOWN = ("hachi.db", "hachi.db-wal", "index", "knowledge", "hachi.log")
 """What in the data folder is shown with its size."""
 
 
@@ -164,7 +164,7 @@ async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -
         raise MemoryFault(
             f"{crashing} may be what ends the process; it is tried at most once an hour: `hachi jobs list`"
         )
-    if late := await ended(database, now() - LATE):
+    if late := await ended(database, now() - PURGE_LATE):
         raise MemoryFault(
             f"{len(late)} things that were forgotten are not deleted, though nobody can bring them back "
             "any more; `hachi purge` deletes them or says why not"
@@ -229,7 +229,7 @@ async def _tools(settings: "Settings") -> str:
 async def _disk(home: "Path") -> str:
     """Raises MemoryFault where little room is left."""
     free = shutil.disk_usage(home).free
-    sizes = {name: _size(home / name) for name in SHOWN}
+    sizes = {name: _size(home / name) for name in FILES_SHOWN}
     said = ", ".join(f"{name} {_megabytes(size)}" for name, size in sizes.items() if size)
     if free < LEAST_FREE:
         raise MemoryFault(f"only {_megabytes(free)} are free in {home}; make room ({said})")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PAUSE = 0.5
 """Seconds between two reads."""
-NEWEST = 200
+NEWEST_SEARCHED = 200
 """Traces of one read. Changes of older ones are missed."""
 MAX_KNOWN = 5_000
 
@@ -82,14 +82,14 @@ async def followed(
     traces: "Traces", wanted: TraceFilter, before: int, pause: float = PAUSE
 ) -> "AsyncIterator[Summary]":
     """Yield so many earlier traces, then each when it appears and when its status changes."""
-    newest = await traces.list(wanted, datetime.now(UTC), NEWEST)
+    newest = await traces.list(wanted, datetime.now(UTC), NEWEST_SEARCHED)
     known = OrderedDict((summary.id, summary.status) for summary in reversed(newest))
     for summary in reversed(newest[:before]):
         yield summary
-    oldest = newest[-1].started_at if len(newest) == NEWEST else None
+    oldest = newest[-1].started_at if len(newest) == NEWEST_SEARCHED else None
     while True:
         await asyncio.sleep(pause)
-        for summary in reversed(await traces.list(wanted, datetime.now(UTC), NEWEST)):
+        for summary in reversed(await traces.list(wanted, datetime.now(UTC), NEWEST_SEARCHED)):
             if oldest is not None and summary.started_at < oldest:
                 continue  # it moved up because others were deleted
             if known.get(summary.id) != summary.status:

@@ -12,7 +12,7 @@ from agent.surfaces.bots.answers import (
     Button,
     forget_question,
 )
-from agent.surfaces.bots.commands import GONE, UNDO_OVER, Commands
+from agent.surfaces.bots.commands import NOT_YOURS_TO_FORGET, UNDO_OVER, Commands
 from agent.surfaces.bots.platform import Content
 from hachi import Companion, Settings
 from memory.audience import Place
@@ -215,7 +215,7 @@ async def test_nobody_else_can_confirm(pet: Companion, commands: Commands) -> No
     reply = await pet.respond("please forget my bank PIN", user=ANA, place=GENERAL)
     assert reply.forget is not None
     question = forget_question(reply.forget)
-    assert (await press(commands, BEN_IN_GENERAL, question, "Forget")).text == GONE
+    assert (await press(commands, BEN_IN_GENERAL, question, "Forget")).text == NOT_YOURS_TO_FORGET
     assert "4711" in await known(pet)
     gone = await press(commands, IN_GENERAL, question, "Forget")
     assert (await press(commands, BEN_IN_GENERAL, gone, "Undo")).text == UNDO_OVER

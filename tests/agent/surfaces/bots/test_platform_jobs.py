@@ -9,7 +9,7 @@ from scripted_server import ScriptedServer, answer
 from agent.surfaces.bots.answers import Answer
 from agent.surfaces.bots.conversations import IS_LATE, Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage
-from agent.surfaces.bots.platform_jobs import CLOSED, FORGOTTEN, PlatformJobs, who_answers
+from agent.surfaces.bots.platform_jobs import FORGOTTEN, REMINDER_WAITS, PlatformJobs, who_answers
 from hachi import Companion, Settings
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
@@ -32,7 +32,7 @@ GENERAL, LAST = Place(("chat", "acme", "general")), Place(("chat", "acme", "rand
         (GENERAL, {GENERAL, PRIVATE}, [(GENERAL, REMINDER, "chat:9")]),
         (PRIVATE, {GENERAL, PRIVATE}, [(PRIVATE, REMINDER, "chat:9")]),
         (GENERAL, {PRIVATE}, [(PRIVATE, REMINDER)]),
-        (GENERAL, {LAST}, [(LAST, CLOSED.text)]),
+        (GENERAL, {LAST}, [(LAST, REMINDER_WAITS.text)]),
         (PRIVATE, {GENERAL}, []),
     ],
 )

@@ -18,7 +18,7 @@ WAITING = "SELECT * FROM work WHERE kind IN ('answer', 'posts')"
 async def test_what_is_edited_deleted_and_forgotten_on_discord_is_so_there_too(
     go_online: Any, platform: DiscordServer, server: ScriptedServer, pet: Any, clock: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(platform_jobs, "SECONDS", 0.05)
+    monkeypatch.setattr(platform_jobs, "LOOK_SECONDS", 0.05)
     bot = await go_online()
     jobs, talks, user = bot.client.jobs, bot.client.conversations, f"discord:{ANA}"
     # Ana asks in the channel, and corrects herself: the reply is written again where it stands.

@@ -10,7 +10,7 @@ from scripted_server import Call, Hang, Say, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, TOLD, Posted, SlackServer, buttons_of
 
 from agent.surfaces.bots.answers import NOTHING, QUESTION
-from agent.surfaces.bots.commands import GONE
+from agent.surfaces.bots.commands import NOT_YOURS_TO_FORGET
 from agent.surfaces.bots.turns import NOT_HERE
 from agent.surfaces.links import read_link
 from memory.audience import Place
@@ -84,7 +84,10 @@ async def test_only_who_asks_to_forget_sees_the_question_and_confirms(
     token = parse_qs(urlsplit(link["url"]).query)["link"][0]
     user, page = await read_link(pet, token) or ("", "")
     assert (link["type"], user, page[:15]) == ("link", "slack:T1:UANA", "/forget?memory=")
-    for user, told in (("UBEN", GONE), ("UANA", "Forgotten: Ana has the flu\nTaken: 1 memory, 1 message, ")):
+    for user, told in (
+        ("UBEN", NOT_YOURS_TO_FORGET),
+        ("UANA", "Forgotten: Ana has the flu\nTaken: 1 memory, 1 message, "),
+    ):
         before = len(slack.responses)
         await slack.deliver(slack.pressed(forget, user=user))
         await slack.until(lambda before=before: len(slack.responses) > before)

@@ -11,8 +11,8 @@ from prompt_toolkit.output import DummyOutput
 
 from agent.surfaces.cli.chat.commands import (
     ASK_A_PROGRAM,
-    KEPT,
     NOTHING,
+    NOTHING_FORGOTTEN,
     WHICH_A_PROGRAM,
     ask_a_program,
     chosen,
@@ -131,7 +131,9 @@ def test_a_program_answers_the_question_with_its_next_line(hachi):
 def test_what_is_no_answer_forgets_nothing_and_the_commands_are_shown(hachi):
     told = f"{PIN}\nforget my bank PIN\nn\nforget my bank PIN\nyes, it rains\ny\nforget my bank PIN\n"
     ran = hachi("chat", stdin=told.encode())
-    assert (ran.out.count(ASK_A_PROGRAM), ran.out.count(KEPT)) == (3, 2), "nor is the end of the input"
+    assert (ran.out.count(ASK_A_PROGRAM), ran.out.count(NOTHING_FORGOTTEN)) == (3, 2), (
+        "nor is the end of the input"
+    )
     assert said(hachi)[1:3] == ["y", "yes, it rains"]
     [memory] = [one for one in hachi("memories", "list", "--json").json if "4711" in one["content"]]
     assert f"hachi memories delete {memory['id'][:8]}" in ran.out
