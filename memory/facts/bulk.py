@@ -17,8 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import normalise
+from memory.facts.decide import has_expired, lacking_owners
 from memory.facts.decision_log import decision_run, extracted
-from memory.facts.fact_rows import NOT_SEARCHED, has_expired, lacking_owners
+from memory.facts.fact_rows import NOT_SEARCHED
+from memory.facts.refusal import refusal
 from memory.facts.writer import FactWriter
 from memory.process.spans import span
 from memory.records import Decision, Draft, Memory
@@ -140,7 +142,7 @@ class _Part:
         """Decide on those that are new or known word for word in few transactions, on each of the others as
         usual."""
         facts = await self.writer.candidates(stated, {}, embed=False)
-        left = [(fact, self.writer.refuse(fact)) for fact in facts]
+        left = [(fact, refusal(fact, self.writer.importance_floor)) for fact in facts]
         extracted(facts)
         decisions: list[Decision] = []
         while left:

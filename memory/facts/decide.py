@@ -8,7 +8,7 @@ and names, but only for owners for whom the same person stated both, and only wh
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from typing import Literal
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Relation, Verdict
-from memory.records import MAX_CONTENT, Action, Decision, Draft, Memory
+from memory.records import Action, Decision, Draft, Memory
 from memory.text.ttl import describe
 
 Near = Sequence[tuple[Memory, Verdict]]
@@ -57,21 +57,29 @@ class Resolution:
     """Memories that the candidate replaces."""
 
 
-def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | None:
-    """The decision to ignore what is not worth keeping; None for anything else."""
-    content, importance = candidate.draft.content, candidate.draft.importance
-    until = candidate.expires_at
-    if not content:
-        return Decision(content, "ignore", None, "there is nothing in it")
-    if len(content) > MAX_CONTENT:
-        reason = f"longer than {MAX_CONTENT:,} characters; say it as single facts"
-        return Decision(content[:200] + " …", "ignore", None, reason)
-    if importance < importance_floor:
-        reason = f"importance {importance:g} is under {importance_floor:g}"
-        return Decision(content, "ignore", None, reason)
-    if until is not None and until <= candidate.now:
-        return Decision(content, "ignore", None, "it had already expired", expires_at=until)
-    return None
+def lacking_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
+    """The owners for whom similar memories count, where these have the same words."""
+    owners = candidate.origin.owners
+    return owners if candidate.draft.replaces else owners.difference(worded_so)
+
+
+def has_expired(memory: Memory, now: datetime) -> bool:
+    return memory.expires_at is not None and memory.expires_at <= now
+
+
+def still_valid(
+    candidate: CandidateFact, worded_so: Mapping[str, Memory]
+) -> tuple[dict[str, Memory], dict[str, Memory]]:
+    """The memories with the same words by owner, without those that the candidate corrects in something other
+    than its words; and those that have expired, but are not purged yet."""
+    expired = {owner: memory for owner, memory in worded_so.items() if has_expired(memory, candidate.now)}
+    valid = {
+        owner: memory
+        for owner, memory in worded_so.items()
+        if owner not in expired
+        and not (candidate.corrects(memory) and owner in candidate.decides_for(memory))
+    }
+    return valid, expired
 
 
 def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:

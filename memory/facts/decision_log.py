@@ -20,8 +20,8 @@ from pydantic import TypeAdapter
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
-from memory.facts.decide import decision_of, refusal, resolve
-from memory.facts.fact_rows import lacking_owners, repeats_found, still_valid
+from memory.facts.decide import decision_of, lacking_owners, resolve, still_valid
+from memory.facts.refusal import refusal, repeats_found
 from memory.facts.similar import weighed
 from memory.records import Decision, Draft, Memory
 

@@ -5,20 +5,27 @@ speaker's own. Stated in private, it does not change the channel's memory, so a 
 private statement.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import user_key
 from memory.errors import NotFound
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import normalise, same_words
-from memory.facts.decide import Resolution, Step, decision_of, resolve
+from memory.facts.compare import same_words
+from memory.facts.decide import (
+    Resolution,
+    Step,
+    decision_of,
+    lacking_owners,
+    resolve,
+    still_valid,
+)
 from memory.facts.derived import withhold
+from memory.facts.refusal import repeats_found, states
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index import vectors
 from memory.records import Decision, Draft, Memory
@@ -206,64 +213,3 @@ class FactRows:
         if values:
             await self.store.refresh(connection, memory, **values)
             candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)
-
-
-def lacking_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
-    """The owners for whom similar memories count, where these have the same words."""
-    owners = candidate.origin.owners
-    return owners if candidate.draft.replaces else owners.difference(worded_so)
-
-
-def has_expired(memory: Memory, now: datetime) -> bool:
-    return memory.expires_at is not None and memory.expires_at <= now
-
-
-def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
-    """The decision to ignore an echo of what the turn was shown; None if it is none."""
-    repeated = echoed(candidate, worded_so.values())
-    if repeated is None:
-        return None
-    worded_so, _ = still_valid(candidate, worded_so)
-    here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
-    reason = f"only repeats what was found: {repeated!r}"
-    return candidate.decision("ignore", here, reason, target=here)
-
-
-def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
-    """The text that the turn was shown and the candidate only repeats; None if it repeats none. `known` are
-    the memories in the candidate's own words.
-
-    An echo has the words of something that a search found in the turn, or of what somebody else told and the
-    prompt held. It is none where the message itself has these words, and none where the model names the very
-    fact by its id, on purpose. Whatever a model writes in words of its own counts as stated by the message.
-    """
-    origin, content = candidate.origin, candidate.draft.content
-    if states(origin.said, content):
-        return None
-    known = list(known)
-    named = {one.id for one in known if candidate.corrects(one) and candidate.decides_for(one)}
-    found = [hit.content for hit in origin.found if hit.id not in named]
-    own = user_key(origin.user)
-    others = [one for one in known if one.user_id != origin.user and own not in one.owners]
-    found += [one.content for one in others if not origin.shown.isdisjoint({one.id, one.message_id})]
-    return next((text for text in found if same_words(text, content)), None)
-
-
-def states(message: str, content: str) -> bool:
-    """Whether the message has the words of the fact, as they stand there."""
-    return normalise(content) in normalise(message)
-
-
-def still_valid(
-    candidate: CandidateFact, worded_so: Mapping[str, Memory]
-) -> tuple[dict[str, Memory], dict[str, Memory]]:
-    """The memories with the same words by owner, without those that the candidate corrects in something other
-    than its words; and those that have expired, but are not purged yet."""
-    expired = {owner: memory for owner, memory in worded_so.items() if has_expired(memory, candidate.now)}
-    valid = {
-        owner: memory
-        for owner, memory in worded_so.items()
-        if owner not in expired
-        and not (candidate.corrects(memory) and owner in candidate.decides_for(memory))
-    }
-    return valid, expired

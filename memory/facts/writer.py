@@ -15,9 +15,10 @@ from datetime import datetime
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
-from memory.facts.decide import RULINGS, Ruling, as_candidate, figures_of, refusal, ruled_decision, step_of
+from memory.facts.decide import RULINGS, Ruling, as_candidate, figures_of, ruled_decision, step_of
 from memory.facts.decision_log import Case, Facts, decided, decision_run, extracted
 from memory.facts.fact_rows import FactRows
+from memory.facts.refusal import refusal
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span
@@ -60,7 +61,7 @@ class FactWriter:
         if not stated:
             return []
         facts = await self.candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
-        refusals = [self.refuse(fact) for fact in facts]
+        refusals = [refusal(fact, self.importance_floor) for fact in facts]
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
         await self.similar.ask_judge(judged)
         decisions: list[Decision] = []
@@ -119,10 +120,6 @@ class FactWriter:
             return draft
         async with self.database.read() as connection:
             return await self.rows.replacing(connection, draft, origin, now)
-
-    def refuse(self, candidate: CandidateFact) -> Decision | None:
-        """See `refusal`."""
-        return refusal(candidate, self.importance_floor)
 
     async def decide(self, candidate: CandidateFact) -> Decision:
         """Decide on a candidate, and store that."""

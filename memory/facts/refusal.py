@@ -1,0 +1,62 @@
+"""What is not worth keeping: too unimportant, too long, over already, or only repeats what a search found."""
+
+from collections.abc import Iterable, Mapping
+
+from memory.audience import user_key
+from memory.facts.candidate import CandidateFact
+from memory.facts.compare import normalise, same_words
+from memory.facts.decide import still_valid
+from memory.records import MAX_CONTENT, Decision, Memory
+
+
+def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | None:
+    """The decision to ignore what is not worth keeping; None for anything else."""
+    content, importance = candidate.draft.content, candidate.draft.importance
+    until = candidate.expires_at
+    if not content:
+        return Decision(content, "ignore", None, "there is nothing in it")
+    if len(content) > MAX_CONTENT:
+        reason = f"longer than {MAX_CONTENT:,} characters; say it as single facts"
+        return Decision(content[:200] + " …", "ignore", None, reason)
+    if importance < importance_floor:
+        reason = f"importance {importance:g} is under {importance_floor:g}"
+        return Decision(content, "ignore", None, reason)
+    if until is not None and until <= candidate.now:
+        return Decision(content, "ignore", None, "it had already expired", expires_at=until)
+    return None
+
+
+def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
+    """The decision to ignore an echo of what the turn was shown; None if it is none."""
+    repeated = echoed(candidate, worded_so.values())
+    if repeated is None:
+        return None
+    worded_so, _ = still_valid(candidate, worded_so)
+    here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
+    reason = f"only repeats what was found: {repeated!r}"
+    return candidate.decision("ignore", here, reason, target=here)
+
+
+def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
+    """The text that the turn was shown and the candidate only repeats; None if it repeats none. `known` are
+    the memories in the candidate's own words.
+
+    An echo has the words of something that a search found in the turn, or of what somebody else told and the
+    prompt held. It is none where the message itself has these words, and none where the model names the very
+    fact by its id, on purpose. Whatever a model writes in words of its own counts as stated by the message.
+    """
+    origin, content = candidate.origin, candidate.draft.content
+    if states(origin.said, content):
+        return None
+    known = list(known)
+    named = {one.id for one in known if candidate.corrects(one) and candidate.decides_for(one)}
+    found = [hit.content for hit in origin.found if hit.id not in named]
+    own = user_key(origin.user)
+    others = [one for one in known if one.user_id != origin.user and own not in one.owners]
+    found += [one.content for one in others if not origin.shown.isdisjoint({one.id, one.message_id})]
+    return next((text for text in found if same_words(text, content)), None)
+
+
+def states(message: str, content: str) -> bool:
+    """Whether the message has the words of the fact, as they stand there."""
+    return normalise(content) in normalise(message)
