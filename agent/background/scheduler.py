@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from agent.background.reminders import Reminders
 from agent.errors import HachiError
 from agent.services.admin import AdminService
-from agent.services.erasure.service import ErasureService
 from agent.services.statistics import Figures
+from memory.forgetting.erasure import Erasure
 
 if TYPE_CHECKING:
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -38,7 +38,7 @@ class Schedule:
     maintenance: AdminService
     reminders: Reminders
     figures: Figures
-    erasure: ErasureService
+    erasure: Erasure
     wake_worker: Callable[[], Awaitable[None]]
     purge_minutes: float
     _running: dict[str, asyncio.Task[str]] = field(default_factory=dict)

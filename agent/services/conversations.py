@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from agent.services.arguments import audience_of
-from agent.services.erasure.service import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
 from agent.services.transfer.import_messages import read_messages, store_messages
@@ -35,6 +34,7 @@ from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.derived import read_again
 from memory.facts.writer import FactWriter
+from memory.forgetting.erasure import Erasure
 from memory.forgetting.hiding import replace_messages
 from memory.index.sync import IndexSync, Progress
 from memory.process.spans import new_id
@@ -61,7 +61,7 @@ class ConversationService:
     forgetting: ForgetService
     deliveries: Deliveries
     sync: IndexSync
-    erasure: ErasureService
+    erasure: Erasure
     clock: Callable[[], datetime]
 
     async def messages(

@@ -8,7 +8,6 @@ from reprlib import repr as shown
 
 from agent.errors import BadInput
 from agent.services.arguments import owner_of_documents
-from agent.services.erasure.service import ErasureService
 from agent.tracing.recorder import Recorder
 from agent.types.arguments import Limit, Query, User, Where, place_of
 from agent.types.checks import checks_arguments
@@ -16,6 +15,7 @@ from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult
 from memory.documents.library import DocumentLibrary, document_name
+from memory.forgetting.erasure import Erasure
 from memory.records import Chunk, Document
 from memory.text import storable
 
@@ -28,7 +28,7 @@ LONGEST_PATH = 4_096
 class DocumentService:
     recorder: Recorder
     library: DocumentLibrary
-    erasure: ErasureService
+    erasure: Erasure
 
     async def add_files(
         self,

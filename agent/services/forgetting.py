@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.services.erasure.lines import blank_lines_of, blank_typed
+from agent.services.erasure.log_lines import blank_lines_of, blank_typed
 from agent.tracing.recorder import Recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.forget_requests import ForgetRequests

@@ -19,7 +19,6 @@ from agent.services.arguments import (
     require_kept,
     told_in,
 )
-from agent.services.erasure.service import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.listing import ListService
 from agent.tracing.recorder import Recorder
@@ -47,6 +46,7 @@ from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.writer import FactWriter
+from memory.forgetting.erasure import Erasure
 from memory.index import KINDS
 from memory.index.sync import IndexSync
 from memory.people.places import Places
@@ -77,7 +77,7 @@ class MemoryService(ListService):
     forgetting: ForgetService
     past: History
     sync: IndexSync
-    erasure: ErasureService
+    erasure: Erasure
     places: Places
 
     @property

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, tzinfo
 
 from agent.errors import BadInput
 from agent.services.arguments import audience_of, require_kept
-from agent.services.erasure.service import ErasureService
 from agent.services.memories import MemoryService
 from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
@@ -16,6 +15,7 @@ from agent.types.checks import checks_arguments
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import NotFound
 from memory.facts.aliases import also_called, linked
+from memory.forgetting.erasure import Erasure
 from memory.people.places import Places
 from memory.people.profile import UserContext
 from memory.people.profile_entries import entry_for
@@ -44,7 +44,7 @@ class PeopleService:
     places: Places
     tasks: Tasks
     conversations: ConversationSummaries
-    erasure: ErasureService
+    erasure: Erasure
     clock: Callable[[], datetime]
     remembers: bool
     """Whether anything is remembered: the setting `memory`."""
@@ -126,12 +126,12 @@ class PeopleService:
 
     async def preview_erase(self, *, user: User) -> Mapping[str, int]:
         """What `erase` would delete from the database now, by kind."""
-        return await self.erasure.preview(user=user)
+        return await self.erasure.preview(user)
 
     async def erase(self, *, user: User) -> Erased:
         """Erase a person: everything of theirs, everywhere, for good, and look whether it is gone. Returns
         the receipt. What they say meanwhile is taken up afterwards, as from somebody new."""
-        return await self.erasure.erase(user=user)
+        return await self.erasure.erase(user)
 
     async def _set_mode(self, mode: str, user: User, place: Place) -> None:
         if mode and mode not in MODES:

@@ -7,7 +7,6 @@ from agent.services.admin import AdminService, HealthService
 from agent.services.conversations import ConversationService
 from agent.services.documents import DocumentService
 from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
-from agent.services.erasure.service import ErasureService
 from agent.services.forgetting import ForgetService
 from agent.services.memories import MemoryService
 from agent.services.people import PeopleService
@@ -84,7 +83,7 @@ def build_services(c: Components) -> Services:
     )
 
 
-def _erasure(c: Components) -> ErasureService:
+def _erasure(c: Components) -> Erasure:
     outside = ErasureOutsideSql(
         c.settings.home,
         c.traces,
@@ -95,10 +94,10 @@ def _erasure(c: Components) -> ErasureService:
         c.figures,
         out_of_reach(c.settings),
     )
-    return ErasureService(Erasure(c.database, c.purge, c.sync, c.index, c.documents, c.clock, outside))
+    return Erasure(c.database, c.purge, c.sync, c.index, c.documents, c.clock, outside)
 
 
-def _people(c: Components, memories: MemoryService, erasure: ErasureService) -> PeopleService:
+def _people(c: Components, memories: MemoryService, erasure: Erasure) -> PeopleService:
     return PeopleService(
         recorder=c.recorder,
         contexts=c.profiles,
@@ -114,7 +113,7 @@ def _people(c: Components, memories: MemoryService, erasure: ErasureService) -> 
     )
 
 
-def _conversations(c: Components, forgetting: ForgetService, erasure: ErasureService) -> ConversationService:
+def _conversations(c: Components, forgetting: ForgetService, erasure: Erasure) -> ConversationService:
     return ConversationService(
         recorder=c.recorder,
         database=c.database,

@@ -6,12 +6,15 @@ on no read finds them, and a process or a job that works on one of them stores n
 the hidden rows in batches. Every step may run again, so a later call completes an interrupted erasure.
 """
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -39,6 +42,8 @@ from memory.sql.tables import (
     memories,
     memory_owners,
 )
+
+log = logging.getLogger("hachi.erasure")
 
 PASSES = 5
 """How often the deletion repeats while the person keeps talking in another process."""
@@ -74,20 +79,38 @@ class Erasure:
     knowledge: DocumentLibrary
     clock: Callable[[], datetime]
     outside: Outside
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    """Held while a person is erased; the dictionary does not keep their name."""
 
     async def preview(self, user: str) -> dict[str, int]:
         """How many rows `erase` would delete from the database now, by kind. Changes nothing."""
         async with self.database.read() as connection:
             return await rows.count(connection, user)
 
-    async def unfinished(self) -> list[tuple[str, bool]]:
-        """The people whose erasure is running or was interrupted, and whether each has spoken since."""
-        async with self.database.read() as connection:
-            return await rows.unfinished(connection)
-
     async def erase(self, user: str) -> Erased:
         """Delete all data of the person. A later call completes an interrupted one, and its receipt counts
-        what both removed. The receipt names an unavailable index. Raises StoreUnavailable."""
+        what both removed. The receipt names an unavailable index. Messages that the person sends meanwhile
+        are answered afterwards, as from a new person. Raises StoreUnavailable."""
+        async with self._locks.setdefault(user, asyncio.Lock()):
+            return await self._erase(user)
+
+    async def resume(self) -> list[Erased]:
+        """Go on with erasures that were interrupted. One whose person has spoken since waits until somebody
+        runs it again, because it would take what they said since, too."""
+        async with self.database.read() as connection:
+            unfinished = await rows.unfinished(connection)
+        for user in [user for user, spoken in unfinished if spoken]:
+            log.warning("the erasure of %s was interrupted, and they have spoken since; run it again", user)
+        return [await self.erase(user) for user, spoken in unfinished if not spoken]
+
+    async def finished(self, user: str | None) -> None:
+        """Wait until no erasure of this person is running. Raises NotOpen, before anything is waited for."""
+        self.database.check_usable()
+        while user is not None and (lock := self._locks.get(user)) and lock.locked():
+            async with lock:
+                pass
+
+    async def _erase(self, user: str) -> Erased:
         places = await self.outside.places(user)
         async with self.database.read() as connection:
             found = await rows.progress(connection, user, places)

@@ -1,1 +1,1 @@
-"""Erases everything about a person, in the database and outside it."""
+"""Erases a person outside the database: in traces, in lines of files, and in caches of this process."""
