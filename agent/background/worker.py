@@ -19,7 +19,7 @@ from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync
-from memory.process.breaker import request_of, retry_at
+from memory.process.breaker import calls_for, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
@@ -124,7 +124,7 @@ class Worker:
                     if self._stopped:
                         await self.queue.postpone(job, self.clock())
                         return []
-                    with request_of(job.user_id):
+                    with calls_for(job.user_id):
                         return await self._work(job)
         except MemoryFault as error:
             log.warning("background work waits: %s", error)

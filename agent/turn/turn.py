@@ -1,4 +1,5 @@
-"""START HERE: one turn, told once. `take_turn` below does these steps in this order.
+"""START HERE: one turn, told once. `Companion` has waited for a running erasure, made anonymous who wants
+nothing kept, and chosen the model; then `take_turn` below does these steps in this order.
 
 1. Receive: store the message in the transcript. Of an anonymous person nothing is stored, here or later.
 2. Build the context: what the model will see (`context/`).
@@ -25,7 +26,7 @@ from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording
-from agent.turn.client.history import compare, follow, with_conversation
+from agent.turn.client.history import compare, follow, with_continued_conversation
 from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
@@ -37,7 +38,7 @@ from agent.turn.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.events import MemoryDecided, StreamEvent
 from memory.facts.writer import FactWriter
-from memory.process.breaker import request_of
+from memory.process.breaker import calls_for
 from memory.records import Decision, ForgetCandidate
 from memory.search.recall import Recall
 from memory.sql.engine import Database
@@ -92,8 +93,8 @@ async def take_turn(
     cannot be reached.
     """
     if deps.settings.memory:
-        request = await with_conversation(deps.transcript, request, deps.clock())
-    with deps.recorder.turn(request, deps.model.name) as trace, request_of(request.user):
+        request = await with_continued_conversation(deps.transcript, request, deps.clock())
+    with deps.recorder.turn(request, deps.model.name) as trace, calls_for(request.user):
         try:
             async with asyncio.timeout(within) as limit:
                 answered = await _answer(deps, request, trace, on_event, ending)
@@ -200,7 +201,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
     Nothing is stored for an anonymous turn, and without memory each turn is one."""
     if not deps.settings.memory:
         request = replace(request, user=None, author=request.speaker)
-    elif not request.unkept:  # who has no id any more, and is named by it
+    elif not request.unkept:  # else `Companion` has put the label into `author` already
         label = await deps.transcript.speakers.label(request.speaker, request.user, request.place)
         request = replace(request, author=label)
     sent = await compare(deps.transcript, request)

@@ -62,8 +62,8 @@ _request: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 @contextmanager
-def request_of(person: str | None) -> Iterator[None]:
-    """Make the calls in the block for one request of this person. Elsewhere each call is a request of its
+def calls_for(person: str | None) -> Iterator[None]:
+    """Count the calls in the block as one request of this person. Elsewhere each call is a request of its
     own, of nobody."""
     token = _request.set(Request(person))
     try:

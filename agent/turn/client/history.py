@@ -59,7 +59,9 @@ class Compared:
         return {user_key(user)} if self.hidden or self.back else set()
 
 
-async def with_conversation(transcript: Transcript, request: TurnRequest, now: datetime) -> TurnRequest:
+async def with_continued_conversation(
+    transcript: Transcript, request: TurnRequest, now: datetime
+) -> TurnRequest:
     """Return the request with the conversation that a client's unnamed history continues, or a new one."""
     client, user = request.client, request.user
     if client is None or client.history is None or user is None or request.conversation:

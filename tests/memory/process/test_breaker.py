@@ -12,7 +12,7 @@ from memory.process.breaker import (
     LONGEST_PAUSE,
     Breaker,
     CircuitOpen,
-    request_of,
+    calls_for,
     retry_at,
 )
 
@@ -112,7 +112,7 @@ def test_an_error_tells_whether_an_open_breaker_is_behind_it(breaker: Breaker, c
 
 
 def ask(breaker: Breaker, person: str, *, fails: bool = True, attempts: int = 1) -> None:
-    with request_of(person):
+    with calls_for(person):
         for _ in range(attempts):
             fail(breaker) if fails else succeed(breaker)
 
