@@ -15,7 +15,7 @@ from agent.surfaces.http import errors, monitoring
 from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.http.openai_api import chat, models, responses
+from agent.surfaces.http.openai_api import chat, embeddings, models, responses
 from agent.surfaces.http.rest import documents, session_memories, users
 
 DESCRIPTION = """A companion that remembers.
@@ -42,7 +42,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     made.state.metrics, made.state.console = monitoring.Metrics(), console
-    parts = (chat.router, responses.router, models.router, monitoring.router, _docs)
+    parts = (chat.router, responses.router, models.router, embeddings.router, monitoring.router, _docs)
     for part in (*parts, session_memories.router, users.router, documents.router, documents.of_places):
         made.router.routes += part.routes
     made.add_middleware(Audit)

@@ -17,7 +17,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
 from agent.surfaces.http import monitoring
-from agent.surfaces.http.openai_api import chat, models, responses
+from agent.surfaces.http.openai_api import chat, embeddings, models, responses
 from agent.surfaces.http.rest import documents, session_memories, users
 from agent.surfaces.web import remembered, talk, trace_list
 
@@ -91,6 +91,7 @@ def test_no_request_waits_for_a_thread() -> None:
         chat,
         responses,
         models,
+        embeddings,
         monitoring,
         session_memories,
         users,

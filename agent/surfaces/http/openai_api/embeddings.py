@@ -1,0 +1,71 @@
+"""OpenAI's embeddings, by the embedder that is set up."""
+
+import base64
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from agent.errors import BadInput
+from agent.surfaces.http.authentication import Authenticated, Pet
+from agent.surfaces.http.limits import Id
+from agent.surfaces.http.openai_api.completion import CHARACTERS_PER_TOKEN, example
+from agent.surfaces.http.routes import api_routes
+from memory.text import storable
+
+router = api_routes(tag="models", any_query=True)
+
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class EmbeddingUsage(TypedDict):
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingJson(TypedDict):
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingList(TypedDict):
+    object: Literal["list"]
+    data: list[EmbeddingJson]
+    model: str
+    usage: EmbeddingUsage
+
+
+class EmbeddingRequest(BaseModel):
+    """Texts to embed."""
+
+    model_config = ConfigDict(extra="forbid") | example({"input": "a walk by the sea"})
+
+    input: Text | Annotated[list[Text], Field(min_length=1, max_length=512)]
+    model: Id | None = Field(default=None, description="Any; the embedder that Hachi is set up with answers.")
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: int | None = Field(default=None, description="Those of the embedder, where it is given.")
+    user: Id | None = None
+
+
+@router.post("/v1/embeddings")
+async def create_embedding(asked: EmbeddingRequest, _: Authenticated, pet: Pet) -> EmbeddingList:
+    """Embed texts with the embedder that searches use. Vectors have length one."""
+    embedder = pet.components.embedder
+    texts = [asked.input] if isinstance(asked.input, str) else asked.input
+    vectors = await embedder.embed([storable(text) for text in texts])
+    if asked.dimensions not in (None, embedder.dimension):
+        raise BadInput(f"dimensions: {embedder.name} makes vectors of {embedder.dimension}")
+    packed = asked.encoding_format == "base64"
+    data = [
+        EmbeddingJson(object="embedding", index=at, embedding=_packed(vector) if packed else vector.tolist())
+        for at, vector in enumerate(vectors)
+    ]
+    count = sum(-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts)
+    usage = EmbeddingUsage(prompt_tokens=count, total_tokens=count)
+    return EmbeddingList(object="list", data=data, model=embedder.name, usage=usage)
+
+
+def _packed(vector: Any) -> str:
+    """Return the vector as little-endian floats of four bytes, in base64."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
