@@ -37,13 +37,13 @@ NOT_TOLD = datetime(1970, 1, 1, tzinfo=UTC)
 @dataclass(frozen=True)
 class PeopleService:
     recorder: Recorder
-    contexts: ProfileStore
+    profiles: ProfileStore
     memories: MemoryService
     store: MemoryStore
     transcript: Transcript
     places: Places
     tasks: Tasks
-    conversations: ConversationSummaries
+    summaries: ConversationSummaries
     erasure: Erasure
     clock: Callable[[], datetime]
     remembers: bool
@@ -54,7 +54,7 @@ class PeopleService:
         where = place_of(place)
         facts = await core_facts(self.store, user, Audience.of(user, where), self.clock())
         tasks = await self.tasks.list(user, where)
-        known = await self.contexts.view(user, where, self.clock())
+        known = await self.profiles.view(user, where, self.clock())
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
 
     async def set_context(
@@ -73,12 +73,12 @@ class PeopleService:
                 entry = entry_for(field, text, self.clock())
             except ValueError as error:
                 raise BadInput(str(error)) from error
-            await self.contexts.merge(user, where, [entry], self.clock())
+            await self.profiles.merge(user, where, [entry], self.clock())
         return await self.context(user=user, place=where)
 
     async def zone(self, *, user: User) -> tzinfo | None:
         """Return the person's time zone; None while it is unknown."""
-        known = await self.contexts.view(user, PRIVATE, self.clock())
+        known = await self.profiles.view(user, PRIVATE, self.clock())
         return known.zone if known.profile.timezone else None
 
     async def unkept(self, *, user: User) -> list[Place]:
@@ -98,7 +98,7 @@ class PeopleService:
         with suppress(ValueError):
             entry = entry_for("timezone", zone, NOT_TOLD)
             await self.erasure.finished(user)
-            await self.contexts.merge(user, PRIVATE, [entry])
+            await self.profiles.merge(user, PRIVATE, [entry])
 
     async def named(self, text: Text, *, user: User, place: Where = None) -> list[str]:
         """The people whom the text names, of those who wrote where the user reads."""
@@ -137,4 +137,4 @@ class PeopleService:
         if mode and mode not in MODES:
             raise BadInput(f"there is no mode {mode!r}; use {', '.join(MODES)}, or nothing to unset it")
         conversation = TurnRequest("", user, self.clock(), place).conversation_id
-        await self.conversations.set_mode(conversation, owner_of(user, place), mode or None, self.clock())
+        await self.summaries.set_mode(conversation, owner_of(user, place), mode or None, self.clock())

@@ -100,13 +100,13 @@ def _erasure(c: Components) -> Erasure:
 def _people(c: Components, memories: MemoryService, erasure: Erasure) -> PeopleService:
     return PeopleService(
         recorder=c.recorder,
-        contexts=c.profiles,
+        profiles=c.profiles,
         memories=memories,
         store=c.store,
         transcript=c.transcript,
         places=Places(c.database),
         tasks=c.tasks,
-        conversations=c.summaries,
+        summaries=c.summaries,
         erasure=erasure,
         clock=c.clock,
         remembers=c.settings.memory,
