@@ -7,13 +7,11 @@ from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, and_, delete, func, insert, select, true, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.documents.chunking import ChunkText
 from memory.index.schema import slices
 from memory.records import Document
-from memory.sql.changes import changed
 from memory.sql.engine import Database
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
@@ -62,7 +60,7 @@ class DocumentStore:
                 id = str(uuid4())
                 await connection.execute(insert(documents).values(id=id, owner=owner, path=path, **values))
             else:
-                await self._delete_chunks(connection, [id])
+                await connection.execute(delete(chunks).where(chunks.c.document_id == id))
                 await connection.execute(update(documents).where(documents.c.id == id).values(**values))
             rows = [
                 {"id": str(uuid4()), "document_id": id, "chunk_index": at, **asdict(chunk)}
@@ -70,7 +68,6 @@ class DocumentStore:
             ]
             for part in slices(rows, ROWS):
                 await connection.execute(insert(chunks), list(part))
-            await changed(connection, "chunk", [row["id"] for row in rows])
         return replaced
 
     async def remove(self, removed: Collection[Document]) -> None:
@@ -78,7 +75,6 @@ class DocumentStore:
         locks = {f"knowledge {document.owner}" for document in removed}
         async with self._database.write(lock=locks) as connection:
             for part in slices([document.id for document in removed], ROWS):
-                await self._delete_chunks(connection, part)
                 await connection.execute(delete(documents).where(documents.c.id.in_(part)))
 
     async def chunks(self, ids: Collection[str], audience: Audience) -> list[Any]:
@@ -89,10 +85,6 @@ class DocumentStore:
         # The owner is checked here: an SQL condition would make SQLite scan all rows of the owner.
         rows = await self._database.rows(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
         return [row for row in rows if audience.may_read([row.owner])]
-
-    async def _delete_chunks(self, connection: AsyncConnection, ids: Sequence[str]) -> None:
-        gone = delete(chunks).where(chunks.c.document_id.in_(ids)).returning(chunks.c.id)
-        await changed(connection, "chunk", list(await connection.scalars(gone)), gone=True)
 
     async def _list(self, condition: ColumnElement[bool]) -> list[Document]:
         query = (

@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
 from memory.records import Message
-from memory.sql.changes import changed
 from memory.sql.hidden import hide, link_is_hidden
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.memories.memory_rows import BY_IDS
@@ -119,7 +118,6 @@ async def withhold(
         these = update(active_conversations).where(active_conversations.c.id.in_(emptied))
         await connection.execute(these.values(**values, revision=active_conversations.c.revision + 1))
         await let_go(connection, emptied)
-        await changed(connection, "summary", emptied, gone=True)
     if emptied and forgetting:
         await hide(connection, forgetting, {"summary": emptied})
         for id in emptied:

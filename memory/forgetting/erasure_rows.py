@@ -28,7 +28,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import GLOBAL, user_key
 from memory.forgetting.purge import NOBODY
 from memory.sql import tables as t
-from memory.sql.changes import changed
 
 SHARED, SHOWN = "memories shared", "replies shown"
 LEFT = {
@@ -186,7 +185,6 @@ async def delete_summaries(connection: AsyncConnection, user: str) -> list[str]:
     ids = list(await connection.scalars(select(t.active_conversations.c.id).where(mine)))
     await connection.execute(delete(t.rests_on).where(t.rests_on.c.derived_id.in_(ids)))
     await connection.execute(delete(t.active_conversations).where(mine))
-    await changed(connection, "summary", ids, gone=True)
     return ids
 
 

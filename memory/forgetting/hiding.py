@@ -19,10 +19,9 @@ from memory.errors import NotFound
 from memory.facts.derived import withhold
 from memory.forgetting.reach import Link, Reach, of_edit
 from memory.sql import hidden as entries
-from memory.sql.changes import changed
 from memory.sql.hidden import Kind, by_edit, link_id, parts, replaced_id, still_hidden
 from memory.sql.jobs.deliveries import tell_platforms
-from memory.sql.memories.memory_rows import begins, index_again, unexpired
+from memory.sql.memories.memory_rows import begins, unexpired
 from memory.sql.memories.store import CORRECTED
 from memory.sql.messages.lines import index_windows_again
 from memory.sql.rests_on import stated_in
@@ -54,7 +53,6 @@ async def hide_links(connection: AsyncConnection, links: Iterable[Link]) -> None
         key = tuple_(memory_owners.c.memory_id, memory_owners.c.owner)
         these = key.in_(links[at : at + LINKS_AT_ONCE])
         await connection.execute(holding.where(these).values(superseded_by=memory_owners.c.memory_id))
-    await index_again(connection, {id for id, _ in links})
 
 
 async def show(connection: AsyncConnection, forgetting: str, now: datetime) -> dict[Kind, set[str]]:
@@ -80,7 +78,6 @@ async def shown_again(
         else:
             await _hold_again(connection, *link)
     await _replace_again(connection, back.get("replaced", set()), {owner for _, owner in links})
-    await index_again(connection, {id for id, _ in links})
     await tell_messages(connection, {*back.get("message", ()), *back.get("told", ())}, now)
     return back
 
@@ -126,7 +123,6 @@ async def _steps_back(connection: AsyncConnection, id: str, owner: str) -> bool:
     if entry is None:
         return False
     await _give_way(connection, id, owner, entry.split(" ", 2)[1])
-    await index_again(connection, [id])
     return True
 
 
@@ -155,7 +151,6 @@ async def _revive(connection: AsyncConnection, forgetting: str, reach: Reach, no
             await connection.execute(
                 insert(hidden).values(**entry, row_id=replaced_id(row.memory_id, by, owner))
             )
-            await index_again(connection, [row.memory_id])
             if is_hidden:
                 waiting.append((row.memory_id, owner))
 
@@ -182,7 +177,6 @@ async def _replace_again(connection: AsyncConnection, own: Collection[str], owne
             continue
         if await _is_there(connection, by, owner):
             await _give_way(connection, id, owner, by)
-            await index_again(connection, [id])
 
 
 async def _pass_on(connection: AsyncConnection, entry: str, hiding: str) -> None:
@@ -194,15 +188,14 @@ async def _pass_on(connection: AsyncConnection, entry: str, hiding: str) -> None
 
 
 async def tell_messages(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
-    """Tell every index that these messages are hidden, or shown again, and that their neighbours' windows
-    have changed; and the platforms where they were posted."""
+    """Tell every index that the windows around these messages have changed, which are hidden or shown again,
+    and the platforms where they were posted."""
     await tell_platforms(connection, ids, now)
     rows: list[Any] = []
     for part in parts(ids):
         found = select(messages.c.id, messages.c.seq, messages.c.conversation_id, messages.c.place)
         rows += (await connection.execute(found.where(messages.c.id.in_(part)))).all()
     await index_windows_again(connection, rows)
-    await changed(connection, "message", [row.id for row in rows])
 
 
 async def undoable(connection: AsyncConnection, id: str, user: str, now: datetime) -> Any:

@@ -15,14 +15,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import PRIVATE, Place, user_key
 from memory.forgetting.reach import Link
 from memory.sql import hidden as entries
-from memory.sql.changes import changed
 from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
 from memory.sql.jobs.deliveries import tell_platforms
-from memory.sql.memories.memory_rows import index_again
 from memory.sql.memories.owner_links import hold_again
 from memory.sql.memories.store import CORRECTED
-from memory.sql.messages.lines import index_windows_again
 from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import let_go, record_each, resting_on, statements_of
 from memory.sql.tables import (
@@ -171,8 +168,6 @@ async def delete_links(
         await connection.execute(delete(memories).where(memories.c.id.in_(part)))
     await _rest_on_messages(connection, gone)
     await _delete_sources(connection, gone)
-    await changed(connection, "memory", gone, gone=True)
-    await index_again(connection, left)
     return gone
 
 
@@ -225,12 +220,10 @@ async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> 
 
 
 async def delete_messages(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
+    """Delete these messages, which are hidden: no window contains them."""
     await tell_platforms(connection, ids, now)
     for part in parts(ids):
-        rows = (await connection.execute(select(messages).where(messages.c.id.in_(part)))).all()
-        await index_windows_again(connection, rows)
         await connection.execute(delete(messages).where(messages.c.id.in_(part)))
-        await changed(connection, "message", part, gone=True)
 
 
 async def drop_calls(connection: AsyncConnection, where: ColumnElement[bool]) -> None:

@@ -1,7 +1,7 @@
 """The vectors in SQL, beside the rows that they were made of: an index is filled without embedding again.
 
 A vector counts only while the digest of its text is that of the row's text now, so a row may change at any
-time. Whoever deletes a row, or its text, deletes its vectors (`memory.sql.changes`).
+time. With the row, or its text, its vectors go (`memory.sql.tables.triggers`).
 """
 
 import hashlib

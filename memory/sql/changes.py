@@ -1,8 +1,8 @@
 """The log of changes: which rows an index is to show otherwise. Every index follows it at its own pace.
 
-A transaction that changes what an index shows writes the row's kind and id. An index has a `Position` in the
-log, and follows it by loading each row that comes after: it puts its point, or removes that of a row which is
-gone or which nobody may read.
+Triggers (`memory.sql.tables.triggers`) write the kind and id of each row that an index is to show otherwise.
+An index has a `Position` in the log, and follows it by loading each row that comes after: it puts its point,
+or removes that of a row which is gone or which nobody may read.
 
 PostgreSQL gives numbers before the commit, so a later one may be seen first. Positions are therefore ordered
 by transaction, and an index follows only what every running transaction has passed. A search also reads the
@@ -34,14 +34,13 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.sql.engine import Database
-from memory.sql.tables import changes, index_positions, vectors
+from memory.sql.tables import changes, index_positions
 
 KEPT = 50_000
 """How many of the newest changes `cut` leaves. To follow more takes an index longer than to be filled."""
 LEASE = timedelta(seconds=30)
 """How long one process makes an index on a server follow before another one may."""
 CUT = "cut"
-IDS_AT_ONCE = 500
 
 
 class Position(NamedTuple):
@@ -64,17 +63,12 @@ Unfollowed = tuple[Position | None, list[Change]]
 """Up to where an index has followed, and the oldest changes after that. None if it cannot go on there."""
 
 
-async def changed(
-    connection: AsyncConnection, kind: str, ids: Collection[str], *, gone: bool = False
-) -> None:
-    """In the caller's transaction, tell every index that these rows have changed. Of rows that are `gone`, or
-    whose text is, the vectors go too."""
-    rows = [{"kind": kind, "id": id} for id in sorted(set(ids))]
+async def windows_changed(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """In the caller's transaction, tell every index that the windows of these messages have changed, whose
+    rows have not."""
+    rows = [{"id": id} for id in sorted(ids)]
     if rows:
         await connection.execute(_INSERT[connection.dialect.name == "sqlite"], rows)
-    for at in range(0, len(rows) if gone else 0, IDS_AT_ONCE):
-        these = [row["id"] for row in rows[at : at + IDS_AT_ONCE]]
-        await connection.execute(delete(vectors).where(vectors.c.id.in_(these)))
 
 
 class ChangeLog:
@@ -200,10 +194,8 @@ def _number(xid: Any) -> ColumnElement[int]:
 # Built once: building them takes longer than running them.
 _OLDEST_RUNNING = _number(func.pg_snapshot_xmin(func.pg_current_snapshot()))
 _INSERT = {
-    True: insert(changes).values(tx=0, kind=bindparam("kind"), id=bindparam("id")),
-    False: insert(changes).values(
-        tx=_number(func.pg_current_xact_id()), kind=bindparam("kind"), id=bindparam("id")
-    ),
+    sqlite: insert(changes).values(tx=tx, kind="message", id=bindparam("id"))
+    for sqlite, tx in ((True, 0), (False, _number(func.pg_current_xact_id())))
 }
 _POSITION = tuple_(changes.c.tx, changes.c.seq)
 _GIVEN = tuple_(bindparam("tx", type_=BigInteger), bindparam("seq", type_=BigInteger))

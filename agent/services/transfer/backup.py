@@ -23,6 +23,7 @@ from memory.errors import StoreUnavailable
 from memory.sql.engine.loop_sqlite import read_only_uri
 from memory.sql.engine.schema import HEAD
 from memory.sql.tables import metadata
+from memory.sql.tables.triggers import ON_SQLITE
 
 FORMAT, VERSION = "hachi-backup", 1
 MANIFEST = "manifest.json"
@@ -160,7 +161,7 @@ _FOREIGN = """
     WHERE type != 'index' AND NOT (
         type = 'table' AND rootpage > 0
         AND (name IN (SELECT value FROM json_each(?)) OR substr(name, 1, 7) = 'sqlite_')
-    )
+    ) AND NOT (type = 'trigger' AND sql IN (SELECT value FROM json_each(?)))
 """
 
 
@@ -169,9 +170,8 @@ def _require_sound(path: Path) -> None:
     is in it would run, or be kept, in the home that it is brought back to."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as database:
-            foreign = database.execute(
-                _FOREIGN, (json.dumps([*metadata.tables, "alembic_version"]),)
-            ).fetchone()
+            hachis = ([*metadata.tables, "alembic_version"], [*ON_SQLITE.values()])
+            foreign = database.execute(_FOREIGN, [json.dumps(names) for names in hachis]).fetchone()
             [found] = database.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         foreign, found = None, str(error)

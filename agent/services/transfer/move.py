@@ -73,6 +73,7 @@ class Move:
                 for column in [column for table in metadata.sorted_tables for column in table.c]:
                     if column.identity:
                         await connection.execute(text(_NEXT.format(column.table.name, column.name)))
+            await connection.execute(delete(changes))  # its indexes are filled
             await connection.execute(_REVISION, {"revision": HEAD})
         return moved
 

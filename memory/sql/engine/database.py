@@ -28,6 +28,7 @@ from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, 
 from memory.sql.engine.together import READING, Together
 from memory.sql.engine.write_counter import counter_file, read_counter, store_counter
 from memory.sql.engine.writers import Writers
+from memory.sql.tables.triggers import missing_triggers
 
 _STEP = 64
 """Pages that are given back in one transaction."""
@@ -262,12 +263,15 @@ class Database:
             await self.empty_log()
 
     async def damage(self) -> list[str]:
-        """What SQLite's quick check finds wrong, at most five things; it reads the whole file."""
-        if not self.sqlite:
-            return []
+        """The triggers that are missing, and what SQLite's quick check finds wrong, at most five things; it
+        reads the whole file."""
         async with self.read() as connection:
-            found = await connection.exec_driver_sql("PRAGMA quick_check(5)")
-            return [row[0] for row in found if row[0] != "ok"]
+            missing = await connection.run_sync(missing_triggers)
+            damage = [f"the trigger {name} is missing" for name in sorted(missing)]
+            if self.sqlite:
+                found = await connection.exec_driver_sql("PRAGMA quick_check(5)")
+                damage += [row[0] for row in found if row[0] != "ok"]
+        return damage
 
     async def identity(self) -> str:
         """Twelve characters that this database alone has: a copy elsewhere has others. SQLite's file bears a

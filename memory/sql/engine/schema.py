@@ -16,6 +16,7 @@ from sqlalchemy import Connection, text
 
 from memory.errors import StoreUnavailable
 from memory.sql.tables import metadata
+from memory.sql.tables.triggers import create_triggers
 
 HEAD = "0023"
 """The newest migration. A test compares it with the migration files."""
@@ -57,6 +58,7 @@ def read_revision(connection: Connection) -> str | None:
 def create(connection: Connection) -> None:
     """Create the newest tables. A test compares them with those that a conversion leaves."""
     metadata.create_all(connection)
+    create_triggers(connection)
     connection.exec_driver_sql(
         "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
         "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
@@ -100,6 +102,7 @@ async def converter(tell: Tell) -> Callable[[Connection], None]:
 
         config.attributes |= {"connection": connection, "tell": tell}
         command.upgrade(config, "head")
+        create_triggers(connection)
 
     return convert
 

@@ -1,6 +1,6 @@
 """Converts rows of `memories` to `Memory` records; conditions and statements that several modules share."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, exists, or_, select
@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.records import Memory
-from memory.sql.changes import IS_AFTER, changed
+from memory.sql.changes import IS_AFTER
 from memory.sql.tables import Utc, changes, memories, memory_aliases, memory_owners
 
 WHOLE_ID = 36
@@ -45,11 +45,6 @@ def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
     """True where the column holds this id, or begins with it if it is a prefix of eight or more characters:
     comparing a prefix reads every row."""
     return column.startswith(id, autoescape=True) if 8 <= len(id) < WHOLE_ID else column == id
-
-
-async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Tell every index that these memories have changed."""
-    await changed(connection, "memory", ids)
 
 
 _links = memory_owners.alias("links")

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.records import Memory
 from memory.sql.hidden import link_id, link_is_hidden, show, still_hidden
-from memory.sql.memories.memory_rows import fetch, index_again
+from memory.sql.memories.memory_rows import fetch
 from memory.sql.tables import forgettings, hidden, memories, memory_aliases, memory_owners
 
 HOLDS = {"superseded_by": None, "superseded_at": None, "reason": None}
@@ -39,7 +39,6 @@ async def link(connection: AsyncConnection, id: str, owners: Iterable[str], cont
             known = select(*columns).where(memory_aliases.c.memory_id == id).distinct()
             names = ["memory_id", "owner", "name", "other"]
             await connection.execute(insert(memory_aliases).from_select(names, known))
-    await index_again(connection, [id])
 
 
 async def end(
@@ -53,7 +52,6 @@ async def end(
     """Let these memories give way to `by` for these owners. Without a time `at` nothing brings them back."""
     links = update(memory_owners).where(memory_owners.c.memory_id.in_(ids), memory_owners.c.owner.in_(owners))
     await connection.execute(links.values(superseded_by=by, superseded_at=at, reason=reason))
-    await index_again(connection, ids)
 
 
 def gave_way(ids: Collection[str]) -> ColumnElement[bool]:
@@ -82,7 +80,6 @@ async def hold_again(connection: AsyncConnection, links: Iterable[tuple[str, str
         by = id if hidden else await connection.scalar(told)
         await connection.execute(update(memory_owners).where(here).values(HOLDS | {"superseded_by": by}))
         back |= set() if by else {(id, owner)}
-    await index_again(connection, {id for id, _ in back})
     return back
 
 

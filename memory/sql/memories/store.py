@@ -38,7 +38,6 @@ from memory.sql.memories.memory_rows import (
     all_readable,
     begins,
     fetch,
-    index_again,
     is_active,
     readable,
     unexpired,
@@ -271,7 +270,6 @@ class MemoryStore:
         for table, values in of_tables:
             if values:
                 await connection.execute(insert(table), values)
-        await index_again(connection, [row["id"] for row in rows])
 
     async def supersede(
         self,
@@ -305,7 +303,6 @@ class MemoryStore:
             raised["expires_at"] = later and case(
                 (until < later, literal(later, memories.c.expires_at.type)), else_=until
             )
-            await index_again(connection, [memory.id])
         done = await connection.execute(update(memories).where(memories.c.id == memory.id).values(**raised))
         if done.rowcount == 0:
             raise Overtaken(f"memory {memory.id} has just been deleted")

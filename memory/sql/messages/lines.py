@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, bindparam, case, func, literal, or_, selec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
-from memory.sql.changes import changed
+from memory.sql.changes import windows_changed
 from memory.sql.engine import Database
 from memory.sql.hidden import WITHDRAWN, is_hidden
 from memory.sql.messages.message_rows import LINES, REACH, Line, kept, readable, to_line
@@ -42,10 +42,10 @@ async def lines_around(database: Database, ids: Collection[str]) -> list[list[Li
 
 
 async def index_windows_again(connection: AsyncConnection, rows: Iterable[Any]) -> None:
-    """Tell every index that each message whose window contains one of these has changed. Before a message is
-    deleted, and when it is hidden or shown again."""
+    """Tell every index of the messages whose windows contain one of these, which are hidden or shown
+    again."""
     for (conversation, place), said in groupby(sorted(rows, key=_talk_of), key=_talk_of):
-        await changed(connection, "message", await _near(connection, conversation, place, said))
+        await windows_changed(connection, await _near(connection, conversation, place, said))
 
 
 def _talk_of(row: Any) -> tuple[str, str]:
@@ -53,7 +53,7 @@ def _talk_of(row: Any) -> tuple[str, str]:
 
 
 async def _near(connection: AsyncConnection, conversation: str, place: str, said: Iterable[Any]) -> set[str]:
-    """The messages of the conversation whose windows contain one of these."""
+    """The other messages of the conversation whose windows contain one of these."""
     seqs = {row.seq for row in said}
     talk = (messages.c.conversation_id == conversation, messages.c.place == place)
     heard = select(messages.c.id, messages.c.seq).where(*talk, or_(kept(), messages.c.seq.in_(seqs)))
@@ -67,6 +67,7 @@ async def _near(connection: AsyncConnection, conversation: str, place: str, said
         for at, line in enumerate(lines)
         if line.seq in seqs
         for neighbour in lines[max(0, at - REACH) : at + REACH + 1]
+        if neighbour.seq not in seqs
     }
 
 

@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
-from memory.sql.changes import changed
 from memory.sql.engine import Database
 from memory.sql.messages.message_rows import kept
 from memory.sql.tables import Utc, memories, messages, rests_on
@@ -112,12 +111,10 @@ class ConversationSummaries:
                 updated_at=case((changes, moment), else_=table.c.updated_at),
                 revision=case((changes, table.c.revision + 1), else_=table.c.revision),
                 withheld=0,
-            ).returning(table.c.id, table.c.revision, _GOES_ON.label("goes_on")),
+            ).returning(table.c.id, _GOES_ON.label("goes_on")),
             {"conversation": conversation, "of": owner, "upto": covered},
         )
         row = done.first()
-        if row is not None and row.revision != revision:
-            await changed(connection, "summary", [row.id])
         return None if row is None else Written(row.id, bool(row.goes_on))
 
     async def set_mode(self, conversation: str, owner: str, mode: str | None, now: datetime) -> None:

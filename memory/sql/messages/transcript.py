@@ -27,7 +27,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, Place, owners_of, user_key
 from memory.errors import NotFound
 from memory.records import Message
-from memory.sql.changes import changed
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import begins
 from memory.sql.messages.message_rows import (
@@ -104,7 +103,6 @@ class Transcript:
         row = (await connection.execute(statement, values)).first()
         if row is None:
             return None
-        await changed(connection, "message", [message.id])
         owners = sorted(owners_of(user, place))  # in a fixed order, so that no two transactions deadlock
         rows: list[tuple[Table, dict[str, Any]]] = [
             (users, {"id": user, "created_at": now}),

@@ -90,7 +90,7 @@ async def test_a_purge_that_dies_has_changed_nothing_and_what_was_corrected_on_p
         await stack.remember(LYON, user, ttl="7d", replaces=paris.id, for_good=for_good)
     stack.clock.advance(days=7)
     with monkeypatch.context() as patched:
-        patched.setattr("memory.forgetting.purge.changed", Mock(side_effect=KeyboardInterrupt))
+        patched.setattr("memory.forgetting.purge._delete_sources", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             await stack.expire()
     assert (await stack.store.totals(stack.clock.now))["superseded"] == 2

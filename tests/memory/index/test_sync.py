@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from memory.audience import Audience
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.compare import content_key
+from memory.forgetting.hiding import replace_messages
 from memory.forgetting.purge import delete_messages
 from memory.index import Point, Question
 from memory.index import sync as module
@@ -171,6 +172,7 @@ async def test_a_purge_does_not_wait_for_an_index_that_is_being_filled(
     await asyncio.wait_for(slow.asked.wait(), 60)
     assert await stack.index.present([cat, dog]) == {cat, dog}, "they are found by their words"
     async with database.write() as connection:
+        await replace_messages(connection, [cat], "anna", stack.clock.now)
         await delete_messages(connection, [cat], stack.clock.now)
     if purged:
         await asyncio.wait_for(stack.indexing.purge(), 60)

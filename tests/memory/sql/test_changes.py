@@ -2,22 +2,21 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import Table, insert, select
 
 from memory.sql import changes as module
-from memory.sql.changes import LEASE, START, Change, ChangeLog, Followed, Position, changed
+from memory.sql import tables as t
+from memory.sql.changes import LEASE, START, Change, ChangeLog, Followed, Position, windows_changed
 from memory.sql.engine import Database
-from memory.sql.tables import vectors
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-async def write(database: Database, *ids: str, gone: bool = False) -> None:
+async def write(database: Database, *ids: str) -> None:
     async with database.write() as connection:
-        await changed(connection, "memory", ids, gone=gone)
+        await windows_changed(connection, ids)
 
 
 async def after(log: ChangeLog, place: Position | str = START, limit: int = 100) -> list[Change]:
@@ -37,9 +36,9 @@ async def test_changes_are_read_in_their_order_from_any_position(database: Datab
     assert (await log.end(), await ids_after(log)) == (START, [])
     for id in "abc":
         await write(database, id)
-    await write(database, "d", "e", "d")
+    await write(database, "d", "e")
     found = await after(log)
-    assert [(change.kind, change.id) for change in found] == [("memory", id) for id in "abcde"]
+    assert [(change.kind, change.id) for change in found] == [("message", id) for id in "abcde"]
     assert await passed(log) == list("abcde")
     assert await ids_after(log, found[1].position, limit=2) == ["c", "d"]
     assert await log.end() == found[-1].position
@@ -50,7 +49,7 @@ async def test_no_earlier_transaction_is_skipped(database: Database, several_con
         pytest.skip("SQLite has one writer")
     log = ChangeLog(database)
     async with database.engine.connect() as slow:
-        await changed(slow, "memory", ["slow"])  # has the lower number
+        await windows_changed(slow, ["slow"])  # has the lower number
         await write(database, "quick")
         assert await ids_after(log) == ["quick"], "a search finds it at once"
         assert await passed(log) == [], "an index that followed it would never see the other"
@@ -59,9 +58,9 @@ async def test_no_earlier_transaction_is_skipped(database: Database, several_con
     assert await passed(log) == ["slow", "quick"]
     begun = await log.end()
     async with database.engine.connect() as early, database.engine.connect() as late:
-        await changed(early, "memory", ["one"])
-        await changed(late, "memory", ["two"])
-        await changed(early, "memory", ["three"])  # a later number of an earlier transaction
+        await windows_changed(early, ["one"])
+        await windows_changed(late, ["two"])
+        await windows_changed(early, ["three"])  # a later number of an earlier transaction
         await early.commit()
         followed = [change for change in await after(log, begun) if change.passed]
         assert [change.id for change in followed] == ["one", "three"]
@@ -87,15 +86,61 @@ async def test_an_index_outside_the_log_is_told(database: Database, monkeypatch:
     assert not await log.leads_on_from(Position(last.tx, last.seq + 1)), "of a newer database"
 
 
-async def test_the_vectors_of_what_is_gone_go_in_the_same_transaction(database: Database) -> None:
-    ids = [str(uuid4()) for _ in range(3)]
-    row: dict[str, Any] = {"lane": "dense", "embedder": "one", "digest": b"", "vector": b""}
+KEPT_BY_ANNA = {"memory_id": "fact", "owner": "user:anna", "content_key": "k"}
+HIDING = {"row_id": "said", "kind": "message", "forgetting_id": "once"}
+SAID: dict[str, Any] = {"id": "said", "conversation_id": "c", "user_id": "anna", "place": "", "role": "user"}
+SAID |= {"author": "Anna", "text": "yes", "sent_at": NOW}
+GAVE_WAY = t.memory_owners.update().values(superseded_by="other")
+STEPS: list[tuple[Any, list[tuple[str, str]]]] = [
+    (t.memory_owners.insert().values(KEPT_BY_ANNA), [("memory", "fact")]),
+    (GAVE_WAY, [("memory", "fact")]),
+    (GAVE_WAY, []),
+    (t.memory_owners.update().values(superseded_by=None), [("memory", "fact")]),
+    (t.memories.update().values(expires_at=NOW), [("memory", "fact")]),
+    (t.memories.update().values(uses=1, last_accessed_at=NOW), []),
+    (t.memories.delete(), [("memory", "fact")]),
+    (t.messages.insert().values(SAID), [("message", "said")]),
+    (t.messages.update().values(client_items=None), []),
+    (t.hidden.insert().values(HIDING), [("message", "said")]),
+    (t.hidden.insert().values(HIDING | {"kind": "told"}), [("message", "said")]),
+    (t.hidden.insert().values(HIDING | {"kind": "told", "row_id": "of a profile"}), []),
+    (t.forgettings.delete(), [("message", "said")] * 2),
+    (t.messages.delete(), [("message", "said")]),
+    (t.active_conversations.update().values(summary="anew", revision=1), [("summary", "talk")]),
+    (t.active_conversations.update().values(covered=2, revision=1), []),
+    (t.active_conversations.delete(), [("summary", "talk")]),
+    (t.knowledge_documents.delete(), [("chunk", "page")]),
+]
+"""Statements, and what each of them writes in the log."""
+
+
+async def test_what_an_index_is_to_show_otherwise_is_logged_and_with_rows_their_vectors_go(
+    database: Database,
+) -> None:
+    fact = {"content": "x", "subjects": [], "source": "api", "type": "fact", "importance": 1.0, "place": "dm"}
+    file = {"owner": "global", "path": "a.md", "title": "a", "digest": "d", "added_at": NOW}
+    rows: list[tuple[Table, dict[str, Any]]] = [
+        (t.memories, fact | {"id": "fact", "created_at": NOW, "user_id": "anna"}),
+        (t.active_conversations, {"id": "talk", "conversation_id": "c", "owner": "o", "updated_at": NOW}),
+        (t.knowledge_documents, file | {"id": "file"}),
+        (
+            t.knowledge_chunks,
+            {"id": "page", "document_id": "file", "chunk_index": 0, "heading": "", "text": "x"},
+        ),
+        (t.forgettings, {"id": "once", "person": "anna", "at": NOW, "why": "forgotten"}),
+    ]
+    vector: dict[str, Any] = {"lane": "dense", "embedder": "one", "digest": b"", "vector": b""}
+    rows += [(t.vectors, vector | {"id": id}) for id in ("fact", "said", "talk", "page", "left")]
     async with database.write() as connection:
-        await connection.execute(insert(vectors), [row | {"id": id} for id in ids])
-    await write(database, ids[0])
-    await write(database, ids[1], gone=True)
-    left = {found.id for found in await database.rows(select(vectors.c.id))}
-    assert left == {ids[0], ids[2]}
+        for table, row in rows:
+            await connection.execute(insert(table).values(row))
+    log = ChangeLog(database)
+    assert [(change.kind, change.id) for change in await after(log)] == [("chunk", "page")]
+    for statement, logged in STEPS:
+        end = await log.end()
+        await database.run(statement)
+        assert [(change.kind, change.id) for change in await after(log, end)] == logged, str(statement)
+    assert [row.id for row in await database.rows(select(t.vectors.c.id))] == ["left"]
 
 
 async def test_whoever_holds_the_lease_advances(database: Database) -> None:

@@ -158,18 +158,3 @@ async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -
     assert await refreshed(expires_at=week) == (0.75, month)
     assert await refreshed(expires_at=None) == (0.75, None)
     assert await refreshed(expires_at=week) == (0.75, None)
-
-
-async def test_every_change_that_shows_in_the_index_is_written_in_the_log(stack: Stack) -> None:
-    memory = await keep(stack, "a fact")
-    once = [("memory", memory.id)]
-    assert await stack.logged() == once
-    await give_way(stack, memory, "user:anna")
-    assert await stack.logged() == once
-    async with stack.database.write() as connection:
-        await link(connection, memory.id, ["user:anna", "user:ben"], content_key("a fact"))
-    assert await stack.logged() == once
-    assert await stack.delete(memory, "ben")
-    assert set(await stack.logged()) == set(once)
-    assert await stack.delete(memory, "anna")
-    assert set(await stack.logged()) == set(once)

@@ -125,6 +125,11 @@ async def test_the_migrated_tables_are_those_the_code_describes(database: Databa
 
     async with database.read() as connection:
         assert await connection.run_sync(differences) == []
+    assert await database.damage() == []
+    if database.sqlite:
+        async with database.write() as connection:
+            await connection.exec_driver_sql("DROP TRIGGER message_made")
+        assert await database.damage() == ["the trigger message_made is missing"]
 
 
 async def test_postgresql_without_tables_names_the_command_for_them(server: Server, tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""The triggers that write the log of changes (`memory.sql.changes`), in the transaction of what has changed.
+
+They tell of facts by the links to those who have them, of messages until they are hidden or withdrawn from
+their place, of summaries and of chunks. With a row, or the text of a summary, its vectors go.
+"""
+
+from sqlalchemy import Connection
+
+_NO_VECTORS = "DELETE FROM vectors WHERE id = OLD.id"
+
+
+def _log(kind: str, row: str) -> str:
+    return f"INSERT INTO changes (tx, kind, id) VALUES ({{tx}}, '{kind}', {row})"
+
+
+def _log_message(entry: str) -> str:
+    """Log the message that a row of `hidden` names, unless it is deleted, or an entry of a profile."""
+    named = f"SELECT {{tx}}, 'message', id FROM messages WHERE id = {entry}.row_id"
+    return f"INSERT INTO changes (tx, kind, id) {named}"
+
+
+_TRIGGERS = {
+    "link_made": ("INSERT ON memory_owners FOR EACH ROW", _log("memory", "NEW.memory_id")),
+    "link_changed": (
+        "UPDATE OF superseded_by ON memory_owners FOR EACH ROW "
+        "WHEN ((OLD.superseded_by IS NULL) <> (NEW.superseded_by IS NULL))",
+        _log("memory", "NEW.memory_id"),
+    ),
+    "link_gone": ("DELETE ON memory_owners FOR EACH ROW", _log("memory", "OLD.memory_id")),
+    "memory_prolonged": ("UPDATE OF expires_at ON memories FOR EACH ROW", _log("memory", "NEW.id")),
+    "memory_gone": ("DELETE ON memories FOR EACH ROW", _NO_VECTORS),
+    "message_made": ("INSERT ON messages FOR EACH ROW", _log("message", "NEW.id")),
+    "message_hidden": (
+        "INSERT ON hidden FOR EACH ROW WHEN (NEW.kind IN ('message', 'told'))",
+        _log_message("NEW"),
+    ),
+    "message_shown": (
+        "DELETE ON hidden FOR EACH ROW WHEN (OLD.kind IN ('message', 'told'))",
+        _log_message("OLD"),
+    ),
+    "message_gone": ("DELETE ON messages FOR EACH ROW", f"{_log('message', 'OLD.id')}; {_NO_VECTORS}"),
+    "summary_changed": (
+        "UPDATE OF revision ON active_conversations FOR EACH ROW WHEN (OLD.revision <> NEW.revision)",
+        f"{_log('summary', 'OLD.id')}; {_NO_VECTORS}",
+    ),
+    "summary_gone": (
+        "DELETE ON active_conversations FOR EACH ROW",
+        f"{_log('summary', 'OLD.id')}; {_NO_VECTORS}",
+    ),
+    "chunk_made": ("INSERT ON knowledge_chunks FOR EACH ROW", _log("chunk", "NEW.id")),
+    "chunk_gone": ("DELETE ON knowledge_chunks FOR EACH ROW", f"{_log('chunk', 'OLD.id')}; {_NO_VECTORS}"),
+}
+"""By name: after what, and what it does."""
+
+ON_SQLITE = {
+    name: f"CREATE TRIGGER {name} AFTER {after} BEGIN {does.format(tx=0)}; END"
+    for name, (after, does) in _TRIGGERS.items()
+}
+"""By name, as SQLite keeps them."""
+_XID = "pg_current_xact_id()::text::bigint"
+_FUNCTION = (
+    "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {}; RETURN NULL; END $$"
+)
+_THERE = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+    "WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace",
+}
+
+
+def create_triggers(connection: Connection) -> None:
+    """Make the triggers, once the tables are there."""
+    for name, (after, does) in _TRIGGERS.items():
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql(ON_SQLITE[name])
+        else:
+            connection.exec_driver_sql(_FUNCTION.format(name, does.format(tx=_XID)))
+            connection.exec_driver_sql(f"CREATE TRIGGER {name} AFTER {after} EXECUTE FUNCTION {name}()")
+
+
+def missing_triggers(connection: Connection) -> set[str]:
+    there = connection.exec_driver_sql(_THERE[connection.dialect.name]).scalars()
+    return set(_TRIGGERS).difference(there)
