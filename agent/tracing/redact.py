@@ -26,25 +26,27 @@ SECRETS = {
     "glpat-": ("glpat-", r"[A-Za-z0-9_-]{16,}"),
     "xox": ("xox", r"[abeoprs]-[A-Za-z0-9-]{10,}"),
     "xapp-": ("xapp-", r"[A-Za-z0-9-]{10,}"),
-    "AKIA": ("AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    "AIza": ("AIza", r"[A-Za-z0-9_-]{30,}"),
-    "eyJ": ("eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    "akia": ("AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    "aiza": ("AIza", r"[A-Za-z0-9_-]{30,}"),
+    "eyj": ("eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     "earer ": ("[Bb]earer ", r" *[A-Za-z0-9._~+/=-]{16,}"),
-    "-----BEGIN ": ("-----BEGIN ", r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)"),
-    "//": ("://", r"[^\s/:@]*:[^\s/@]+@"),  # name and password in a URL
+    "-----begin ": ("-----BEGIN ", r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)"),
+    "://": ("://", r"[^\s/:@]*:[^\s/@]+@"),  # name and password in a URL
 }
-"""A part of each kind of secret, which is cheap to search for, and patterns of its beginning and rest."""
+"""By a part in small letters, which is cheap to look for: the beginning and the rest of a kind of secret."""
 
-_PASSWORD, _TOKENS = "passw(?:or)?d", ("token", "secret", "api[_-]?key")
 _IS = r"[\\\"']{0,4}\s{0,3}[=:]\s{0,3}[\\\"']{0,4}"
 _VALUE = r"[^\s\"'\\,;]"
+_PASSWORD, _KEY = rf"{_VALUE}{{4,}}", rf"(?={_VALUE}{{0,200}}\d){_VALUE}{{8,}}"
 NAMED = {
-    _PASSWORD: rf"{_VALUE}{{4,}}",
-    **dict.fromkeys(_TOKENS, rf"(?={_VALUE}{{0,200}}\d){_VALUE}{{8,}}"),
+    "passw": ("passw(?:or)?d", _PASSWORD),
+    "token": ("token", _KEY),
+    "secret": ("secret", _KEY),
+    "api": ("api[_-]?key", _KEY),
 }
-"""The names of secrets, and the pattern of a value beside one: ``password=…``, ``token: …``. The value of a
-token has a digit: "token: nothing" is none."""
-_SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?i:{'|'.join(NAMED)})")
+"""By a part: the name of a secret, and the pattern of a value beside it: ``password=…``, ``token: …``. One of
+a token has a digit: "token: nothing" is none."""
+_SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?i:{'|'.join(name for name, _ in NAMED.values())})")
 
 
 class Redaction:
@@ -53,21 +55,24 @@ class Redaction:
     ) -> None:
         """`patterns` are regular expressions; `secrets` turns on those of `SECRETS`; `values` are removed
         literally. Raises re.error for an invalid pattern."""
-        self._known = [(spelling, re.compile(re.escape(spelling))) for spelling in _spellings(values)]
+        self._known = [(part.casefold(), re.compile(re.escape(part))) for part in _spellings(values)]
         if secrets:
             self._known += [(part, _pattern(*patterns)) for part, patterns in SECRETS.items()]
         # Whether a name is there at all is soon found in lower case, but slowly in any case.
         self._named = [
-            (re.compile(name + _IS), re.compile(rf"(?i:{name}){_IS}{value}"))
-            for name, value in (NAMED if secrets else {}).items()
+            (part, re.compile(name + _IS), re.compile(rf"(?i:{name}){_IS}{value}"))
+            for part, (name, value) in (NAMED if secrets else {}).items()
         ]
         self._more = [re.compile(pattern) for pattern in patterns]
 
-    def suspects(self, text: str) -> list[re.Pattern[str]]:
-        """Return the patterns that may match somewhere in a text, or in its JSON form."""
-        found = [pattern for part, pattern in self._known if part in text and pattern.search(text)]
-        lower = text.lower()
-        found += [pattern for name, pattern in self._named if name.search(lower) and pattern.search(text)]
+    def suspects(self, text: str, may_hold: Callable[[str], bool] | None = None) -> list[re.Pattern[str]]:
+        """Return the patterns that may match somewhere in a text, or in its JSON form. `may_hold` tells of a
+        part, in small letters, whether the text may hold it."""
+        may_hold = may_hold or text.casefold().__contains__
+        found = [pattern for part, pattern in self._known if may_hold(part) and pattern.search(text)]
+        if named := [one for one in self._named if may_hold(one[0])]:
+            lower = text.lower()
+            found += [pattern for _, name, pattern in named if name.search(lower) and pattern.search(text)]
         return [*found, *self._more]
 
     def text(self, text: str) -> str:

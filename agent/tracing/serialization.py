@@ -18,7 +18,7 @@ from pydantic_core import to_json
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction, map_texts, redacted
-from agent.tracing.store.sketch import sketch
+from agent.tracing.store.sketch import Sketch
 from agent.tracing.trace import (
     Status,
     Summary,
@@ -53,7 +53,7 @@ AS_BEFORE = "as_before"
 request. Its other parts are left out if they are those of the previous request."""
 
 
-_ID = re.compile(r'"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})')
+_ID = re.compile(rb'"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})')
 """An id at the beginning of a JSON string."""
 
 
@@ -93,29 +93,34 @@ class Serializer:
     def serialize(self, recorded: Recording, about: Summary) -> Stored:
         """Return the summary row, which is `about` completed from the recording, and the body. Both omit
         content for anonymous users, or if the recording cannot be written as JSON."""
-        root, lost = recorded.root, None
+        root, running, lost = recorded.root, recorded.open, None
         if about.user is not None and self.content != "none":
             try:
-                body, ids = self._body(root)
+                summary = self._summary(running, root, about)
+                body, ids = self._body(root, summary)
                 ids |= recorded.rows | ({about.message_id} if about.message_id else set())
-                return _stored(self._summary(recorded.open, root, about), body, ids)
+                return Stored(summary, body, ids)
             except (RecursionError, ValueError, TypeError, AttributeError, RuntimeError) as error:
                 lost = in_one_line(error)[:EXCERPT]
         root = self._without_content(root)
         root.data |= {"lost": lost} if lost else {}
-        body, _ = self._body(root)
-        return _stored(self._summary(recorded.open, root, replace(about, said="", reply="")), body)
+        summary = self._summary(running, root, replace(about, said="", reply=""))
+        return Stored(summary, self._body(root, summary)[0])
 
-    def _body(self, root: Span) -> tuple[str, frozenset[str]]:
-        """Return the text of the body, and the ids in it."""
+    def _body(self, root: Span, summary: Summary) -> tuple[bytes, frozenset[str]]:
+        """Return the body, and the ids in it."""
         data = _json({"made_by": self.made_by_key, "root": _Tree().of(root)})
-        text = data.decode("utf-8", "surrogatepass")
-        suspects = self.redaction.suspects(text)
+        text, ids = data.decode("utf-8", "surrogatepass"), set(_ID.findall(data))
+        drawn = Sketch("\n".join((summary.said, summary.reply, text)))
+        suspects = self.redaction.suspects(text, drawn.may_hold)
         if suspects or len(data) > LARGE:
             whole = json.loads(text)
             clean = map_texts(redacted(whole, suspects), _cut)
-            data = data if clean == whole else _json(clean | {"redacted": True})
-        return data.decode("utf-8", "surrogatepass"), frozenset(_ID.findall(text))
+            if clean != whole:
+                data = _json(clean | {"redacted": True})
+                left = data.decode("utf-8", "surrogatepass")
+                drawn = Sketch("\n".join((summary.said, summary.reply, left)))
+        return zlib.compress(data, 1) + drawn.packed(), frozenset(id.decode() for id in ids)
 
     def _without_content(self, span: Span) -> Span:
         """Return the span without anything that people or models wrote, such as an invented tool's name."""
@@ -165,11 +170,6 @@ def read_trace(summary: Summary, body: bytes) -> Trace:
         return Trace(summary, root, {MADE_BY_KEY: value["made_by"]}, value.get("redacted", False))
     except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"the trace {summary.id} cannot be read ({type(error).__name__})") from error
-
-
-def _stored(summary: Summary, text: str, ids: frozenset[str] = frozenset()) -> Stored:
-    body = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
-    return Stored(summary, body + sketch("\n".join((summary.said, summary.reply, text))), ids)
 
 
 def _status(root: Span, spans: list[Span]) -> Status:
@@ -234,6 +234,8 @@ def _restore(root: Span) -> None:
 def _plain_data(value: Any) -> Any:
     if hasattr(value, "to_trace"):
         return value.to_trace()
+    if isinstance(value, list):
+        return [_plain_data(one) for one in value]
     return sorted(value, key=str) if isinstance(value, frozenset | set) else value
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from memory.process.spans import MARK
@@ -47,10 +48,7 @@ class Explanation:
             scores = dict(hits)
             columns[f"{LANES}{name}"] = [round(scores[id], 4) if id in scores else None for id in ids]
         columns["left_out"] = [*why, *refused.values()]
-        rows = len(columns["id"])
-        return {
-            COLUMNS: {name: [*column, *[None] * (rows - len(column))] for name, column in columns.items()}
-        }
+        return {COLUMNS: {name: _without_last_nones(column) for name, column in columns.items()}}
 
     def _why(self, place: int, score: float, alike: bool) -> str | None:
         if score > 0.0:
@@ -71,6 +69,13 @@ class Explanation:
         }
 
 
+def _without_last_nones(column: list[Any]) -> list[Any]:
+    """The column up to its last value: those of what was found are much shorter than the others."""
+    while column and column[-1] is None:
+        column.pop()
+    return column
+
+
 COLUMNS = "columns"
 LANES = "lanes."
 
@@ -79,7 +84,7 @@ def rows_of(traced: Any) -> list[dict[str, Any]]:
     """Convert what `to_trace` returned, columns or rows, to one dict per candidate, without marks."""
     rows: list[dict[str, Any]] = []
     if isinstance(traced, Mapping) and isinstance(columns := traced.get(COLUMNS), Mapping):
-        for values in zip(*columns.values(), strict=True):
+        for values in zip_longest(*columns.values()):
             row: dict[str, Any] = {}
             for name, value in zip(columns, values, strict=True):
                 if value is not None and name.startswith(LANES):

@@ -68,7 +68,9 @@ class BuiltContext:
         """Return it as JSON values, without the client's history, of which the prompt holds what is used."""
         client = replace(self.prompt.client, history=None)
         kept: dict[str, Any] = _as_data().dump_python(
-            replace(self, prompt=replace(self.prompt, client=client), facts=()), mode="json"
+            replace(self, prompt=replace(self.prompt, client=client), facts=()),
+            mode="json",
+            exclude_defaults=True,
         )
         return kept
 

@@ -42,7 +42,7 @@ def test_of_what_may_be_read_all_is_told_that_ranks_it_and_of_the_rest_no_more_t
     assert considered()[2].keys() == {"id", "kind", "score", "left_out"}, "without its text"
     traced = Explanation(**USUAL).to_trace()["columns"]
     assert traced["id"] == ["a", "b", "~c", "~d", "~gone", "~seen"]
-    assert traced["content"] == ["text a", "text b", None, None, None, None]
+    assert traced["content"] == ["text a", "text b"], "and no more of what was left out"
 
 
 def test_of_long_texts_the_beginning_is_told() -> None:
