@@ -5,7 +5,7 @@ of the owners is kept as words. A fact whose words nobody has told is new, and h
 one transaction. Of any other the usual decision is made, with a search.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
@@ -27,7 +27,6 @@ from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken, retried
 from memory.sql.memories.memory_rows import is_active
 from memory.sql.memories.store import MemoryStore
-from memory.sql.rests_on import record_each
 from memory.sql.tables import memories, memory_owners
 from memory.text.names import Aliases, fold
 
@@ -185,7 +184,7 @@ class _Part:
                 break
             decision = refused
             if refused is None and fact.key in used | new.keys():
-                await self._insert(connection, new)
+                await self.writer.store.insert(connection, new)
                 used, new = used | new.keys(), {}
                 decision = await self._known_word_for_word(connection, fact)
             elif refused is None and not aliases and self.words.is_new(fact):
@@ -196,15 +195,8 @@ class _Part:
             if decision is None:
                 break
             decisions.append(decision)
-        await self._insert(connection, new)
-        return decisions
-
-    async def _insert(self, connection: AsyncConnection, new: Mapping[str, Memory]) -> None:
-        """Insert new facts, by their content keys, with the messages that state them."""
         await self.writer.store.insert(connection, new)
-        await record_each(
-            connection, ((one.id, one.message_id, "stated") for one in new.values() if one.message_id)
-        )
+        return decisions
 
     async def _known_word_for_word(self, connection: AsyncConnection, fact: CandidateFact) -> Decision | None:
         """The decision on a fact whose words each owner has; None where that is not so."""

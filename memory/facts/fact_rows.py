@@ -69,7 +69,8 @@ class FactRows:
         for memory in known.values():
             await self._refresh(connection, candidate, memory)
         if origin.message_id:
-            for id in sorted({resolution.memory.id, *known}):
+            here = set() if resolution.new else {resolution.memory.id}  # a new one rests on its message
+            for id in sorted(here.union(known)):
                 await record(connection, id, [origin.message_id], "stated")
         decision = decision_of(candidate, resolution, near)
         now = candidate.changed.get(decision.id or "")

@@ -29,6 +29,7 @@ from memory.sql.tables import (
     trace_sets,
     traces,
 )
+from memory.sql.tables.triggers import create_triggers, drop_triggers
 
 ROWS_AT_ONCE = 1_000
 TABLES = [table for table in metadata.sorted_tables if table not in (changes, index_positions)]
@@ -73,7 +74,7 @@ class Move:
                 for column in [column for table in metadata.sorted_tables for column in table.c]:
                     if column.identity:
                         await connection.execute(text(_NEXT.format(column.table.name, column.name)))
-            await connection.execute(delete(changes))  # its indexes are filled
+            await connection.run_sync(create_triggers)
             await connection.execute(_REVISION, {"revision": HEAD})
         return moved
 
@@ -95,6 +96,7 @@ class Move:
                     f"{self.target.where} holds other data (in {table.name}); move to an empty one"
                 )
         async with self.target.write() as connection:
+            await connection.run_sync(drop_triggers)
             await connection.execute(_REVISION, {"revision": mark})
 
     async def _copy(self, table: Table, progress: Progress) -> None:

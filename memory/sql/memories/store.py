@@ -49,7 +49,6 @@ from memory.sql.tables import (
     memories,
     memory_aliases,
     memory_owners,
-    memory_tags,
     memory_updates,
     messages,
 )
@@ -250,24 +249,23 @@ class MemoryStore:
         facts: Mapping[str, Memory],
         aliases: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Insert new memories, by their content keys. `aliases` are the pairs of names that they link."""
+        """Insert new memories, by their content keys; each rests on its message. `aliases` are the pairs of
+        names that they link."""
         if not facts:
             return
         names = [field for field in Memory.__dataclass_fields__ if field != "owners"]
         rows = [
-            {name: getattr(memory, name) for name in names} | {"subjects": list(memory.subjects)}
+            {name: getattr(memory, name) for name in names} | {"subjects": list(tags(memory.subjects))}
             for memory in facts.values()
         ]
         owned = [(key, memory.id, owner) for key, memory in facts.items() for owner in sorted(memory.owners)]
         links = [{"memory_id": id, "owner": owner, "content_key": key} for key, id, owner in owned]
-        tagged = [{"memory_id": m.id, "tag": tag} for m in facts.values() for tag in tags(m.subjects)]
         linked = [
             {"memory_id": id, "owner": owner, "name": name, "other": other}
             for _, id, owner in owned
             for name, other in aliases
         ]
-        of_tables = (memories, rows), (memory_owners, links), (memory_tags, tagged), (memory_aliases, linked)
-        for table, values in of_tables:
+        for table, values in ((memories, rows), (memory_owners, links), (memory_aliases, linked)):
             if values:
                 await connection.execute(insert(table), values)
 

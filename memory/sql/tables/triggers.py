@@ -1,12 +1,20 @@
-"""The triggers that write the log of changes (`memory.sql.changes`), in the transaction of what has changed.
+"""Triggers write what follows from a row, in the transaction that writes the row.
 
-They tell of facts by the links to those who have them, of messages until they are hidden or withdrawn from
-their place, of summaries and of chunks. With a row, or the text of a summary, its vectors go.
+They write the log of changes (`memory.sql.changes`): of facts by the links to those who have them, of
+messages until they are hidden or withdrawn from their place, of summaries and of chunks. With a row, or the
+text of a summary, its vectors go. A new memory gets its tags, and rests on the message that states it.
 """
 
 from sqlalchemy import Connection
 
 _NO_VECTORS = "DELETE FROM vectors WHERE id = OLD.id"
+_TAGS = (
+    "INSERT INTO memory_tags (memory_id, tag) SELECT NEW.id, value FROM {json_each}(NEW.subjects) AS value"
+)
+_EVIDENCE = (
+    "INSERT INTO rests_on (derived_id, source_id, how) "
+    "SELECT NEW.id, NEW.message_id, 'stated' WHERE NEW.message_id IS NOT NULL"
+)
 
 
 def _log(kind: str, row: str) -> str:
@@ -27,6 +35,7 @@ _TRIGGERS = {
         _log("memory", "NEW.memory_id"),
     ),
     "link_gone": ("DELETE ON memory_owners FOR EACH ROW", _log("memory", "OLD.memory_id")),
+    "memory_made": ("INSERT ON memories FOR EACH ROW", f"{_TAGS}; {_EVIDENCE}"),
     "memory_prolonged": ("UPDATE OF expires_at ON memories FOR EACH ROW", _log("memory", "NEW.id")),
     "memory_gone": ("DELETE ON memories FOR EACH ROW", _NO_VECTORS),
     "message_made": ("INSERT ON messages FOR EACH ROW", _log("message", "NEW.id")),
@@ -53,11 +62,11 @@ _TRIGGERS = {
 """By name: after what, and what it does."""
 
 ON_SQLITE = {
-    name: f"CREATE TRIGGER {name} AFTER {after} BEGIN {does.format(tx=0)}; END"
+    name: f"CREATE TRIGGER {name} AFTER {after} BEGIN {does.format(tx=0, json_each='json_each')}; END"
     for name, (after, does) in _TRIGGERS.items()
 }
 """By name, as SQLite keeps them."""
-_XID = "pg_current_xact_id()::text::bigint"
+_ON_POSTGRESQL = {"tx": "pg_current_xact_id()::text::bigint", "json_each": "json_array_elements_text"}
 _FUNCTION = (
     "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {}; RETURN NULL; END $$"
 )
@@ -74,8 +83,15 @@ def create_triggers(connection: Connection) -> None:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(ON_SQLITE[name])
         else:
-            connection.exec_driver_sql(_FUNCTION.format(name, does.format(tx=_XID)))
+            connection.exec_driver_sql(_FUNCTION.format(name, does.format(**_ON_POSTGRESQL)))
             connection.exec_driver_sql(f"CREATE TRIGGER {name} AFTER {after} EXECUTE FUNCTION {name}()")
+
+
+def drop_triggers(connection: Connection) -> None:
+    """Drop them while rows are copied, with what follows from them."""
+    for name in _TRIGGERS:
+        on_sqlite = connection.dialect.name == "sqlite"
+        connection.exec_driver_sql(f"DROP {f'TRIGGER {name}' if on_sqlite else f'FUNCTION {name} CASCADE'}")
 
 
 def missing_triggers(connection: Connection) -> set[str]:

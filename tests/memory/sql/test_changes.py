@@ -114,13 +114,20 @@ STEPS: list[tuple[Any, list[tuple[str, str]]]] = [
 """Statements, and what each of them writes in the log."""
 
 
-async def test_what_an_index_is_to_show_otherwise_is_logged_and_with_rows_their_vectors_go(
+async def test_rows_bring_their_tags_and_evidence_write_the_log_and_take_their_vectors_with_them(
     database: Database,
 ) -> None:
-    fact = {"content": "x", "subjects": [], "source": "api", "type": "fact", "importance": 1.0, "place": "dm"}
+    fact = {
+        "content": "x",
+        "subjects": ["cats", "זוהר"],
+        "source": "api",
+        "type": "fact",
+        "importance": 1.0,
+        "place": "dm",
+    }
     file = {"owner": "global", "path": "a.md", "title": "a", "digest": "d", "added_at": NOW}
     rows: list[tuple[Table, dict[str, Any]]] = [
-        (t.memories, fact | {"id": "fact", "created_at": NOW, "user_id": "anna"}),
+        (t.memories, fact | {"id": "fact", "created_at": NOW, "user_id": "anna", "message_id": "said"}),
         (t.active_conversations, {"id": "talk", "conversation_id": "c", "owner": "o", "updated_at": NOW}),
         (t.knowledge_documents, file | {"id": "file"}),
         (
@@ -134,6 +141,11 @@ async def test_what_an_index_is_to_show_otherwise_is_logged_and_with_rows_their_
     async with database.write() as connection:
         for table, row in rows:
             await connection.execute(insert(table).values(row))
+    assert {tuple(row) for row in await database.rows(select(t.memory_tags))} == {
+        ("cats", "fact"),
+        ("זוהר", "fact"),
+    }
+    assert await database.rows(select(t.rests_on)) == [("fact", "said", "stated")]
     log = ChangeLog(database)
     assert [(change.kind, change.id) for change in await after(log)] == [("chunk", "page")]
     for statement, logged in STEPS:
