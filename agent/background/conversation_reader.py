@@ -2,14 +2,15 @@
 what is known of those who wrote them."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
+from itertools import islice
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
-from sqlalchemy import and_
+from sqlalchemy import bindparam
 
 from agent.turn.context.budget import newest_that_fit
 from agent.turn.context.user_snippet import fitting
@@ -24,7 +25,7 @@ from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
-from memory.sql.memories.memory_rows import unexpired
+from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, with_owners
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import Line
 from memory.sql.messages.summaries import ConversationSummaries
@@ -57,6 +58,8 @@ NEW_FACTS = 10
 """The summary of the facts is written again after this many new facts."""
 FACTS_TO_SUMMARISE = 40
 
+_STORED_FROM = WITH_OWNERS.where(memories.c.message_id.in_(bindparam("messages", expanding=True)), UNEXPIRED)
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -85,8 +88,6 @@ class Reading:
     """The conversation's summary before these messages; empty if it was withheld."""
     earlier: tuple[Message, ...]
     """What people said before these messages, where the summary is to be written again."""
-    no_longer: tuple[str, ...]
-    """The facts of the messages, and of the `earlier` ones, that no longer hold."""
     after: int
     """The `seq` of the last message that the summary covers."""
     revision: int
@@ -97,6 +98,8 @@ class Reading:
     now: datetime
     judged: bool = False
     """Whether the model rules on facts."""
+    no_longer: tuple[str, ...] = ()
+    """The facts of the messages, and of the `earlier` ones, that no longer hold."""
     stored: tuple[Memory, ...] = ()
     """Facts that are already stored from these messages."""
     near: tuple[Memory, ...] = ()
@@ -198,13 +201,9 @@ class ConversationReader:
         after = active.covered if active else 0
         lines = _at_once(lines)
         earlier: Sequence[Message] = ()
-        over: tuple[str, ...] = ()
-        if self.with_model or (active and active.withheld):
+        if active and active.withheld:
             async with self.store.database.read() as connection:
-                if active and active.withheld:
-                    earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
-                ids = [*(line.message.id for line in lines), *(message.id for message in earlier)]
-                over = await no_longer(connection, ids, owner, now)
+                earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
         names = {line.user: line.message.author for line in lines if line.message.role == "user"}
         if place.private:
             user = owner.removeprefix("user:")
@@ -217,7 +216,6 @@ class ConversationReader:
             people=tuple(Person(user, name) for user, name in names.items()),
             summary=active.summary if active else "",
             earlier=tuple(earlier),
-            no_longer=over,
             after=after,
             revision=active.revision if active else 0,
             summary_id=active.id if active else None,
@@ -230,39 +228,55 @@ class ConversationReader:
         return reading if lines or earlier or reading.to_summarise else None
 
     async def _with_what_is_known(self, reading: Reading) -> Reading:
-        anybody = reading.people[0].user if reading.people else ""  # all read the same in a place
-        audience = Audience.of(anybody, reading.place)
-        from_these = memories.c.message_id.in_([line.message.id for line in reading.lines])
-        found = await self.store.where(and_(from_these, unexpired(reading.now)))
-        stored = [fact for fact in found if audience.may_read(fact.owners)]
-        near = await self._near(reading, stored)
-        text = " ".join(
-            [*(one.text for one in reading.earlier), *(one.message.text for one in reading.lines)]
+        """Return it with all that the model is shown of what is known. What needs no search is read in one
+        statement."""
+        now = reading.now
+        said = [*reading.earlier, *(line.message for line in reading.lines)]
+        text = " ".join(one.text for one in said)
+        found = iter(
+            await self.store.database.together(
+                no_longer(self.store.database, [one.id for one in said], reading.owner, now),
+                self._stored(reading),
+                *(read for person in reading.people for read in self._reads(person.user, reading, text)),
+            )
         )
+        over, stored = islice(found, 2)
+        near = await self._near(reading, stored)
         shown = {fact.id for fact in (*stored, *near)}
         people, due = list[Person](), list[Memory]()
         for person in reading.people:
-            facts = await core_facts(self.store, person.user, audience, reading.now)
-            entries = await self.profiles.readable(person.user, reading.place, reading.now)
-            summarised = max(
-                (e.said_at for e in entries if e.field == MEMORY_SUMMARY and e.value), default=None
-            )
+            facts, entries, tasks, finished = islice(found, 4)
+            written = [e.said_at for e in entries if e.field == MEMORY_SUMMARY and e.value]
             profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
-            tasks = await self.tasks.relevant(person.user, text, reading.place, now=reading.now)
-            since = reading.now - FINISHED_SINCE
-            finished = await self.tasks.finished(person.user, reading.place, since, FINISHED_TASKS)
             relevant = [f for f in get_relevant_memories(facts, text, limit=KNOWN_FACTS) if f.id not in shown]
             known = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
-            due = self._to_summarise(known, facts, summarised)
+            due = self._to_summarise(known, facts, max(written, default=None))
             known = replace(known, open_tasks=(*tasks, *finished))
             people.append(replace(person, known=known, profile_messages=messages_of(profile)))
         return replace(
             reading,
             people=tuple(people),
+            no_longer=over,
             stored=tuple(stored),
             near=tuple(near),
             to_summarise=tuple(due) if len(people) == 1 else (),
         )
+
+    def _reads(self, user: str, reading: Reading, text: str) -> Iterator[Coroutine[Any, Any, Any]]:
+        """Yield what reads a person's facts, profile, open tasks and finished ones."""
+        place, now = reading.place, reading.now
+        yield core_facts(self.store, user, Audience.of(user, place), now)
+        yield self.profiles.readable(user, place, now)
+        yield self.tasks.relevant(user, text, place, now=now)
+        yield self.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
+
+    async def _stored(self, reading: Reading) -> list[Memory]:
+        """Return what is stored from these messages and may be read where they were said."""
+        anybody = reading.people[0].user if reading.people else ""  # all read the same in a place
+        audience = Audience.of(anybody, reading.place)
+        given = {"messages": [line.message.id for line in reading.lines], "now": reading.now}
+        found = with_owners(await self.store.database.rows(_STORED_FROM, given))
+        return [fact for fact in found if audience.may_read(fact.owners)]
 
     async def _near(self, reading: Reading, stored: Sequence[Memory]) -> list[Memory]:
         """Return the known facts that the messages may concern, the nearest first."""

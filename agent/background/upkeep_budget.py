@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
 from agent.services.statistics import WaitingForCalls
@@ -24,6 +24,23 @@ log = logging.getLogger("hachi.upkeep")
 
 COUNTED = "upkeep calls "
 """Begins the name of a figure; the hour or day follows."""
+
+
+# Built once, since building them takes longer than running them.
+_COUNT = (
+    insert(figures)
+    .values(user_id=bindparam("payer"), name=bindparam("period"), value=1)
+    .on_conflict_do_update(
+        index_elements=["user_id", "name"],
+        set_={"value": figures.c.value + 1},
+        where=figures.c.value < bindparam("most"),
+    )
+    .returning(figures.c.value)
+)
+_PAYER = bindparam("payer", type_=figures.c.user_id.type)
+_COUNTED = select(figures).where(
+    figures.c.name.in_(bindparam("names", expanding=True)), or_(_PAYER.is_(None), figures.c.user_id == _PAYER)
+)
 
 
 class BudgetSpent(NotNow):
@@ -54,23 +71,19 @@ class UpkeepBudget:
         """Count one call. Raises BudgetSpent, and counts nothing, if the payer has none left."""
         if not (periods := list(self._periods())):
             return
-        new = insert(figures)
-        over = figures.c.user_id == payer, figures.c.name.startswith(COUNTED)
         async with self.database.write() as connection:
             for period in periods:
-                counted = new.values(user_id=payer, name=period.name, value=1).on_conflict_do_update(
-                    index_elements=["user_id", "name"],
-                    set_={"value": figures.c.value + 1},
-                    where=figures.c.value < period.most,
-                )
-                number = (await connection.execute(counted.returning(figures.c.value))).scalar()
+                given = {"payer": payer, "period": period.name, "most": period.most}
+                number = (await connection.execute(_COUNT, given)).scalar()
                 if number is None:
                     raise BudgetSpent(f"{payer} has no upkeep calls left", period.until)
+                if number == 1:  # those of earlier periods go
+                    others = figures.c.name.not_in([period.name for period in periods])
+                    here = figures.c.user_id == payer, figures.c.name.startswith(COUNTED)
+                    await connection.execute(delete(figures).where(*here, others))
                 if number == period.most:
                     until = f"{period.until:%Y-%m-%d %H:%M}"
                     log.warning("the upkeep of %s waits from the next call on, until %s UTC", payer, until)
-            names = [period.name for period in periods]
-            await connection.execute(delete(figures).where(*over, figures.c.name.not_in(names)))
 
     async def waiting(self) -> WaitingForCalls:
         """Return how much waits for calls, of everybody."""
@@ -83,10 +96,9 @@ class UpkeepBudget:
     async def _spent(self, payer: str | None = None) -> dict[str, datetime]:
         """Return those who have no calls left, or this one, each with the time until which it is so."""
         periods = {period.name: period for period in self._periods()}
-        query = select(figures).where(figures.c.name.in_(periods))
-        query = query if payer is None else query.where(figures.c.user_id == payer)
+        given = {"payer": payer, "names": [*periods]}
         spent: dict[str, datetime] = {}
-        for row in await self.database.rows(query) if periods else ():
+        for row in await self.database.rows(_COUNTED, given) if periods else ():
             if row.value >= periods[row.name].most:
                 until = periods[row.name].until
                 spent[row.user_id] = max(until, spent.get(row.user_id, until))

@@ -10,12 +10,13 @@ from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from sqlalchemy import ColumnElement, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
 from memory.records import Message
+from memory.sql.engine import Database
 from memory.sql.hidden import hide, link_is_hidden
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.memories.memory_rows import BY_IDS
@@ -24,6 +25,7 @@ from memory.sql.messages.message_rows import heard_by as heard_by_owner
 from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by
 from memory.sql.rests_on import let_go, resting_on, stated_in, statements_of
 from memory.sql.tables import (
+    Utc,
     active_conversations,
     context_entries,
     memories,
@@ -46,20 +48,39 @@ def memory_summary_id(user: str, place: Place) -> str:
     return entry_id(user, place.stored, MEMORY_SUMMARY, "")
 
 
-async def no_longer(
-    connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime
-) -> tuple[str, ...]:
+_newer, _newer_links = memories.alias("newer"), memory_owners.alias("newer_links")
+_NO_LONGER = (
+    select(memories.c.content, _newer.c.content.label("instead"))
+    .join(
+        memory_owners,
+        and_(memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner == bindparam("owner")),
+    )
+    .outerjoin(
+        _newer.join(
+            _newer_links,
+            and_(
+                _newer_links.c.memory_id == _newer.c.id,
+                _newer_links.c.owner == bindparam("owner"),
+                ~link_is_hidden(_newer_links),
+            ),
+        ),
+        _newer.c.id == memory_owners.c.superseded_by,
+    )
+    .where(
+        memories.c.id.in_(stated_in(bindparam("messages", expanding=True))),
+        or_(
+            memories.c.expires_at <= bindparam("now", type_=Utc()), memory_owners.c.superseded_by.is_not(None)
+        ),
+        ~link_is_hidden(),
+    )
+    .order_by(memories.c.created_at, memories.c.id)
+)
+
+
+async def no_longer(database: Database, ids: Collection[str], owner: str, now: datetime) -> tuple[str, ...]:
     """The facts of these messages that no longer hold for this owner, oldest first, each with what has taken
     its place, if anything has."""
-    newer, held = memories.alias("newer"), memory_owners.alias("held")
-    here = and_(memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner == owner)
-    gone = or_(memories.c.expires_at <= now, memory_owners.c.superseded_by.is_not(None))
-    shown = and_(held.c.memory_id == newer.c.id, held.c.owner == owner, ~link_is_hidden(held))
-    after = newer.join(held, shown)
-    query = select(memories.c.content, newer.c.content.label("instead")).join(memory_owners, here)
-    query = query.outerjoin(after, newer.c.id == memory_owners.c.superseded_by)
-    query = query.where(memories.c.id.in_(stated_in(ids)), gone, ~link_is_hidden())
-    rows = await connection.execute(query.order_by(memories.c.created_at, memories.c.id))
+    rows = await database.rows(_NO_LONGER, {"messages": list(ids), "owner": owner, "now": now})
     return tuple(row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows)
 
 

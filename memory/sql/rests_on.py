@@ -1,9 +1,9 @@
 """What rests on what: the only record of where facts, replies, summaries and profiles come from."""
 
 from collections.abc import Collection, Iterable
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import Select, delete, select
+from sqlalchemy import BindParameter, Select, delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -32,7 +32,7 @@ async def let_go(connection: AsyncConnection, ids: Collection[str]) -> None:
         await connection.execute(delete(rests_on).where(rests_on.c.derived_id.in_(ids)))
 
 
-def stated_in(ids: Collection[str]) -> Select[str]:
+def stated_in(ids: Collection[str] | BindParameter[Any]) -> Select[str]:
     """Selects the facts that these messages state."""
     return select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(ids), rests_on.c.how == "stated")
 

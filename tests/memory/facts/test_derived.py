@@ -42,11 +42,11 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
     now, here = stack.clock.now, ("talk", "user:anna")
     kept = await summary(stack)
     assert (kept.summary, kept.withheld) == ("", True)
+    over = await no_longer(stack.database, [message], "user:anna", now)
+    assert over == ("Anna has the flu", "Anna lives in Paris (since then: Anna lives in Lyon)")
     async with stack.database.write() as connection:
         [said] = await remaining(connection, *here, 1, 50)
         assert said.text == "I have the flu"
-        over = await no_longer(connection, [message], "user:anna", now)
-        assert over == ("Anna has the flu", "Anna lives in Paris (since then: Anna lives in Lyon)")
         given = {"after": 1, "revision": kept.revision, "covered": 1, "now": now, "rebuilt": True}
         assert await stack.conversations.update_in(connection, *here, "She had the flu.", **given)
     await stack.expire()
