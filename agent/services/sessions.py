@@ -13,9 +13,10 @@ from agent.types.checks import checks_arguments
 from memory.audience import Audience
 from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.memories.memory_rows import all_readable, unexpired
+from memory.sql.memories.memory_rows import unexpired
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept
+from memory.sql.readable import all_memories_readable
 from memory.sql.tables import (
     conversations,
     memories,
@@ -65,7 +66,7 @@ class SessionService:
         step = memory_owners.c
         here = here.union(select(step.superseded_by).join(here, step.memory_id == here.c.memory_id))
         named = memories.c.id.in_(select(here.c.memory_id))
-        found = named & all_readable(Audience.of(user)) & unexpired(self.clock())
+        found = named & all_memories_readable(Audience.of(user)) & unexpired(self.clock())
         return await self.store.where(found if id is None else found & (memories.c.id == id), limit)
 
     async def give(self, conversation: str, memory_id: str) -> None:

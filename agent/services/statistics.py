@@ -12,10 +12,11 @@ from sqlalchemy.dialects.postgresql import insert
 from memory.audience import Audience
 from memory.sql.engine import Database
 from memory.sql.jobs.queue import JobQueue
-from memory.sql.memories.memory_rows import is_active, unexpired
+from memory.sql.memories.memory_rows import unexpired
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.transcript import Transcript
+from memory.sql.readable import is_active
 from memory.sql.tables import (
     erasures,
     figures,

@@ -25,8 +25,8 @@ from memory.facts.writer import FactWriter
 from memory.process.spans import span
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken, retried
-from memory.sql.memories.memory_rows import is_active
 from memory.sql.memories.store import MemoryStore
+from memory.sql.readable import is_active
 from memory.sql.tables import memories, memory_owners
 from memory.text.names import Aliases, fold
 

@@ -14,9 +14,10 @@ from memory.process.spans import new_id
 from memory.records import MemoryUpdate
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
-from memory.sql.memories.memory_rows import begins, is_active, unexpired
+from memory.sql.memories.memory_rows import begins, unexpired
 from memory.sql.memories.owner_links import by_what_holds, end, gave_way, hold_again
 from memory.sql.memories.store import UNDONE, tellers
+from memory.sql.readable import is_active
 from memory.sql.tables import hidden, memories, memory_owners, memory_updates
 
 

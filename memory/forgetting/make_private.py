@@ -17,9 +17,9 @@ from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.hidden import Kind, link_id
-from memory.sql.memories.memory_rows import is_active
 from memory.sql.memories.owner_links import link
 from memory.sql.memories.store import MADE_PRIVATE, tellers
+from memory.sql.readable import is_active
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import context_entries, memory_owners, memory_updates, messages, rests_on
 

@@ -16,11 +16,12 @@ from memory.index.windows import LIMIT, Window, touched_windows, window_of
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.hidden import parts
-from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, is_active, unexpired, with_owners
+from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, unexpired, with_owners
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.lines import lines_around, lines_of, newest_lines
 from memory.sql.messages.message_rows import Line, kept
 from memory.sql.messages.summaries import ActiveConversation, ConversationSummaries
+from memory.sql.readable import is_active
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents

@@ -14,9 +14,10 @@ from sqlalchemy import bindparam, or_, select
 from memory.audience import Audience
 from memory.index.bm25 import stems
 from memory.records import Memory
-from memory.sql.memories.memory_rows import READABLE, UNEXPIRED, WITH_OWNERS, with_owners
+from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, with_owners
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept, name_in
+from memory.sql.readable import MEMORIES_READABLE
 from memory.sql.tables import memories, memory_tags, messages
 from memory.text import tag
 
@@ -35,7 +36,7 @@ LONGEST_QUESTION = 4_000
 
 _BEST_FIRST = (memories.c.importance.desc(), memories.c.created_at.desc(), memories.c.id)
 _TOLD = select(memories.c.id).where(
-    memories.c.user_id == bindparam("user"), memories.c.importance >= IMPORTANT, READABLE, UNEXPIRED
+    memories.c.user_id == bindparam("user"), memories.c.importance >= IMPORTANT, MEMORIES_READABLE, UNEXPIRED
 )
 _CORE_FACTS = (
     WITH_OWNERS.where(memories.c.id.in_(_TOLD.order_by(*_BEST_FIRST).limit(bindparam("most"))))
@@ -50,7 +51,7 @@ _TOLD_BY_OTHERS = (
         memories.c.id.in_(select(memory_tags.c.memory_id).where(memory_tags.c.tag == bindparam("tag"))),
         memories.c.user_id != bindparam("user"),
         memories.c.importance >= IMPORTANT,
-        READABLE,
+        MEMORIES_READABLE,
         UNEXPIRED,
         or_(memories.c.message_id.is_(None), kept()),
     )

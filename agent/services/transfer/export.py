@@ -18,8 +18,9 @@ from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.hidden import ENTRY_IS_HIDDEN, TASK_IS_HIDDEN, link_is_hidden
 from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.message_rows import kept, readable
+from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import outlived
+from memory.sql.readable import messages_readable
 from memory.sql.tables import (
     active_conversations,
     api_keys,
@@ -116,7 +117,7 @@ async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
 
 
 async def _messages_of(database: Database, place: Place, audience: Audience) -> list[dict[str, Any]]:
-    lines = await _messages(database, messages.c.place == place.key, readable(audience))
+    lines = await _messages(database, messages.c.place == place.key, messages_readable(audience))
     return [
         {field: line[field] for field in _MESSAGE}
         | {"user": line["user_id"], "conversation": line["conversation_id"]}
@@ -127,7 +128,7 @@ async def _messages_of(database: Database, place: Place, audience: Audience) -> 
 async def _sources(database: Database, audience: Audience) -> dict[str, list[str]]:
     """Return the ids of the messages that stated each memory, by the memory's id."""
     found: dict[str, list[str]] = defaultdict(list)
-    said = select(messages.c.id).where(readable(audience), kept())
+    said = select(messages.c.id).where(messages_readable(audience), kept())
     stated = select(rests_on).where(rests_on.c.source_id.in_(said), rests_on.c.how == "stated")
     for row in await database.rows(stated):
         found[row.derived_id].append(row.source_id)

@@ -3,37 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, exists, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience
 from memory.records import Memory
 from memory.sql.changes import IS_AFTER
+from memory.sql.readable import MEMORIES_READABLE, is_active
 from memory.sql.tables import Utc, changes, memories, memory_aliases, memory_owners
 
 WHOLE_ID = 36
 """Characters of a UUID."""
-
-
-def is_active() -> ColumnElement[bool]:
-    return memory_owners.c.superseded_by.is_(None)
-
-
-def readable(audience: Audience) -> ColumnElement[bool]:
-    """`Audience.may_read` in SQL, tested on each row: for conditions that leave few rows to test."""
-    return _owned_by(audience.keys)
-
-
-def all_readable(audience: Audience) -> ColumnElement[bool]:
-    """Selects the same rows as `readable`, through their owners: for reading many."""
-    owned = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), is_active())
-    return memories.c.id.in_(owned)
-
-
-def _owned_by(owners: Any) -> ColumnElement[bool]:
-    return exists().where(
-        memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), is_active()
-    )
 
 
 def unexpired(now: Any) -> ColumnElement[bool]:
@@ -55,15 +34,14 @@ WITH_OWNERS = (
 )
 
 # The statements of every search and every new fact are built once: building them takes longer than running.
-READABLE = _owned_by(bindparam("owners", expanding=True))
 UNEXPIRED = unexpired(bindparam("now", type_=Utc()))
-BY_IDS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), READABLE, UNEXPIRED)
+BY_IDS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), MEMORIES_READABLE, UNEXPIRED)
 CHANGED_SINCE = WITH_OWNERS.where(
     or_(
         memories.c.id.in_(bindparam("ids", expanding=True)),
         memories.c.id.in_(select(changes.c.id).where(changes.c.kind == "memory", IS_AFTER)),
     ),
-    READABLE,
+    MEMORIES_READABLE,
     UNEXPIRED,
 )
 """The same, and those that have changed after a position in the log."""

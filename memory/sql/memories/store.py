@@ -35,16 +35,14 @@ from memory.sql.memories.memory_rows import (
     ALIASES,
     BY_IDS,
     CHANGED_SINCE,
-    all_readable,
     begins,
     fetch,
-    is_active,
-    readable,
     unexpired,
     with_owners,
 )
 from memory.sql.memories.owner_links import end
 from memory.sql.messages.message_rows import kept
+from memory.sql.readable import all_memories_readable, is_active, memories_readable
 from memory.sql.tables import (
     memories,
     memory_aliases,
@@ -106,7 +104,7 @@ class MemoryStore:
 
     async def get(self, id: str, audience: Audience, now: datetime) -> Memory:
         """The memory with this id, or with this prefix of eight or more characters. Raises NotFound."""
-        named = and_(begins(memories.c.id, id), readable(audience), unexpired(now))
+        named = and_(begins(memories.c.id, id), memories_readable(audience), unexpired(now))
         async with self.database.read() as connection:
             found = await fetch(connection, named)
         if len(found) != 1:
@@ -129,11 +127,11 @@ class MemoryStore:
         on = and_(link.memory_id == chain.c.superseded_by, link.owner == chain.c.owner)
         newer = select(link.memory_id, link.owner, link.superseded_by).join(chain, on)
         reached = memories.c.id.in_(select(chain.union(newer).c.memory_id))
-        found = await fetch(connection, and_(reached, readable(audience), unexpired(now)))
+        found = await fetch(connection, and_(reached, memories_readable(audience), unexpired(now)))
         return next((memory for memory in found if memory.id == ids[0]), found[0] if found else None)
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
-        """The memories with these ids that are active, unexpired and readable, by id."""
+        """The memories with these ids that are active, unexpired and memories_readable, by id."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
@@ -152,7 +150,7 @@ class MemoryStore:
     ) -> list[Memory]:
         """The newest memories, newest first; created at `since` or later, and before `until`; with `after`, a
         time and an id, those that follow this one."""
-        where = [all_readable(audience), unexpired(now)]
+        where = [all_memories_readable(audience), unexpired(now)]
         where += [memories.c.created_at >= since] if since else []
         where += [memories.c.created_at < until] if until else []
         if after:
@@ -199,7 +197,9 @@ class MemoryStore:
         self._aliases.clear()
 
     async def count(self, audience: Audience, now: datetime) -> int:
-        query = select(func.count()).select_from(memories).where(all_readable(audience), unexpired(now))
+        query = (
+            select(func.count()).select_from(memories).where(all_memories_readable(audience), unexpired(now))
+        )
         [[count]] = await self.database.rows(query)
         return int(count)
 

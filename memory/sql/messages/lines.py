@@ -11,7 +11,8 @@ from memory.audience import Audience
 from memory.sql.changes import windows_changed
 from memory.sql.engine import Database
 from memory.sql.hidden import WITHDRAWN, is_hidden
-from memory.sql.messages.message_rows import LINES, REACH, Line, kept, readable, to_line
+from memory.sql.messages.message_rows import LINES, REACH, Line, kept, to_line
+from memory.sql.readable import messages_readable
 from memory.sql.tables import messages
 
 _READ_BY_SOMEBODY = or_(messages.c.role == "user", ~WITHDRAWN)
@@ -27,7 +28,7 @@ async def lines_of(database: Database, ids: Collection[str]) -> list[Line]:
 
 async def newest_lines(database: Database, audience: Audience, limit: int) -> list[Line]:
     """Messages and replies that the audience may read, newest first."""
-    query = LINES.where(readable(audience), kept()).order_by(messages.c.seq.desc())
+    query = LINES.where(messages_readable(audience), kept()).order_by(messages.c.seq.desc())
     return [to_line(row) for row in await database.rows(query.limit(limit))]
 
 

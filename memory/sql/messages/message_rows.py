@@ -4,12 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, false, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience, owners_of
+from memory.audience import owners_of
 from memory.records import Message
 from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
+from memory.sql.readable import MESSAGES_READABLE
 from memory.sql.tables import active_conversations, messages
 
 REACH = 2
@@ -46,36 +47,12 @@ def kept() -> ColumnElement[bool]:
     return ~MESSAGE_IS_HIDDEN
 
 
-def readable(audience: Audience) -> ColumnElement[bool]:
-    """`Audience.may_read` in SQL, for rows of `messages`. A reply in a place belongs to the place alone: it
-    may repeat what others said there."""
-    people, places = people_and_places(audience)
-    own = and_(messages.c.user_id.in_(people), _OWN)
-    said = [own] if people else []  # an empty IN would prevent the use of an index
-    heard = [and_(messages.c.place.in_(places), ~WITHDRAWN)] if places else []
-    return or_(false(), *said, *heard)
-
-
-def people_and_places(audience: Audience) -> tuple[list[str], list[str]]:
-    """The people and the places whose messages the audience may read."""
-    people = [key.removeprefix("user:") for key in audience.keys if key.startswith("user:")]
-    return people, [key for key in audience.keys if key.startswith("place:")]
-
-
-_OWN = or_(messages.c.place == "", messages.c.role == "user")
-"""A message that belongs to its user: not a reply in a place."""
-
-# Built once: building it takes longer than running it. `coalesce` keeps SQLite from using the
-# indexes of users and places: it would read all that the audience may read, to find a few rows.
-_USER, _PLACE = func.coalesce(messages.c.user_id, ""), func.coalesce(messages.c.place, "")
-BY_AUDIENCE = or_(
-    and_(_USER.in_(bindparam("people", expanding=True)), _OWN),
-    and_(_PLACE != "", _PLACE.in_(bindparam("places", expanding=True)), ~WITHDRAWN),
+BY_IDS = select(*MESSAGE).where(
+    messages.c.id.in_(bindparam("ids", expanding=True)), kept(), MESSAGES_READABLE
 )
-BY_IDS = select(*MESSAGE).where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), BY_AUDIENCE)
 LAST = (
     select(messages)
-    .where(messages.c.conversation_id == bindparam("conversation"), kept(), BY_AUDIENCE)
+    .where(messages.c.conversation_id == bindparam("conversation"), kept(), MESSAGES_READABLE)
     .order_by(messages.c.seq.desc())
     .limit(bindparam("most"))
 )
@@ -91,11 +68,11 @@ AROUND = (
     .where(
         _hit.c.id.in_(bindparam("hits", expanding=True)),
         messages.c.conversation_id == _hit.c.conversation_id,
-        _hit.c.place == _PLACE,
+        _hit.c.place == func.coalesce(messages.c.place, ""),
         messages.c.seq >= func.coalesce(_first.scalar_subquery(), 0),
         messages.c.seq <= func.coalesce(_last.scalar_subquery(), 2**62),
         kept(),
-        BY_AUDIENCE,
+        MESSAGES_READABLE,
     )
     .order_by(_hit.c.seq, messages.c.seq)
 )

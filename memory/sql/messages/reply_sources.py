@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, Place
 from memory.records import Message
 from memory.sql.hidden import TASK_IS_HIDDEN, link_is_hidden
-from memory.sql.messages.message_rows import BY_AUDIENCE, Condition, kept, people_and_places
+from memory.sql.messages.message_rows import Condition, kept
+from memory.sql.readable import MESSAGES_READABLE, people_and_places
 from memory.sql.rests_on import How, record, record_each
 from memory.sql.tables import active_conversations, memory_owners, messages, tasks
 
@@ -53,7 +54,7 @@ def _lost() -> ColumnElement[bool]:
     active, link = active_conversations.c, memory_owners.c
     read = link.owner.in_(bindparam("readers", expanding=True))
     standing = union(
-        select(messages.c.id).where(messages.c.id.in_(sources), kept(), BY_AUDIENCE),
+        select(messages.c.id).where(messages.c.id.in_(sources), kept(), MESSAGES_READABLE),
         select(link.memory_id).where(link.memory_id.in_(sources), read, ~link_is_hidden()),
         select(active.id).where(active.id.in_(sources)),
         select(tasks.c.id).where(tasks.c.id.in_(sources), ~TASK_IS_HIDDEN),

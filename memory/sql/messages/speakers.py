@@ -7,7 +7,8 @@ from sqlalchemy import ColumnElement, or_, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.sql.engine import Database
-from memory.sql.messages.message_rows import name_in, people_and_places
+from memory.sql.messages.message_rows import name_in
+from memory.sql.readable import people_and_places
 from memory.sql.tables import messages, speakers, users
 from memory.text.names import spelled
 

@@ -38,12 +38,11 @@ from memory.sql.messages.message_rows import (
     Condition,
     Line,
     kept,
-    people_and_places,
-    readable,
     to_line,
     to_message,
 )
 from memory.sql.messages.speakers import Speakers
+from memory.sql.readable import messages_readable, people_and_places
 from memory.sql.tables import (
     conversations,
     forgettings,
@@ -182,9 +181,9 @@ class Transcript:
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
         """The messages this audience may read, newest first. With `before`, those older than the message with
         this id. Raises NotFound for one that may not be read."""
-        query = select(messages).where(readable(audience), kept())
+        query = select(messages).where(messages_readable(audience), kept())
         if before is not None:
-            seen = select(messages.c.seq).where(messages.c.id == before, readable(audience))
+            seen = select(messages.c.seq).where(messages.c.id == before, messages_readable(audience))
             if not (found := await self._database.rows(seen)):
                 raise NotFound(f"there is no message {before!r} here to go on from")
             query = query.where(messages.c.seq < found[0].seq)
@@ -262,7 +261,7 @@ class Transcript:
         exclude: Collection[str] = (),
     ) -> list[Message]:
         """People's messages, without replies, newest first; sent at `since` or later, and before `until`."""
-        query = select(messages).where(readable(audience), messages.c.role == "user", kept())
+        query = select(messages).where(messages_readable(audience), messages.c.role == "user", kept())
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
         query = query.where(messages.c.id.not_in(exclude)) if exclude else query

@@ -1,0 +1,62 @@
+"""Who may read what, in SQL: `Audience.may_read` as conditions on memories and on messages."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, bindparam, exists, false, func, or_, select
+
+from memory.audience import Audience
+from memory.sql.hidden import WITHDRAWN
+from memory.sql.tables import memories, memory_owners, messages
+
+
+def is_active() -> ColumnElement[bool]:
+    return memory_owners.c.superseded_by.is_(None)
+
+
+def memories_readable(audience: Audience) -> ColumnElement[bool]:
+    """`Audience.may_read` in SQL, tested on each row: for conditions that leave few rows to test."""
+    return _owned_by(audience.keys)
+
+
+def all_memories_readable(audience: Audience) -> ColumnElement[bool]:
+    """Selects the same rows as `memories_readable`, through their owners: for reading many."""
+    owned = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), is_active())
+    return memories.c.id.in_(owned)
+
+
+def _owned_by(owners: Any) -> ColumnElement[bool]:
+    return exists().where(
+        memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), is_active()
+    )
+
+
+MEMORIES_READABLE = _owned_by(bindparam("owners", expanding=True))
+"""The same as `memories_readable`, built once."""
+
+
+def messages_readable(audience: Audience) -> ColumnElement[bool]:
+    """`Audience.may_read` in SQL, for rows of `messages`. A reply in a place belongs to the place alone: it
+    may repeat what others said there."""
+    people, places = people_and_places(audience)
+    own = and_(messages.c.user_id.in_(people), _OWN)
+    said = [own] if people else []  # an empty IN would prevent the use of an index
+    heard = [and_(messages.c.place.in_(places), ~WITHDRAWN)] if places else []
+    return or_(false(), *said, *heard)
+
+
+def people_and_places(audience: Audience) -> tuple[list[str], list[str]]:
+    """The people and the places whose messages the audience may read."""
+    people = [key.removeprefix("user:") for key in audience.keys if key.startswith("user:")]
+    return people, [key for key in audience.keys if key.startswith("place:")]
+
+
+_OWN = or_(messages.c.place == "", messages.c.role == "user")
+"""A message that belongs to its user: not a reply in a place."""
+
+# The same, built once: building it takes longer than running it. `coalesce` keeps SQLite from using the
+# indexes of users and places: it would read all that the audience may read, to find a few rows.
+_USER, _PLACE = func.coalesce(messages.c.user_id, ""), func.coalesce(messages.c.place, "")
+MESSAGES_READABLE = or_(
+    and_(_USER.in_(bindparam("people", expanding=True)), _OWN),
+    and_(_PLACE != "", _PLACE.in_(bindparam("places", expanding=True)), ~WITHDRAWN),
+)
