@@ -91,7 +91,7 @@ class Consolidation:
         await self.calls.check(job.user_id)
 
     async def consolidate(self, job: Job) -> list[Decision]:
-        """Handle a LOOK_BACK job with at most two model calls, whatever the model answers. Deletes the jobs
+        """Handle a CONSOLIDATE job with at most two model calls, whatever the model answers. Deletes the jobs
         of the conversation, and adds one for what is left. Returns the decisions about facts. Raises
         ModelError if the model cannot be reached, Overtaken if what was read has changed twice, and
         BudgetSpent if no calls are left."""

@@ -25,7 +25,7 @@ from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.jobs.job import Job
 from memory.sql.messages.message_rows import kept
-from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by
+from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by
 from memory.sql.tables import active_conversations, messages
 
 EVERY = 1_000_000_000
@@ -115,7 +115,7 @@ class Learning:
         )
         facts, done = 0, 0
         for conversation, *_ in await self._waiting(user):
-            job = Job(new_id(), LOOK_BACK, user, {"conversation": conversation, "place": []}, 1)
+            job = Job(new_id(), CONSOLIDATE, user, {"conversation": conversation, "place": []}, 1)
             job = replace(job, about=consolidation_subject(conversation, user_key(user)))
             while waits := await self._waiting(user, conversation):
                 if counted.calls >= calls:

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert
 from agent.services.statistics import WaitingForCalls
 from memory.process.breaker import NotNow
 from memory.sql.engine import Database
-from memory.sql.messages.summaries import LOOK_BACK
+from memory.sql.messages.summaries import CONSOLIDATE
 from memory.sql.tables import figures, work
 
 log = logging.getLogger("hachi.upkeep")
@@ -89,7 +89,7 @@ class UpkeepBudget:
         """Return how much waits for calls, of everybody."""
         if not (spent := await self._spent()):
             return WaitingForCalls()
-        rows = await self.database.rows(select(work.c.user_id).where(work.c.kind == LOOK_BACK))
+        rows = await self.database.rows(select(work.c.user_id).where(work.c.kind == CONSOLIDATE))
         waits = [spent[row.user_id] for row in rows if row.user_id in spent]
         return WaitingForCalls(len(waits), max(waits, default=None))
 

@@ -25,7 +25,7 @@ from memory.records import Decision
 from memory.search.recall import Recall
 from memory.sql.jobs.job import CLAIMED_BY_ID, SUSPECT, Job
 from memory.sql.jobs.queue import JobQueue
-from memory.sql.messages.summaries import LOOK_BACK
+from memory.sql.messages.summaries import CONSOLIDATE
 
 log = logging.getLogger("hachi.worker")
 
@@ -38,7 +38,7 @@ LOOK_AHEAD = 2 * AT_ONCE
 NOTICE_SECONDS = 0.25
 """How long after the first of several notices of other processes the worker looks for their jobs."""
 
-TRACED = frozenset({STORE_MEMORIES, LOOK_BACK})
+TRACED = frozenset({STORE_MEMORIES, CONSOLIDATE})
 """Jobs that belong to a turn and are shown in its trace."""
 
 Started = asyncio.Task[list[Decision]]
@@ -107,7 +107,7 @@ class Worker:
             self.wake()
 
     def _start(self, job: Job) -> Started:
-        slow = job.kind == LOOK_BACK
+        slow = job.kind == CONSOLIDATE
         before = {self._last.get((job.user_id, kind)) for kind in {False, slow}} - {None}
         task = asyncio.create_task(self._after(before, job), name="hachi job")
         self._last[job.user_id, slow] = task
@@ -120,7 +120,7 @@ class Worker:
             async with self.queue.working_on(job):
                 if before:
                     await asyncio.wait(filter(None, before))
-                async with self._slots[job.kind == LOOK_BACK]:
+                async with self._slots[job.kind == CONSOLIDATE]:
                     if self._stopped:
                         await self.queue.postpone(job, self.clock())
                         return []
@@ -141,7 +141,7 @@ class Worker:
         await asyncio.gather(*self._last.values(), return_exceptions=True)
         try:
             if hurry:
-                await self.queue.hasten(LOOK_BACK, self.clock())
+                await self.queue.hasten(CONSOLIDATE, self.clock())
             self.wake(poll=True)
             while self._loop is not None and not self._loop.done():
                 await asyncio.shield(self._loop)
@@ -200,7 +200,7 @@ class Worker:
         """
         suspect = any(job.crashes >= SUSPECT for job in self._claimed.values())
         room = LOOK_AHEAD - len(self._claimed)
-        claimed = await self.queue.claim_due(self.clock(), room, last=LOOK_BACK, suspects=not suspect)
+        claimed = await self.queue.claim_due(self.clock(), room, last=CONSOLIDATE, suspects=not suspect)
         self._claimed |= {self._start(job): job for job in claimed}
 
     async def _wait(self) -> None:
@@ -216,13 +216,13 @@ class Worker:
 
     async def _work(self, job: Job) -> list[Decision]:
         try:
-            if job.kind == LOOK_BACK:
+            if job.kind == CONSOLIDATE:
                 await self.consolidation.check(job)
             with (
                 self.recorder.work(job) if job.kind in TRACED else unrecorded(),
                 decision_run(self.writer.logged),
             ):
-                if job.kind == LOOK_BACK:  # its last transaction deletes the job
+                if job.kind == CONSOLIDATE:  # its last transaction deletes the job
                     return await self.consolidation.consolidate(job)
                 decisions = await self._dispatch(job)
         except Exception as error:

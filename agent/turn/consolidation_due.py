@@ -16,7 +16,7 @@ from memory.sql.jobs.job import Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import When, when
 from memory.sql.messages.message_rows import kept
-from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by, owner_of
+from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by, owner_of
 from memory.sql.tables import Utc, active_conversations, messages
 
 MESSAGES_OF_AN_EXCHANGE = 2
@@ -60,7 +60,7 @@ class ConsolidationDue:
         about, payer = consolidation_subject(conversation, owner), owner.removeprefix("user:")
         given = {"conversation": conversation, "owner": owner, "later": now + self.quiet}
         return await JobQueue.expect(
-            connection, LOOK_BACK, payer, payload, now, about=about, due=self._when, given=given
+            connection, CONSOLIDATE, payer, payload, now, about=about, due=self._when, given=given
         )
 
     @cached_property

@@ -22,7 +22,7 @@ from memory.sql.jobs.queue import JobQueue
 from memory.sql.memories.memory_rows import BY_IDS
 from memory.sql.messages.message_rows import MESSAGE, kept
 from memory.sql.messages.message_rows import heard_by as heard_by_owner
-from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject, heard_by
+from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by
 from memory.sql.rests_on import let_go, resting_on, stated_in, statements_of
 from memory.sql.tables import (
     Utc,
@@ -189,4 +189,4 @@ async def read_again(connection: AsyncConnection, conversation: str, owner: str,
     """Add the job that consolidates a conversation, and writes a summary again that was emptied."""
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
-    await JobQueue.expect(connection, LOOK_BACK, owner.removeprefix("user:"), payload, now, about=about)
+    await JobQueue.expect(connection, CONSOLIDATE, owner.removeprefix("user:"), payload, now, about=about)

@@ -19,7 +19,7 @@ from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
 from memory.sql.jobs.job import MAX_ATTEMPTS
 from memory.sql.messages.message_rows import LINES, kept, to_line
-from memory.sql.messages.summaries import LOOK_BACK, consolidation_subject
+from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import active_conversations, memories, memory_owners, messages, work
 
@@ -84,7 +84,7 @@ async def _decided(traces: Traces, asked: Asked, message: str) -> AsyncIterator[
     shown = await traces.list(TraceFilter(kinds=frozenset(), row=message), asked.now, TRACES)
     turns = {one.id for one in shown if one.message_id == message}
     for summary in reversed(shown):
-        if not (summary.id in turns or summary.turn_id in turns or summary.kind == LOOK_BACK):
+        if not (summary.id in turns or summary.turn_id in turns or summary.kind == CONSOLIDATE):
             continue
         try:
             trace = await traces.get(summary.id, asked.now)
@@ -93,9 +93,9 @@ async def _decided(traces: Traces, asked: Asked, message: str) -> AsyncIterator[
         made = [one for span in trace.spans("decision") for one in mappings(span.data.get("decisions"))]
         for one in made:
             yield f"{_decision(one)} ({summary.short})"
-        if summary.kind == LOOK_BACK and summary.status == "malformed":
+        if summary.kind == CONSOLIDATE and summary.status == "malformed":
             yield f"a consolidation found nothing that could be used ({summary.short})"
-        elif summary.kind == LOOK_BACK and summary.status == "ok" and not made:
+        elif summary.kind == CONSOLIDATE and summary.status == "ok" and not made:
             yield f"a consolidation read it and kept nothing ({summary.short})"
 
 
@@ -113,7 +113,7 @@ async def _waits(database: Database, asked: Asked, message: Any) -> list[str]:
     if await database.rows(select(active.id).where(*here, active.covered >= message.seq)):
         return []
     about = consolidation_subject(message.conversation_id, owner)
-    jobs = await database.rows(select(work).where(work.c.kind == LOOK_BACK, work.c.about == about))
+    jobs = await database.rows(select(work).where(work.c.kind == CONSOLIDATE, work.c.about == about))
     return [
         f"its consolidation {_state(job, asked)}{f': {job.last_error}' * bool(job.last_error)}"
         for job in jobs

@@ -21,7 +21,7 @@ from memory.sql.messages.message_rows import kept
 from memory.sql.tables import Utc, memories, messages, rests_on
 from memory.sql.tables import active_conversations as table
 
-LOOK_BACK = "look_back"
+CONSOLIDATE = "look_back"
 """The kind of job that consolidates a conversation: it updates its summary and the speaker's context."""
 
 

@@ -19,7 +19,7 @@ from agent.tracing.render.trace import job as job_node
 from hachi import Companion, Settings
 from hachi.testing import AnsweringModel
 from memory.audience import Place, user_key
-from memory.sql.messages.summaries import LOOK_BACK
+from memory.sql.messages.summaries import CONSOLIDATE
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]
@@ -287,7 +287,7 @@ async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(open_pet,
 
     await talk(pet, "I won!", *(f"line number {n}" for n in range(4)))
     assert await pet.memories.list(user="ana") == []
-    assert {row["kind"] for row in rows("SELECT kind FROM work")} == {LOOK_BACK}
+    assert {row["kind"] for row in rows("SELECT kind FROM work")} == {CONSOLIDATE}
     for _ in range(3):  # each failed probe is followed by a pause
         clock.advance(hours=1)
         await pet.settle()

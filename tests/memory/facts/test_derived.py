@@ -1,7 +1,7 @@
 """Derived text does not outlive the message or the memory that it rests on."""
 
 from memory.facts.derived import no_longer, remaining, withhold
-from memory.sql.messages.summaries import LOOK_BACK, ActiveConversation
+from memory.sql.messages.summaries import CONSOLIDATE, ActiveConversation
 from tests.memory.conftest import Stack, on_both
 
 
@@ -26,7 +26,7 @@ async def test_a_summary_is_emptied_and_due_again_when_a_message_of_it_no_longer
     kept = await summary(stack)
     assert (kept.summary, kept.covered) == ("", 1)
     [due] = await stack.queue.claim_due(stack.clock.now, 10)
-    assert (due.kind, due.user_id) == (LOOK_BACK, "anna")
+    assert (due.kind, due.user_id) == (CONSOLIDATE, "anna")
 
 
 @on_both

@@ -26,7 +26,7 @@ from memory.people.profile_store import ProfileStore
 from memory.records import Draft, Erased
 from memory.sql import tables
 from memory.sql.keys import Keys, digest
-from memory.sql.messages.summaries import LOOK_BACK, owner_of
+from memory.sql.messages.summaries import CONSOLIDATE, owner_of
 from tests.memory.conftest import Stack, StackBuilder, on_both
 
 ACME = "acme/general"
@@ -326,7 +326,7 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
     async with stack.database.read() as connection:
         left = await remaining(connection, THERE.key, THERE.key, active.covered, 50)
     assert [message.text for message in left] == [f"message {n}" for n in range(4)] + ["Get well"]
-    assert LOOK_BACK in {job.kind for job in await stack.queue.claim_due(stack.clock.now, 9)}
+    assert CONSOLIDATE in {job.kind for job in await stack.queue.claim_due(stack.clock.now, 9)}
     assert await stack.index.present([active.id]) == set()
     assert receipt.removed["summaries of places"] == 1
 
