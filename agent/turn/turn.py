@@ -30,7 +30,7 @@ from agent.turn.client.history import compare, follow, with_continued_conversati
 from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
-from agent.turn.context.prompt import build_messages_for_model
+from agent.turn.context.prompt import messages_of
 from agent.turn.extensions import Extensions
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import AgentResult, run_agent, with_end
@@ -129,7 +129,7 @@ async def _answer(
     trace.heard(received.id)
     built = await build_context(deps.context, received)
     tools = _tool_context(deps, received, built)
-    messages = build_messages_for_model(built.prompt)
+    messages = messages_of(built.prompt)
     result = await run_agent(
         deps.model,
         deps.settings,

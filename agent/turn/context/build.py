@@ -107,7 +107,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
         client=request.client or ClientTurn(),
     )
     if request.user is None:
-        return BuiltContext(prompt, frozenset(), frozenset())
+        return BuiltContext(within_budgets(prompt), frozenset(), frozenset())
     place, text = request.place, request.text
     documents, passages = await _documents(services, request)
     history, active, profile, facts, tasks = await services.facts.database.together(

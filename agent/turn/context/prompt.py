@@ -113,7 +113,11 @@ class PromptContext:
 def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
     """Return `{"role", "content"}` messages: the system message, the history, the question. Calls of a
     client's tools and their results stand between them, in the form of the Responses API."""
-    context = within_budgets(context)
+    return messages_of(within_budgets(context))
+
+
+def messages_of(context: PromptContext) -> list[dict[str, Any]]:
+    """The same of a context that is within its budgets."""
     sections = {
         "persona": context.persona.strip() or read("persona"),
         "rules": render("assistant", calls=str(context.budgets.model_calls)),
