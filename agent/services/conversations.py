@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from agent.services.arguments import audience_of
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
 from agent.services.transfer.import_messages import read_messages, store_messages
@@ -28,6 +27,7 @@ from agent.types.arguments import (
     place_of,
 )
 from agent.types.checks import checks_arguments
+from agent.types.meanings import audience_of
 from memory.audience import Place, owners_of
 from memory.documents.library import DocumentLibrary
 from memory.errors import NotFound

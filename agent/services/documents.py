@@ -7,10 +7,10 @@ from pathlib import Path
 from reprlib import repr as shown
 
 from agent.errors import BadInput
-from agent.services.arguments import owner_of_documents
 from agent.tracing.recorder import Recorder
 from agent.types.arguments import Limit, Query, User, Where, place_of
 from agent.types.checks import checks_arguments
+from agent.types.meanings import owner_of_documents
 from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult

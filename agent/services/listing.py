@@ -7,7 +7,6 @@ from reprlib import repr as shown
 from uuid import UUID
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, bound_of
 from agent.types.arguments import (
     MOST_LISTED,
     Limit,
@@ -21,6 +20,7 @@ from agent.types.arguments import (
     place_of,
 )
 from agent.types.checks import checks_arguments
+from agent.types.meanings import audience_of, bound_of
 from memory.audience import Place
 from memory.records import Memory, MemoryType
 from memory.sql.memories.store import MemoryStore

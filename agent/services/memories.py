@@ -9,16 +9,6 @@ from typing import Any
 from typing_extensions import Unpack
 
 from agent.errors import BadInput
-from agent.services.arguments import (
-    HOW_STATED,
-    MemoryChanges,
-    audience_of,
-    bound_of,
-    draft_of,
-    position_of,
-    require_kept,
-    told_in,
-)
 from agent.services.forgetting import ForgetService
 from agent.services.listing import ListService
 from agent.tracing.recorder import Recorder
@@ -40,6 +30,16 @@ from agent.types.arguments import (
     place_of,
 )
 from agent.types.checks import checks_arguments
+from agent.types.meanings import (
+    HOW_STATED,
+    MemoryChanges,
+    audience_of,
+    bound_of,
+    draft_of,
+    position_of,
+    require_kept,
+    told_in,
+)
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, require_kept
 from agent.services.memories import MemoryService
 from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
 from agent.types.arguments import Name, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
+from agent.types.meanings import audience_of, require_kept
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import NotFound
 from memory.facts.aliases import also_called, linked

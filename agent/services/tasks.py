@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.errors import BadInput
-from agent.services.arguments import due_of, require_kept
 from agent.services.forgetting import ForgetService
 from agent.tracing.recorder import Recorder
 from agent.types.arguments import DueTime, Status, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
+from agent.types.meanings import due_of, require_kept
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Change, Tasks

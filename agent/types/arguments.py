@@ -190,7 +190,7 @@ def _ttl(name: str, value: object) -> Any:
 
 
 def _moment(name: str, value: object) -> Any:
-    """A time; a date alone stays one, until the person's zone is known: `agent.services.arguments`."""
+    """A time; a date alone stays one, until the person's zone is known: `agent.types.meanings`."""
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d", value, re.ASCII):
         moment_of(name, f"{value}T00:00+00:00")
         return value

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from agent.background.upkeep_budget import UpkeepBudget
 from agent.models.providers import base_url_of
 from agent.models.registry import Models
-from agent.services.home import open_database
 from agent.services.statistics import Figures
 from agent.settings import Settings
 from agent.tracing.prices import Prices, read_prices
@@ -18,6 +17,7 @@ from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.extensions import Extensions
+from agent.wiring.home import open_database
 from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable
 from memory.facts.similar import SimilarFacts

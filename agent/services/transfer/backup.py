@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import BadInput
-from agent.services.home import FOLDERS
 from memory.errors import StoreUnavailable
 from memory.sql.engine.loop_sqlite import read_only_uri
 from memory.sql.engine.schema import HEAD
@@ -101,8 +100,7 @@ def restore(
         for path in copies.values():
             path.unlink(missing_ok=True)
         raise
-    for folder in FOLDERS:  # of the database that goes
-        shutil.rmtree(home / folder, ignore_errors=True)
+    shutil.rmtree(home / "index", ignore_errors=True)  # of the database that goes
     for name, path in targets.items():
         for ending in ("-wal", "-shm", "-seen"):
             path.with_name(path.name + ending).unlink(missing_ok=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Table, select
 
-from agent.services.arguments import audience_of
 from agent.types import TurnRequest
 from agent.types.arguments import place_of
+from agent.types.meanings import audience_of
 from agent.types.records_json import memory_json
 from memory.audience import Audience, Place, user_key
 from memory.documents.library import DocumentLibrary

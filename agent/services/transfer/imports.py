@@ -13,11 +13,11 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
-from agent.services.arguments import draft_of
 from agent.services.transfer.export import FORMAT, VERSION
 from agent.services.transfer.formats import facts_in, messages_in
 from agent.types.arguments import User, moment_of, one_of, place_of, user_named
 from agent.types.checks import reads_arguments
+from agent.types.meanings import draft_of
 from memory.audience import PRIVATE, Place
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance

@@ -38,8 +38,8 @@ from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, Memory
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.services.arguments import MemoryChanges
     from agent.services.listing import ListService
+    from agent.types.meanings import MemoryChanges
 
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
 

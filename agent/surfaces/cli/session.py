@@ -76,7 +76,7 @@ class Session(ExitStack):
     async def database(self) -> "AsyncIterator[Database]":
         """The database alone, which opens faster than a companion."""
         settings = self.settings()
-        from agent.services.home import open_database
+        from agent.wiring.home import open_database
 
         async with AsyncExitStack() as closing:
             database = await open_database(closing, settings)

@@ -11,7 +11,6 @@ from pydantic import Field
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.services.arguments import owner_of_documents
 from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
 from agent.surfaces.http.limits import Strict
@@ -19,6 +18,7 @@ from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.users import User
 from agent.surfaces.http.routes import api_routes
 from agent.types.arguments import Limit, Query
+from agent.types.meanings import owner_of_documents
 from memory.documents.files import MAX_BYTES
 from memory.records import Chunk, Document
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from agent.services.arguments import audience_of
 from agent.tracing.store.filters import TraceFilter
+from agent.types.meanings import audience_of
 from hachi import Companion
 from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE

@@ -16,7 +16,7 @@ from memory.sql.engine import Database
 log = logging.getLogger("hachi")
 
 FILES = ("hachi.db*", "traces.db*", "hachi.log*", "decisions.jsonl*", "chat_history", "embedders.json")
-FOLDERS = ("index",)
+INDEX = "index"
 """What Hachi writes in its data folder. Other files there are somebody else's."""
 
 
@@ -61,8 +61,8 @@ def remove_obsolete(home: Path) -> None:
     for file in home.glob("embeddings.sqlite3*"):
         with suppress(OSError):
             file.unlink()
-    if (home / "index" / "edge_config.json").exists():
-        shutil.rmtree(home / "index", ignore_errors=True)
+    if (home / INDEX / "edge_config.json").exists():
+        shutil.rmtree(home / INDEX, ignore_errors=True)
     shutil.rmtree(home / "knowledge", ignore_errors=True)
 
 
@@ -71,20 +71,18 @@ def hachis_files(home: Path) -> Iterator[str]:
     if home.is_dir():
         names = os.listdir(home)
         yield from (os.path.join(home, name) for pattern in FILES for name in fnmatch.filter(names, pattern))
-    for name in FOLDERS:
-        for folder, _, files in os.walk(home / name):
-            yield folder
-            yield from (os.path.join(folder, file) for file in files)
+    for folder, _, files in os.walk(home / INDEX):
+        yield folder
+        yield from (os.path.join(folder, file) for file in files)
 
 
 def lost_database(home: Path) -> str | None:
     """Say that the database is missing where it was, in one line: opening it would begin an empty one."""
     file = home / "hachi.db"
-    here = [name for name in FOLDERS if (home / name).is_dir()]
-    if not here or (file.exists() and file.stat().st_size):
+    if not (home / INDEX).is_dir() or (file.exists() and file.stat().st_size):
         return None
     return (
-        f"{file} is missing or empty, and {' and '.join(here)} of an earlier one is there; put a copy back "
+        f"{file} is missing or empty, and {INDEX} of an earlier one is there; put a copy back "
         "before anything else runs, or delete what is left to begin anew"
     )
 

@@ -4,7 +4,7 @@ import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from agent.services.home import make_private, remove_obsolete
+from agent.wiring.home import make_private, remove_obsolete
 from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
