@@ -12,7 +12,7 @@ from agent.tracing.store.traces import Traces
 from agent.turn.forget_requests import ForgetRequests
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import MemoryFault
-from memory.forgetting.forget import Forgetting
+from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.make_private import make_private
 from memory.forgetting.purge import Purge
 from memory.index.sync import IndexSync

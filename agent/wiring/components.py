@@ -22,7 +22,7 @@ from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable
 from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
-from memory.forgetting.forget import Forgetting
+from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index import Index
 from memory.index.embedded.index import EmbeddedIndex

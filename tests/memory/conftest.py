@@ -27,7 +27,7 @@ from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.forgetting.cleanup import CleanUp, CleanupItem, Limits
 from memory.forgetting.expiry import expire
-from memory.forgetting.forget import Forgetting
+from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.make_private import make_private
 from memory.forgetting.purge import Purge
 from memory.index import Point
