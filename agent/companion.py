@@ -4,8 +4,8 @@ async with Companion.open() as pet:
     reply = await pet.respond("I broke my shoulder", user="mickael")
 
 Talking is here; the rest is grouped: `pet.memories`, `pet.tasks`, `pet.documents`, `pet.people`,
-`pet.conversations`, `pet.traces`, `pet.admin`. Every method that reads takes a user, and a place where the
-conversation is not private. Errors are those of `agent.errors`.
+`pet.conversations`, `pet.sessions`, `pet.traces`, `pet.admin`. Every method that reads takes a user, and a
+place where the conversation is not private. Errors are those of `agent.errors`.
 """
 
 import asyncio
