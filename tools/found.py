@@ -147,12 +147,7 @@ def _day(name: str, written: str | None, zone: tzinfo, after: timedelta) -> date
 
 
 async def _shown(
-    reader: Reader,
-    hits: Sequence[Hit],
-    limit: int,
-    brought: list[Sequence[Hit]],
-    *,
-    known: bool,
+    reader: Reader, hits: Sequence[Hit], limit: int, brought: list[Sequence[Hit]], *, known: bool
 ) -> dict[str, Any]:
     """The best of the hits that the reader has not been shown yet, as many as fit, and what to say of the
     rest; `known` says whether the prompt holds others. They are added to what was `brought`, and count as

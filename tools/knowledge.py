@@ -49,12 +49,7 @@ async def _why_nothing(turn: TurnContext) -> str:
 
 
 def _shown(chunk: Chunk, name: str) -> dict[str, Any]:
-    return {
-        "source": name,
-        "title": _line(chunk.title),
-        "heading": _line(chunk.heading),
-        "text": chunk.text,
-    }
+    return {"source": name, "title": _line(chunk.title), "heading": _line(chunk.heading), "text": chunk.text}
 
 
 def _that_fit(passages: list[dict[str, Any]], characters: int) -> list[dict[str, Any]]:

@@ -95,9 +95,7 @@ async def remember(
     content: Annotated[str, Field(min_length=1, description="a sentence that names the person")],
     subjects: Annotated[Subjects, Field(default=(), description="tags")],
     ttl: Annotated[
-        str | None,
-        BeforeValidator(_as_text),
-        Field(default=None, description='such as "7d"; null for good'),
+        str | None, BeforeValidator(_as_text), Field(default=None, description='such as "7d"; null for good')
     ],
     type: MemoryType = "fact",
     importance: Annotated[float, Field(ge=0, le=1, description="0 to 1")] = DEFAULT_IMPORTANCE,
@@ -138,11 +136,7 @@ async def stored(write: Callable[[], Awaitable[T]]) -> T:
 
 
 def _task(task: Task, zone: tzinfo) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "id": task.id[:SHORT_ID],
-        "description": task.description,
-        "status": task.status,
-    }
+    shown: dict[str, Any] = {"id": task.id[:SHORT_ID], "description": task.description, "status": task.status}
     return shown | ({"due": task.due.astimezone(zone).isoformat(timespec="minutes")} if task.due else {})
 
 

@@ -25,19 +25,13 @@ def _plain(schema: dict[str, Any]) -> None:
 async def update_task(
     turn: TurnContext,
     id: Annotated[
-        str | None,
-        BeforeValidator(bare_id),
-        Field(default=None, description="null for a new one"),
+        str | None, BeforeValidator(bare_id), Field(default=None, description="null for a new one")
     ],
     description: Annotated[str, Field(max_length=1000, description="what is to be done; empty keeps it")],
     status: Annotated[
         TaskStatus | None,
         BeforeValidator(none_if_blank),
-        Field(
-            default=None,
-            description="open for a new one",
-            json_schema_extra=_plain,
-        ),
+        Field(default=None, description="open for a new one", json_schema_extra=_plain),
     ],
     due: Annotated[
         str | None,

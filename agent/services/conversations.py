@@ -9,23 +9,10 @@ from typing import Any
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
 from agent.services.transfer.import_messages import read_messages, store_messages
-from agent.services.transfer.imports import (
-    Imported,
-    ParsedImport,
-    checked_import,
-    restore_all,
-    speaks_for,
-)
+from agent.services.transfer.imports import Imported, ParsedImport, checked_import, restore_all, speaks_for
 from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
-from agent.types.arguments import (
-    Limit,
-    Name,
-    Text,
-    User,
-    Where,
-    place_of,
-)
+from agent.types.arguments import Limit, Name, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of
 from memory.audience import Place, owners_of

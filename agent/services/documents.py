@@ -44,12 +44,7 @@ class DocumentService:
         return await self.library.add(_paths(paths), owner_of_documents(user, place), progress)
 
     async def add(
-        self,
-        name: str,
-        content: str | bytes,
-        *,
-        user: User | None = None,
-        place: Where = None,
+        self, name: str, content: str | bytes, *, user: User | None = None, place: Where = None
     ) -> AddedDocument:
         """Add one document, or replace the owner's document of this name. Raises BadInput if it cannot be
         read, or if its name cannot be a name."""

@@ -51,14 +51,7 @@ class TaskService:
         now = self.clock()
         zone = await self.profiles.zone(user, where, now) if isinstance(due, str) else None
         return await self.tasks.update(
-            user,
-            description,
-            status,
-            now=now,
-            id=id,
-            due=due_of(due, zone, now),
-            place=where,
-            alike=alike,
+            user, description, status, now=now, id=id, due=due_of(due, zone, now), place=where, alike=alike
         )
 
     async def forget(self, id: str, *, user: User, place: Where = None) -> Forgotten:

@@ -59,10 +59,7 @@ class Extensions:
 
 
 def extensions(
-    given: "Sequence[OwnTool]",
-    only: Sequence[str] | None,
-    guardrails: Sequence[Any] = (),
-    hooks: Any = None,
+    given: "Sequence[OwnTool]", only: Sequence[str] | None, guardrails: Sequence[Any] = (), hooks: Any = None
 ) -> Extensions:
     """Of Hachi's tools those named in `only`, all if it is None, and the `given` ones. Raises BadInput."""
     ours = {tool.name: tool for tool in TOOLS}

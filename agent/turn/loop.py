@@ -160,10 +160,7 @@ def _agent(
 
 
 async def _answer(
-    agent: "Agent[_Run]",
-    arguments: dict[str, Any],
-    client: ClientTurn,
-    model: TurnModel,
+    agent: "Agent[_Run]", arguments: dict[str, Any], client: ClientTurn, model: TurnModel
 ) -> Answer:
     """Run the loop to its answer. A model that misses the form that a client wants is told so, and asked once
     more, unless a part of its answer was shown already."""

@@ -114,15 +114,7 @@ async def open_components(
     models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
     closing.push_async_callback(models.close)
     components = _components(
-        settings,
-        clock,
-        models,
-        breakers,
-        database,
-        traces_database,
-        embedder,
-        surface,
-        added or Extensions(),
+        settings, clock, models, breakers, database, traces_database, embedder, surface, added or Extensions()
     )
     closing.push_async_callback(components.index.close)
     closing.push_async_callback(components.sync.stop)

@@ -132,10 +132,7 @@ def _conversations(c: Components, forgetting: ForgetService, erasure: Erasure) -
 def _admin(c: Components, forgetting: ForgetService) -> AdminService:
     settings = c.settings
     limits = Limits(
-        days(settings.unused_days),
-        settings.unimportant,
-        settings.max_memories,
-        days(settings.message_days),
+        days(settings.unused_days), settings.unimportant, settings.max_memories, days(settings.message_days)
     )
     return AdminService(
         health=HealthService(c.database, c.embedder, c.index, c.sync, c.breakers),

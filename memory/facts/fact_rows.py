@@ -16,14 +16,7 @@ from memory.errors import NotFound
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import same_words
-from memory.facts.decide import (
-    Resolution,
-    Step,
-    decision_of,
-    lacking_owners,
-    resolve,
-    still_valid,
-)
+from memory.facts.decide import Resolution, Step, decision_of, lacking_owners, resolve, still_valid
 from memory.facts.derived import withhold
 from memory.facts.refusal import repeats_found, states
 from memory.facts.similar import Searched, SimilarFacts

@@ -35,13 +35,7 @@ from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.jobs.deliveries import forget_what_came
-from memory.sql.tables import (
-    forgettings,
-    knowledge_chunks,
-    knowledge_documents,
-    memories,
-    memory_owners,
-)
+from memory.sql.tables import forgettings, knowledge_chunks, knowledge_documents, memories, memory_owners
 
 log = logging.getLogger("hachi.erasure")
 

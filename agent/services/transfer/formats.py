@@ -110,14 +110,7 @@ def _message(
         return
     moment = datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else at
     author = user if SPEAKERS[role] == "user" else "assistant"
-    yield {
-        "id": id,
-        "chat": chat,
-        "role": SPEAKERS[role],
-        "author": author,
-        "text": text,
-        "sent_at": moment,
-    }
+    yield {"id": id, "chat": chat, "role": SPEAKERS[role], "author": author, "text": text, "sent_at": moment}
 
 
 def _text(part: Any) -> str:

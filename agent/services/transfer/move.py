@@ -20,15 +20,7 @@ from agent.services.transfer.backup import require_unused
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.engine.schema import HEAD, MOVING
-from memory.sql.tables import (
-    changes,
-    index_positions,
-    metadata,
-    trace_bodies,
-    trace_rows,
-    trace_sets,
-    traces,
-)
+from memory.sql.tables import changes, index_positions, metadata, trace_bodies, trace_rows, trace_sets, traces
 from memory.sql.tables.triggers import create_triggers, drop_triggers
 
 ROWS_AT_ONCE = 1_000

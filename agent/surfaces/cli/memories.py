@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from agent.surfaces.cli.operate.transfer import erase, export_memories, import_memories
-from agent.surfaces.cli.options import (
-    Most,
-    PlaceName,
-    Query,
-    ShortId,
-    User,
-    Yes,
-    moment,
-    number,
-)
+from agent.surfaces.cli.options import Most, PlaceName, Query, ShortId, User, Yes, moment, number
 from agent.surfaces.cli.output import (
     MEMORY_COLUMNS,
     Output,

@@ -93,10 +93,7 @@ class MemoryServer(MCPServer[Any]):
         return result
 
     async def get_prompt(
-        self,
-        name: str,
-        arguments: dict[str, Any] | None = None,
-        context: Context[Any, Any] | None = None,
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
         try:
             return await super().get_prompt(name, arguments, context)

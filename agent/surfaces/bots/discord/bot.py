@@ -42,10 +42,7 @@ NOTICED = timedelta(minutes=2)
 SOURCE = "discord"
 """How the ids of its users and messages begin."""
 PERMISSIONS = discord.Permissions(
-    view_channel=True,
-    send_messages=True,
-    send_messages_in_threads=True,
-    read_message_history=True,
+    view_channel=True, send_messages=True, send_messages_in_threads=True, read_message_history=True
 )
 """Requested when the bot is invited."""
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)

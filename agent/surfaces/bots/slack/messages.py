@@ -126,16 +126,7 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) ->
     ]
     files = tuple(event.get("files") or ())
     source = Source(
-        team,
-        channel,
-        user,
-        event["ts"],
-        bot,
-        text,
-        thread,
-        reply_in,
-        files=files,
-        shared=tuple(attached),
+        team, channel, user, event["ts"], bot, text, thread, reply_in, files=files, shared=tuple(attached)
     )
     line = line_of(event, team, bot)
     return IncomingMessage(

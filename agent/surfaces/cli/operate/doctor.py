@@ -19,9 +19,7 @@ PARTS = ("hachi", "openai-agents", "openai", "qdrant-edge-py", "qdrant-client", 
 
 @with_session
 async def doctor(
-    session: Session,
-    *,
-    all: Annotated[bool, typer.Option("--all", help="Show every setting.")] = False,
+    session: Session, *, all: Annotated[bool, typer.Option("--all", help="Show every setting.")] = False
 ) -> Output:
     """Show what is wrong, and what differs from the defaults.
 

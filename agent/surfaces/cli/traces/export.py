@@ -33,8 +33,7 @@ async def export(
         Literal["json", "md", "html", "otlp", "otlp-protobuf"], typer.Option("--format")
     ] = "json",
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -.")
     ] = None,
 ) -> None:
     """Write traces as one file: JSON, Markdown, HTML or OTLP/JSON.

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 async def replay(
     pet: "Companion",
     ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Ids, their first characters, or `last`."),
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids, their first characters, or `last`.")
     ] = None,
     newest: Annotated[
         int | None, typer.Option("--newest", min=1, metavar="N", help="The newest N turns instead.")

@@ -165,13 +165,7 @@ async def _answer_client_task(pet: Companion, task: str) -> str:
             raise fault from error
 
 
-async def _stream(
-    writer: Writer,
-    stream: ReplyStream,
-    metrics: Metrics,
-    *,
-    operator: bool,
-) -> Response:
+async def _stream(writer: Writer, stream: ReplyStream, metrics: Metrics, *, operator: bool) -> Response:
     """Start the response with the first words, or after FIRST_PIECE_TIMEOUT. An earlier error is raised and
     sets the status; a later one is sent in the stream."""
     pieces, started = aiter(stream), time.monotonic()

@@ -167,11 +167,7 @@ class Completion:
 
 def tool_calls(reply: Reply) -> list[Json]:
     return [
-        {
-            "id": call.call_id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
-        }
+        {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in reply.client_calls
     ]
 

@@ -34,7 +34,7 @@ class StoredDocument(Document):
 
 
 ADDED: dict[int | str, dict[str, Any]] = {
-    200: {"model": StoredDocument, "description": "The name was there already: replaced, or unchanged"},
+    200: {"model": StoredDocument, "description": "The name was there already: replaced, or unchanged"}
 }
 FILE_BODY = {
     "requestBody": {
