@@ -17,7 +17,7 @@ from agent.tracing.differences import steps, was_cut_off
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, read_data, usage_of
 from agent.turn.context.build import BuiltContext
-from memory.facts.decision_log import Case
+from memory.facts.decide import Case
 from memory.process.spans import Span, note, span
 from tools.context import TurnContext
 from tools.registry import Tool, ToolResult
@@ -172,4 +172,4 @@ def decide_again(recorded: Span, importance_floor: float) -> None:
         except (KeyError, ValidationError):
             note(decisions=recorded.data["decisions"])
         else:
-            note(decisions=[case.decide(importance_floor) for case in cases])
+            note(decisions=[case.decide(importance_floor)[0] for case in cases])

@@ -20,7 +20,7 @@ from agent.turn.store_memories_job import STORE_MEMORIES
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
 from memory.facts.compare import content_key
-from memory.facts.decision_log import Case
+from memory.facts.decide import Case
 from memory.forgetting.replies import repeats
 from memory.people.due_dates import read_due
 from memory.people.tasks import Change, Due, Tasks
@@ -78,7 +78,7 @@ class FactsOfThen:
 
     async def remember(self, drafts: Sequence[Draft], origin: Provenance) -> list[Decision]:
         with span("decision"):
-            decisions = [self._case(draft, origin).decide(self._floor) for draft in drafts]
+            decisions = [self._case(draft, origin).decide(self._floor)[0] for draft in drafts]
             note(decisions=decisions)
         return decisions
 

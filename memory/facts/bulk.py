@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import normalise
-from memory.facts.decide import has_expired, lacking_owners
+from memory.facts.decide import lacking_owners
 from memory.facts.decision_log import decision_run, extracted
 from memory.facts.fact_rows import NOT_SEARCHED
 from memory.facts.refusal import refusal
@@ -155,10 +155,10 @@ class _Part:
     async def _decide(self, fact: CandidateFact) -> Decision:
         await self.writer.indexing.try_to_catch_up()  # a search reads only so many waiting rows
         [vector] = await self.writer.similar.embed([fact.draft.content])
-        decision = await self.writer.decide(replace(fact, vector=vector))
-        for memory in fact.changed.values():
+        settled = await self.writer.decide(replace(fact, vector=vector))
+        for memory in settled.changed.values():
             self.words.add(memory.id, memory.content)
-        return decision
+        return settled.decision
 
     async def _add_together(self, facts: Refused) -> list[Decision]:
         """Decide on the first of these facts in one transaction: up to one that is to be searched for, or
@@ -200,8 +200,8 @@ class _Part:
 
     async def _known_word_for_word(self, connection: AsyncConnection, fact: CandidateFact) -> Decision | None:
         """The decision on a fact whose words each owner has; None where that is not so."""
-        worded_so = await self.writer.store.holders(connection, fact.origin.owners, fact.key)
-        valid = [owner for owner, memory in worded_so.items() if not has_expired(memory, fact.now)]
+        known = await self.writer.store.known(connection, fact.origin.owners, fact.key, fact.now)
+        valid, _ = fact.still_valid(known.worded_so)
         if lacking_owners(fact, valid):
             return None
-        return await self.writer.rows.settle(connection, fact, NOT_SEARCHED)
+        return (await self.writer.rows.settle(connection, fact, NOT_SEARCHED)).decision

@@ -1,5 +1,6 @@
 """A proposed fact: its draft, its source, and which part of the decision the people present may see."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -50,14 +51,10 @@ class CandidateFact:
     vector: Any
     """The embedding; None without an embedder."""
     now: datetime
-    changed: dict[str, Memory] = field(default_factory=dict)
-    """Memories that the decision changed, by id, in their new state."""
     made: set[str] = field(default_factory=set)
     """The ids of memories that were stored from the same statement."""
     rulings: dict[str, Verdict] = field(default_factory=dict)
     """The model's rulings on how the fact relates to memories, by memory id."""
-    known: dict[str, Any] = field(default_factory=dict)
-    """What the decision rested on, for its trace: see `memory.facts.decision_log`."""
 
     @property
     def key(self) -> str:
@@ -119,6 +116,17 @@ class CandidateFact:
         known = (content_key(memory.content), memory.importance, memory.type, set(memory.subjects))
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
 
+    def still_valid(self, worded_so: Mapping[str, Memory]) -> tuple[dict[str, Memory], dict[str, Memory]]:
+        """The memories with the same words by owner, without those that the draft corrects in something other
+        than its words; and those that have expired, but are not purged yet."""
+        expired = {owner: memory for owner, memory in worded_so.items() if has_expired(memory, self.now)}
+        valid = {
+            owner: memory
+            for owner, memory in worded_so.items()
+            if owner not in expired and not (self.corrects(memory) and owner in self.decides_for(memory))
+        }
+        return valid, expired
+
     @property
     def correction(self) -> Verdict:
         """On the memory that it corrects, which holds again where the candidate ends, unless a person has
@@ -167,6 +175,10 @@ class CandidateFact:
             expires_at=memory.expires_at if memory else None,
             close=close,
         )
+
+
+def has_expired(memory: Memory, now: datetime) -> bool:
+    return memory.expires_at is not None and memory.expires_at <= now
 
 
 def _at_once(one: datetime | None, other: datetime | None) -> bool:

@@ -1,4 +1,5 @@
-"""Decides what happens to a candidate fact for each of its owners, given what they know. Pure functions.
+"""Decides what happens to a candidate fact for each of its owners, given what they know (`Case`). Pure
+functions.
 
 Each owner is decided on separately: one may know the same words, an equivalent fact, one that the candidate
 replaces, or nothing similar. The decision shows only what the people present may read.
@@ -9,17 +10,25 @@ and names, but only for owners for whom the same person stated both, and only wh
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import Relation, Verdict
+from memory.facts.compare import DIFFERENT, SAME, Relation, Verdict, same_words
+from memory.facts.refusal import refusal, repeats_found
 from memory.records import Action, Decision, Draft, Memory
+from memory.text.names import Aliases
 from memory.text.ttl import describe
 
 Near = Sequence[tuple[Memory, Verdict]]
+
+_ORDER = ("same", "subsumed", "contradiction", "outdated", "different")
+CORRECTED_BEFORE = "said before what it is to correct"
 
 Ruling = Literal["replaces", "same", "ignore"]
 """What the new fact does to the old one: ends it; says the same; says nothing beyond it."""
@@ -61,25 +70,6 @@ def lacking_owners(candidate: CandidateFact, worded_so: Collection[str]) -> froz
     """The owners for whom similar memories count, where these have the same words."""
     owners = candidate.origin.owners
     return owners if candidate.draft.replaces else owners.difference(worded_so)
-
-
-def has_expired(memory: Memory, now: datetime) -> bool:
-    return memory.expires_at is not None and memory.expires_at <= now
-
-
-def still_valid(
-    candidate: CandidateFact, worded_so: Mapping[str, Memory]
-) -> tuple[dict[str, Memory], dict[str, Memory]]:
-    """The memories with the same words by owner, without those that the candidate corrects in something other
-    than its words; and those that have expired, but are not purged yet."""
-    expired = {owner: memory for owner, memory in worded_so.items() if has_expired(memory, candidate.now)}
-    valid = {
-        owner: memory
-        for owner, memory in worded_so.items()
-        if owner not in expired
-        and not (candidate.corrects(memory) and owner in candidate.decides_for(memory))
-    }
-    return valid, expired
 
 
 def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:
@@ -206,3 +196,85 @@ def ruled_decision(candidate: CandidateFact, new: Memory, old: Memory, step: Ste
         return candidate.decision("replace", new, step.verdict.reason, target=old)
     action: Action = "merge" if step.verdict.relation == "same" else "ignore"
     return candidate.decision(action, old, step.verdict.reason, target=old)
+
+
+def weighed(
+    candidate: CandidateFact,
+    memories: Sequence[Memory],
+    aliases: Sequence[tuple[str, str]],
+    cosine: Mapping[str, float],
+) -> Near:
+    """The memories with verdicts, the decisive ones and then the nearest first."""
+    names = Aliases(tuple(aliases))
+    pairs = [(memory, _verdict(candidate, memory, names)) for memory in memories]
+    return sorted(pairs, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0)))
+
+
+def _verdict(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict:
+    if candidate.corrects(old):
+        return candidate.correction
+    if same_words(aliases.canonical(old.content), aliases.canonical(candidate.draft.content)):
+        return SAME
+    if not candidate.sees(old):
+        return DIFFERENT
+    if old.id == candidate.draft.replaces and said_before(candidate, old):
+        return Verdict("outdated", CORRECTED_BEFORE)
+    return allowed(candidate, old, candidate.rulings.get(old.id, DIFFERENT))
+
+
+def said_before(candidate: CandidateFact, memory: Memory) -> bool:
+    return candidate.origin.said_at < memory.created_at and not candidate.newer_than(memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the decision on a fact rests on. Its trace has it, so that today's code can decide again."""
+
+    draft: Draft
+    origin: Provenance
+    now: datetime
+    rulings: Mapping[str, Verdict]
+    made: frozenset[str]
+    worded_so: Mapping[str, Memory] = field(default_factory=dict)
+    """By owner, the memory in the same words."""
+    near: tuple[Memory, ...] = ()
+    cosine: Mapping[str, float] = field(default_factory=dict)
+    aliases: tuple[tuple[str, str], ...] = ()
+    ended: Decision | None = None
+    """What the rows alone decided: the message was gone, or the fact had ended or was made private."""
+
+    @classmethod
+    def of(cls, fact: CandidateFact, **read: Any) -> "Case":
+        """The case of a fact, with what was `read` for it: the other fields."""
+        found = tuple(replace(hit, memory=None) for hit in fact.origin.found)
+        origin = replace(fact.origin, found=found)
+        return cls(fact.draft, origin, fact.now, dict(fact.rulings), frozenset(fact.made), **read)
+
+    def to_trace(self) -> dict[str, Any]:
+        kept: dict[str, Any] = _as_data().dump_python(self, mode="json", exclude_defaults=True)
+        return kept
+
+    @classmethod
+    def from_trace(cls, data: Any) -> "Case":
+        """Raises pydantic.ValidationError for what is none."""
+        return _as_data().validate_python(data)
+
+    def decide(self, importance_floor: float) -> tuple[Decision, Resolution | None]:
+        """The decision, and what it does to rows; None if nothing. Asks nobody. Each time a new memory has
+        another id."""
+        made, rulings = set(self.made), dict(self.rulings)
+        fact = CandidateFact(self.draft, self.origin, None, self.now, made=made, rulings=rulings)
+        decided = refusal(fact, importance_floor) or self.ended or repeats_found(fact, self.worded_so)
+        if decided:
+            return decided, None
+        worded_so, _ = fact.still_valid(self.worded_so)
+        lacking = lacking_owners(fact, worded_so)
+        others = [memory for memory in self.near if not memory.owners.isdisjoint(lacking)]
+        near = weighed(fact, others, self.aliases, self.cosine)
+        resolution = resolve(fact, worded_so, near)
+        return decision_of(fact, resolution, near), resolution
+
+
+@cache
+def _as_data() -> TypeAdapter[Case]:
+    return TypeAdapter(Case)

@@ -8,7 +8,7 @@ private statement.
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -16,9 +16,9 @@ from memory.errors import NotFound
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import same_words
-from memory.facts.decide import Resolution, Step, decision_of, lacking_owners, resolve, still_valid
+from memory.facts.decide import Case, Resolution, Step, lacking_owners
 from memory.facts.derived import withhold
-from memory.facts.refusal import repeats_found, states
+from memory.facts.refusal import states
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index import vectors
 from memory.records import Decision, Draft, Memory
@@ -31,14 +31,24 @@ from memory.text.short_ids import read_id
 NOT_SEARCHED = Searched(frozenset(), (), {}, None)
 
 
+class Settled(NamedTuple):
+    """A decision that was stored."""
+
+    decision: Decision
+    case: Case
+    changed: Mapping[str, Memory]
+    """The memories that it changed, by id, in their new state."""
+
+
 @dataclass(frozen=True, eq=False)
 class FactRows:
     store: MemoryStore
     similar: SimilarFacts
+    importance_floor: float
 
     async def settle(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: Searched
-    ) -> Decision:
+    ) -> Settled:
         """Decide on the candidate by what was `searched` and what has been told since, and store that. Raises
         Overtaken where what it rests on has changed."""
         origin = candidate.origin
@@ -48,42 +58,40 @@ class FactRows:
                 raise Overtaken(
                     f"{self.store.database.where}: what it corrects has just been replaced; try again"
                 )
-        worded_so, ended = await self._by_rows(connection, candidate)
-        candidate.known.update(made=frozenset(candidate.made), worded_so=worded_so, ended=ended)
-        if decided := ended or repeats_found(candidate, worded_so):
-            return decided
-        worded_so, expired = still_valid(candidate, worded_so)
-        lacking = lacking_owners(candidate, worded_so)
-        near = await self.similar.near(connection, candidate, lacking, searched) if lacking else []
-        resolution = resolve(candidate, worded_so, near)
-        await self._write(connection, candidate, resolution, expired)
+        case = await self._read(connection, candidate, searched)
+        decision, resolution = case.decide(self.importance_floor)
+        if resolution is None:
+            return Settled(decision, case, {})
+        worded_so, expired = candidate.still_valid(case.worded_so)
+        if not searched.owners.issuperset(lacking_owners(candidate, worded_so)):
+            raise Overtaken(f"{self.store.database.where}: what was known already has just ended; try again")
+        changed: dict[str, Memory] = {}
+        await self._write(connection, candidate, changed, resolution, expired)
         said_again = [*worded_so.values(), *(step.memory for step in resolution.covered)]
         known = {memory.id: memory for memory in said_again}
         for memory in known.values():
-            await self._refresh(connection, candidate, memory)
+            await self._refresh(connection, candidate, changed, memory)
         if origin.message_id:
             here = set() if resolution.new else {resolution.memory.id}  # a new one rests on its message
             for id in sorted(here.union(known)):
                 await record(connection, id, [origin.message_id], "stated")
-        decision = decision_of(candidate, resolution, near)
-        now = candidate.changed.get(decision.id or "")
-        return replace(decision, expires_at=now.expires_at) if now else decision
+        now = changed.get(decision.id or "")
+        decision = replace(decision, expires_at=now.expires_at) if now else decision
+        return Settled(decision, case, changed)
 
-    async def _by_rows(
-        self, connection: AsyncConnection, candidate: CandidateFact
-    ) -> tuple[dict[str, Memory], Decision | None]:
-        """The memories in the same words by owner, and the decision to ignore the candidate because its
-        message is gone, it was made private, or it has ended since; None if none of that is so."""
-        origin = candidate.origin
-        stated_in = origin.message_id if origin.live else None
+    async def _read(self, connection: AsyncConnection, candidate: CandidateFact, searched: Searched) -> Case:
+        """What the decision rests on. The rows alone decide where its message is gone, it was made private,
+        or it has ended since."""
+        stated_in = candidate.origin.message_id if candidate.origin.live else None
         try:
-            worded_so = await self.store.holders(connection, origin.owners, candidate.key, stated_in)
+            case = await self.similar.read(connection, candidate, searched, stated_in)
         except NotFound:
-            return {}, candidate.decision("ignore", None, "the message it came from has been erased")
+            erased = candidate.decision("ignore", None, "the message it came from has been erased")
+            return Case.of(candidate, ended=erased)
         if await self._withdrawn(connection, candidate):
             private = candidate.decision("ignore", None, "it was made private, and not said here since")
-            return worded_so, private
-        return worded_so, await self._has_ended(connection, candidate, worded_so)
+            return replace(case, ended=private)
+        return replace(case, ended=await self._has_ended(connection, candidate, case.worded_so))
 
     async def replacing(
         self, connection: AsyncConnection, draft: Draft, origin: Provenance, now: datetime
@@ -102,9 +110,11 @@ class FactRows:
     ) -> None:
         """Let one of two stored facts step back for the other, which keeps what that one adds to it."""
         stays = new if step.memory is old else old
-        await self._supersede(connection, candidate, step.memory, step.owners, stays.id, step.verdict.reason)
+        changed: dict[str, Memory] = {}
+        reason = step.verdict.reason
+        await self._supersede(connection, candidate, changed, step.memory, step.owners, stays.id, reason)
         if stays is old:
-            await self._refresh(connection, candidate, old)
+            await self._refresh(connection, candidate, changed, old)
             if new.message_id:
                 await record(connection, old.id, [new.message_id], "stated")
 
@@ -146,39 +156,41 @@ class FactRows:
         self,
         connection: AsyncConnection,
         candidate: CandidateFact,
+        changed: dict[str, Memory],
         resolution: Resolution,
         expired: Mapping[str, Memory],
     ) -> None:
         memory, fresh = resolution.memory, resolution.fresh
         for owner, old in expired.items():
             await self._supersede(
-                connection, candidate, old, {owner}, memory.id, "had expired", in_force=False
+                connection, candidate, changed, old, {owner}, memory.id, "had expired", in_force=False
             )
         for step in resolution.replaced:
             reason = step.verdict.reason
-            await self._supersede(connection, candidate, step.memory, step.owners, memory.id, reason)
+            await self._supersede(connection, candidate, changed, step.memory, step.owners, memory.id, reason)
         if resolution.new:
             origin = candidate.origin
             aliases = await links_of(connection, origin.place, origin.user, memory.content)
             await self.store.insert(connection, {candidate.key: memory}, aliases)
             candidate.made.add(memory.id)
-            candidate.changed[memory.id] = memory
+            changed[memory.id] = memory
             stated = (memory.id, "dense")
             texts, made = {stated: candidate.draft.content}, {stated: candidate.vector}
             await vectors.store(connection, self.similar.embedder.name, texts, made)
         elif fresh:
             await link(connection, memory.id, fresh, candidate.key)
-            candidate.changed[memory.id] = replace(memory, owners=memory.owners | fresh)
+            changed[memory.id] = replace(memory, owners=memory.owners | fresh)
         for step in resolution.outdated:  # stored as history of the newer memory, never shown as current
             reason = step.verdict.reason
             await self._supersede(
-                connection, candidate, memory, step.owners, step.memory.id, reason, in_force=False
+                connection, candidate, changed, memory, step.owners, step.memory.id, reason, in_force=False
             )
 
     async def _supersede(
         self,
         connection: AsyncConnection,
         candidate: CandidateFact,
+        changed: dict[str, Memory],
         old: Memory,
         owners: Set[str],
         new_id: str,
@@ -190,12 +202,18 @@ class FactRows:
         await self.store.supersede(
             connection, old, owners, new_id=new_id, user=user, reason=reason, now=now, in_force=in_force
         )
-        known = candidate.changed.get(old.id, old)
-        candidate.changed[old.id] = replace(known, owners=known.owners - owners)
+        known = changed.get(old.id, old)
+        changed[old.id] = replace(known, owners=known.owners - owners)
         if in_force:
             await withhold(connection, now, memory_ids=[old.id], owners=owners)
 
-    async def _refresh(self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory) -> None:
+    async def _refresh(
+        self,
+        connection: AsyncConnection,
+        candidate: CandidateFact,
+        changed: dict[str, Memory],
+        memory: Memory,
+    ) -> None:
         """Refresh a memory that its teller stated again: the higher importance and the later end win."""
         if not (candidate.sees(memory) and candidate.decides_for(memory)):
             return
@@ -206,4 +224,4 @@ class FactRows:
             values["expires_at"] = candidate.expires_at
         if values:
             await self.store.refresh(connection, memory, **values)
-            candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)
+            changed[memory.id] = replace(changed.get(memory.id, memory), **values)

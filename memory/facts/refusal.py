@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from memory.audience import user_key
 from memory.facts.candidate import CandidateFact
 from memory.facts.compare import normalise, same_words
-from memory.facts.decide import still_valid
 from memory.records import MAX_CONTENT, Decision, Memory
 
 
@@ -31,7 +30,7 @@ def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> 
     repeated = echoed(candidate, worded_so.values())
     if repeated is None:
         return None
-    worded_so, _ = still_valid(candidate, worded_so)
+    worded_so, _ = candidate.still_valid(worded_so)
     here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
     reason = f"only repeats what was found: {repeated!r}"
     return candidate.decision("ignore", here, reason, target=here)

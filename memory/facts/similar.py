@@ -12,25 +12,21 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import DIFFERENT, SAME, Verdict, alike, same_words
-from memory.facts.decide import RULINGS, Near, allowed
+from memory.facts.compare import SAME, Verdict, alike
+from memory.facts.decide import RULINGS, Case, said_before, weighed
 from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Memory
 from memory.sql.changes import Position
 from memory.sql.engine import Database
-from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.store import MemoryStore, tellers
 from memory.text.names import Aliases
 
 log = logging.getLogger("hachi.memory")
 
 SAID_BEFORE = "said before what is known: a model judged that this takes its place"
-CORRECTED_BEFORE = "said before what it is to correct"
 NEAR = 8
 """A candidate is compared with this many memories nearest by meaning, and this many by words."""
-
-_ORDER = ("same", "subsumed", "contradiction", "outdated", "different")
 
 OFFERED = 6
 """A judge rules on one candidate and at most this many memories."""
@@ -101,24 +97,29 @@ class SimilarFacts:
             frozenset(owners), tuple(ids), {hit.id: hit.score for hit in found.dense}, found.followed
         )
 
-    async def near(
+    async def read(
         self,
         connection: AsyncConnection,
         candidate: CandidateFact,
-        owners: Collection[str],
         searched: Searched,
-    ) -> Near:
-        """These owners' memories that were found, and those that were told since the search, with verdicts;
-        the decisive ones first. Raises Overtaken where the search was not for all of these owners."""
-        if not searched.owners.issuperset(owners):
-            raise Overtaken(f"{self.database.where}: what was known already has just ended; try again")
-        memories = await self.store.candidates(
-            connection, searched.ids, owners, candidate.now, searched.followed
+        stated_in: str | None = None,
+    ) -> Case:
+        """What is known to the owners: the same words, what was found, and what was told since the search.
+        Raises NotFound if the message `stated_in` is gone."""
+        owners, now = candidate.origin.owners, candidate.now
+        known = await self.store.known(
+            connection, owners, candidate.key, now, searched.ids, searched.followed, stated_in
         )
         # Only names that the people present know, since they see the reason.
-        aliases = await self.store.aliases(connection, candidate.origin.audience.keys, candidate.now)
-        candidate.known.update(near=tuple(memories), cosine=searched.cosine, aliases=aliases.pairs)
-        return weighed(candidate, memories, aliases.pairs, searched.cosine)
+        present = candidate.origin.audience.keys
+        aliases = await self.store.aliases(connection, present, now) if searched.owners else Aliases()
+        return Case.of(
+            candidate,
+            worded_so=known.worded_so,
+            near=tuple(known.near),
+            cosine=searched.cosine,
+            aliases=aliases.pairs,
+        )
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
@@ -136,7 +137,7 @@ class SimilarFacts:
             return
         for (candidate, memory), replaces in zip(doubts, rulings, strict=False):
             if replaces:
-                older = _said_before(candidate, memory)
+                older = said_before(candidate, memory)
                 candidate.rulings[memory.id] = (
                     Verdict("outdated", SAID_BEFORE) if older else RULINGS["replaces"]
                 )
@@ -168,7 +169,8 @@ class SimilarFacts:
         owners = candidate.origin.owners
         searched = await self.search(candidate, owners, patient=True)
         async with self.database.read() as connection:
-            near = await self.near(connection, candidate, owners, searched)
+            case = await self.read(connection, candidate, searched)
+        near = weighed(candidate, case.near, case.aliases, case.cosine)
         said = candidate.origin
         if any(
             verdict is SAME and memory.user_id == said.user and memory.owners >= said.owners
@@ -212,37 +214,9 @@ class SimilarFacts:
         return await self.search_index(question, patient=patient)
 
 
-def weighed(
-    candidate: CandidateFact,
-    memories: Sequence[Memory],
-    aliases: Sequence[tuple[str, str]],
-    cosine: Mapping[str, float],
-) -> Near:
-    """The memories with verdicts, the decisive ones and then the nearest first."""
-    names = Aliases(tuple(aliases))
-    pairs = [(memory, _verdict(candidate, memory, names)) for memory in memories]
-    return sorted(pairs, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0)))
-
-
-def _verdict(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict:
-    if candidate.corrects(old):
-        return candidate.correction
-    if same_words(aliases.canonical(old.content), aliases.canonical(candidate.draft.content)):
-        return SAME
-    if not candidate.sees(old):
-        return DIFFERENT
-    if old.id == candidate.draft.replaces and _said_before(candidate, old):
-        return Verdict("outdated", CORRECTED_BEFORE)
-    return allowed(candidate, old, candidate.rulings.get(old.id, DIFFERENT))
-
-
-def _said_before(candidate: CandidateFact, memory: Memory) -> bool:
-    return candidate.origin.said_at < memory.created_at and not candidate.newer_than(memory)
-
-
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
     """Both statements, in the order in which people stated them."""
     proposed = (candidate.draft.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
-    older = _said_before(candidate, memory)
+    older = said_before(candidate, memory)
     return Doubt(*proposed, *known) if older else Doubt(*known, *proposed)

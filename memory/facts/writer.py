@@ -15,9 +15,9 @@ from datetime import datetime
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
-from memory.facts.decide import RULINGS, Ruling, as_candidate, figures_of, ruled_decision, step_of
-from memory.facts.decision_log import Case, Facts, decided, decision_run, extracted
-from memory.facts.fact_rows import FactRows
+from memory.facts.decide import RULINGS, Case, Ruling, as_candidate, figures_of, ruled_decision, step_of
+from memory.facts.decision_log import Facts, decided, decision_run, extracted
+from memory.facts.fact_rows import FactRows, Settled
 from memory.facts.refusal import refusal
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index.sync import IndexSync
@@ -45,7 +45,7 @@ class FactWriter:
     rows: FactRows = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rows = FactRows(self.store, self.similar)
+        self.rows = FactRows(self.store, self.similar, self.importance_floor)
 
     async def remember(
         self, drafts: Sequence[Draft], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
@@ -64,14 +64,15 @@ class FactWriter:
         refusals = [refusal(fact, self.importance_floor) for fact in facts]
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
         await self.similar.ask_judge(judged)
-        decisions: list[Decision] = []
+        decisions, cases = list[Decision](), list[Case]()
         with decision_run(self.logged), span("decision"):
             extracted(facts)
             for fact, refused in zip(facts, refusals, strict=True):
-                decision = refused or await self.decide(fact)
-                decisions.append(decision)
-                self.note(fact.origin, decision)
-            note(decisions=decisions, cases=[Case.of(fact) for fact in facts])
+                settled = Settled(refused, Case.of(fact), {}) if refused else await self.decide(fact)
+                decisions.append(settled.decision)
+                cases.append(settled.case)
+                self.note(fact.origin, settled.decision)
+            note(decisions=decisions, cases=cases)
         self.indexing.wake()
         return decisions
 
@@ -121,11 +122,10 @@ class FactWriter:
         async with self.database.read() as connection:
             return await self.rows.replacing(connection, draft, origin, now)
 
-    async def decide(self, candidate: CandidateFact) -> Decision:
+    async def decide(self, candidate: CandidateFact) -> Settled:
         """Decide on a candidate, and store that."""
 
-        async def read_then_write() -> Decision:
-            candidate.changed.clear()
+        async def read_then_write() -> Settled:
             now, searched = await self._prepare(candidate)
             async with self.database.write(lock=candidate.origin.owners) as connection:
                 return await self.rows.settle(connection, now, searched)
@@ -139,7 +139,6 @@ class FactWriter:
             async with self.database.read() as connection:
                 draft = await self.rows.replacing(connection, candidate.draft, origin, candidate.now)
             candidate = replace(candidate, draft=draft)
-            candidate.known["draft"] = draft
         return candidate, await self.similar.search(candidate, origin.owners)
 
     def note(self, origin: Provenance, decision: Decision) -> None:

@@ -224,7 +224,7 @@ async def _restore(
     Owners who have this memory or the same words, or had it replaced, keep what they have. Returns whether
     it is new."""
     place, key = Place.parse(memory.place), content_key(memory.content)
-    held = await store.holders(connection, memory.owners, key)
+    held = (await store.known(connection, memory.owners, key, memory.created_at)).worded_so
     here = held[place.key].id if place.key in held else memory.id
     owners = await _keys(connection, here)
     if owners and key not in owners.values():

@@ -7,9 +7,8 @@ from sqlalchemy import ColumnElement, and_, bindparam, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.records import Memory
-from memory.sql.changes import IS_AFTER
 from memory.sql.readable import MEMORIES_READABLE, is_active
-from memory.sql.tables import Utc, changes, memories, memory_aliases, memory_owners
+from memory.sql.tables import Utc, memories, memory_aliases, memory_owners
 
 WHOLE_ID = 36
 """Characters of a UUID."""
@@ -26,25 +25,17 @@ def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
     return column.startswith(id, autoescape=True) if 8 <= len(id) < WHOLE_ID else column == id
 
 
-_links = memory_owners.alias("links")
+LINKS = memory_owners.alias("links")
+ACTIVE_LINKS = and_(LINKS.c.memory_id == memories.c.id, LINKS.c.superseded_by.is_(None))
 WITH_OWNERS = (
-    select(memories, _links.c.owner)
-    .outerjoin(_links, and_(_links.c.memory_id == memories.c.id, _links.c.superseded_by.is_(None)))
+    select(memories, LINKS.c.owner)
+    .outerjoin(LINKS, ACTIVE_LINKS)
     .order_by(memories.c.created_at.desc(), memories.c.id)
 )
 
 # The statements of every search and every new fact are built once: building them takes longer than running.
 UNEXPIRED = unexpired(bindparam("now", type_=Utc()))
 BY_IDS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), MEMORIES_READABLE, UNEXPIRED)
-CHANGED_SINCE = WITH_OWNERS.where(
-    or_(
-        memories.c.id.in_(bindparam("ids", expanding=True)),
-        memories.c.id.in_(select(changes.c.id).where(changes.c.kind == "memory", IS_AFTER)),
-    ),
-    MEMORIES_READABLE,
-    UNEXPIRED,
-)
-"""The same, and those that have changed after a position in the log."""
 ALIASES = (
     select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
     .join(

@@ -7,10 +7,12 @@ and its text stay for history and undo. Without an active owner nobody can read 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
+    Select,
     and_,
     bindparam,
     case,
@@ -20,6 +22,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    union_all,
     update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -28,13 +31,14 @@ from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.process import spans
 from memory.records import Memory
-from memory.sql.changes import Position
+from memory.sql.changes import IS_AFTER, Position
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.memory_rows import (
+    ACTIVE_LINKS,
     ALIASES,
     BY_IDS,
-    CHANGED_SINCE,
+    LINKS,
     begins,
     fetch,
     unexpired,
@@ -42,8 +46,9 @@ from memory.sql.memories.memory_rows import (
 )
 from memory.sql.memories.owner_links import end
 from memory.sql.messages.message_rows import kept
-from memory.sql.readable import all_memories_readable, is_active, memories_readable
+from memory.sql.readable import MEMORIES_READABLE, all_memories_readable, is_active, memories_readable
 from memory.sql.tables import (
+    changes,
     memories,
     memory_aliases,
     memory_owners,
@@ -68,19 +73,33 @@ CACHED_READERS = 10_000
 """The most audiences whose aliases are cached."""
 
 
-# Built once: building them takes longer than running them.
-_SAME_WORDS = and_(
-    memory_owners.c.owner.in_(bindparam("owners", expanding=True)),
-    memory_owners.c.content_key == bindparam("content_key"),
-    is_active(),
-)
-_HELD = select(memory_owners.c.owner, memory_owners.c.memory_id)
-_HOLDERS = _HELD.where(_SAME_WORDS)
-_STATED_HOLDERS = (
-    _HELD.select_from(messages.outerjoin(memory_owners, _SAME_WORDS))
-    .where(messages.c.id == bindparam("message"), kept())
-    .with_for_update(read=True, key_share=True, of=messages)
-)
+@cache
+def _known(*, stated: bool, searched: bool) -> Select[Any]:
+    """The memories of these owners in the same words, those with these ids, and those that have changed after
+    a position in the log if it was `searched`. If `stated` in a message, one row at least, unless that is
+    gone; then it stays until the transaction ends. Built once: building it takes longer than running it."""
+    mine = memory_owners.c.owner.in_(bindparam("owners", expanding=True))
+    worded_so = (memory_owners.c.content_key == bindparam("content_key"), mine, is_active())
+    named = memory_owners.c.memory_id.in_(bindparam("ids", expanding=True))
+    found = [select(memory_owners.c.memory_id).where(condition) for condition in (named, and_(*worded_so))]
+    found += [select(changes.c.id).where(changes.c.kind == "memory", IS_AFTER)] if searched else []
+    these = and_(memories.c.id.in_(union_all(*found)), MEMORIES_READABLE)
+    query = select(memories, LINKS.c.owner, LINKS.c.content_key)
+    query = query.order_by(memories.c.created_at.desc(), memories.c.id)
+    if not stated:
+        return query.select_from(memories.outerjoin(LINKS, ACTIVE_LINKS)).where(these)
+    query = query.select_from(messages.outerjoin(memories, these).outerjoin(LINKS, ACTIVE_LINKS))
+    query = query.where(messages.c.id == bindparam("message"), kept())
+    return query.with_for_update(read=True, key_share=True, of=messages)
+
+
+class Known(NamedTuple):
+    """What the owners of a new fact know."""
+
+    worded_so: dict[str, Memory]
+    """The active memory in the same words, expired or not, for each of the owners who has one."""
+    near: list[Memory]
+    """What the fact is compared with: these, unless they have expired, and what was found or told since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,43 +224,38 @@ class MemoryStore:
 
     # Writing, in the caller's transaction: see `memory.facts.writer`.
 
-    async def holders(
+    async def known(
         self,
         connection: AsyncConnection,
         owners: Collection[str],
         content_key: str,
+        now: datetime,
+        ids: Collection[str] = (),
+        since: Position | None = None,
         stated_in: str | None = None,
-    ) -> dict[str, Memory]:
-        """The active memory with these words, expired or not, for each of the owners who has one. Raises
-        NotFound if the message `stated_in` has been deleted or forgotten; else it cannot be until the
-        transaction ends."""
-        given = {"owners": list(owners), "content_key": content_key}
-        if stated_in is None:
-            rows = (await connection.execute(_HOLDERS, given)).all()
-        else:
-            rows = (await connection.execute(_STATED_HOLDERS, given | {"message": stated_in})).all()
+    ) -> Known:
+        """What these owners know in the same words, with these ids, and what has changed after this position
+        in the log. Raises NotFound if the message `stated_in` has been deleted or forgotten; else it cannot
+        be until the transaction ends."""
+        given = {"owners": list(owners), "content_key": content_key, "ids": list(ids)}
+        given |= {"message": stated_in} if stated_in else {}
+        given |= since._asdict() if since else {}
+        query = _known(stated=stated_in is not None, searched=since is not None)
+        rows = (await connection.execute(query, given)).all()
         if stated_in is not None and not rows:
             raise NotFound(f"the message {stated_in} has been erased")
-        ids: dict[str, str] = {row.owner: row.memory_id for row in rows if row.owner is not None}
-        found = await fetch(connection, memories.c.id.in_(set(ids.values()))) if ids else []
-        by_id = {memory.id: memory for memory in found}
-        return {owner: by_id[id] for owner, id in ids.items()}
+        rows = [row for row in rows if row.id is not None]
+        found = {memory.id: memory for memory in with_owners(rows)}
+        same = [row for row in rows if row.content_key == content_key and row.owner in owners]
+        near = [one for one in found.values() if one.expires_at is None or one.expires_at > now]
+        return Known({row.owner: found[row.id] for row in same}, near)
 
     async def candidates(
-        self,
-        connection: AsyncConnection,
-        ids: Collection[str],
-        owners: Collection[str],
-        now: datetime,
-        since: Position | None = None,
+        self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime
     ) -> list[Memory]:
-        """The memories of these owners that a new fact is compared with: those with these ids, and those that
-        have changed after this position in the log."""
-        given: dict[str, Any] = {"ids": list(ids), "owners": list(owners), "now": now}
-        query: Any = BY_IDS
-        if since is not None:
-            query, given = CHANGED_SINCE, given | since._asdict()
-        return with_owners((await connection.execute(query, given)).all())
+        """Those of these memories that one of these owners has."""
+        given = {"ids": list(ids), "owners": list(owners), "now": now}
+        return with_owners((await connection.execute(BY_IDS, given)).all())
 
     async def insert(
         self,

@@ -16,7 +16,7 @@ from agent.tracing import setup
 from agent.turn import call_limit, loop
 from agent.turn.context import prompt
 from agent.types.budget import Budget
-from memory.facts import decision_log
+from memory.facts import decide
 from memory.facts.decide import decision_of
 from tools import registry
 from tools.registry import ToolResult
@@ -69,9 +69,9 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
         RequestedSchema("answer", {"type": "object"}),
         "call 1, response_format",
     ),
-    "what is decided": (decision_log, "decision_of", _ignored, "what became of"),
+    "what is decided": (decide, "decision_of", _ignored, "what became of"),
     "what is worth keeping": (
-        decision_log,
+        decide,
         "refusal",
         lambda fact, _: fact.decision("ignore", None, "no"),
         "what became",

@@ -19,9 +19,8 @@ from agent.tracing.trace import Trace
 from agent.turn import loop
 from agent.turn.context import prompt
 from agent.turn.output.parse import parse_answer
-from memory.facts import decision_log
-from memory.facts.decide import decision_of
-from memory.facts.similar import weighed
+from memory.facts import decide
+from memory.facts.decide import decision_of, weighed
 from memory.search import recall
 from memory.search.found_rows import FoundRows
 from tools import found
@@ -100,9 +99,9 @@ MATTERS: dict[str, tuple[Any, str, Any]] = {
     "what is kept of them": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), memories=())),
     "what is forgotten": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), forget=("all",))),
     "a tool's result": (ToolResult, "text", "{}"),
-    "what is refused": (decision_log, "refusal", _ignored("no")),
-    "what is decided": (decision_log, "decision_of", lambda *_: replace(decision_of(*_), action="merge")),
-    "what is an echo": (decision_log, "repeats_found", _ignored("an echo")),
+    "what is refused": (decide, "refusal", _ignored("no")),
+    "what is decided": (decide, "decision_of", lambda *_: replace(decision_of(*_), action="merge")),
+    "what is an echo": (decide, "repeats_found", _ignored("an echo")),
     "the place and time": (prompt, "_setting", lambda _: ""),
     "what is known of the person": (prompt, "_person", lambda *_: ""),
     "the reply": (loop, "until_stop", lambda text, _: text.upper()),
@@ -113,7 +112,7 @@ MATTERS: dict[str, tuple[Any, str, Any]] = {
     "what a hit shows": (found, "_hit", lambda hit, *_: {"kind": "memory", "content": "", "id": hit.id}),
 }
 CHANGES_NOTHING: dict[str, tuple[Any, str, Any]] = {
-    "another list of the same": (decision_log, "weighed", lambda *given: list(weighed(*given))),
+    "another list of the same": (decide, "weighed", lambda *given: list(weighed(*given))),
     "the longest name": (prompt, "LONGEST_NAME", 500),
     "which settings are noted": (setup, "REACH_A_TURN", ("max_turns",)),
 }

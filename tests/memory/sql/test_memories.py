@@ -119,13 +119,15 @@ async def test_no_owner_has_the_same_words_twice(stack: Stack) -> None:
     assert await stack.known("ben") == set()
 
 
-async def test_candidates_are_those_named_and_those_changed_since_a_position(stack: Stack) -> None:
+async def test_a_fact_is_compared_with_what_is_named_and_what_has_changed_since(
+    stack: Stack,
+) -> None:
     log = ChangeLog(stack.database)
 
-    async def candidates(since: Position | None, *ids: str) -> set[str]:
+    async def near(since: Position | None, *ids: str) -> set[str]:
         async with stack.database.write() as connection:
-            found = await stack.store.candidates(connection, ids, ["user:anna"], stack.clock.now, since)
-        return {memory.content for memory in found}
+            found = await stack.store.known(connection, ["user:anna"], "", stack.clock.now, ids, since)
+        return {memory.content for memory in found.near}
 
     named, other = await keep(stack, "named"), await keep(stack, "other")
     before = await log.end()
@@ -134,13 +136,13 @@ async def test_candidates_are_those_named_and_those_changed_since_a_position(sta
     expired = await keep(stack, "expired", expires_at=stack.clock.now)
     superseded = await keep(stack, "superseded")
     await give_way(stack, superseded, "user:anna")
-    assert await candidates(before) == {"new"}
-    assert await candidates(before, named.id, foreign.id, expired.id, superseded.id) == {"named", "new"}
-    assert await candidates(None, other.id) == {"other"}
+    assert await near(before) == {"new"}
+    assert await near(before, named.id, foreign.id, expired.id, superseded.id) == {"named", "new"}
+    assert await near(None, other.id) == {"other"}
     async with stack.database.write() as connection:
         await link(connection, foreign.id, ["user:anna"], content_key("ben's"))
-    assert await candidates(before) == {"new", "ben's"}
-    assert await candidates(await log.end()) == set()
+    assert await near(before) == {"new", "ben's"}
+    assert await near(await log.end()) == set()
 
 
 async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -> None:
