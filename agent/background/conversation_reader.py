@@ -5,11 +5,9 @@ import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache
 from itertools import islice
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
 from sqlalchemy import bindparam
 
 from agent.turn.context.budget import newest_that_fit
@@ -23,6 +21,7 @@ from memory.people.profile import UserContext
 from memory.people.profile_entries import context_of, messages_of
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
+from memory.process.traced import Traced
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, with_owners
@@ -74,7 +73,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Traced):
     """Messages that no summary covers, oldest first, and with a model what is known."""
 
     conversation: str
@@ -151,21 +150,6 @@ class Reading:
         if not found and len({line.user for line in said}) == 1:
             found = list(said)
         return tuple(line for line in found if line.user == found[-1].user)
-
-    def to_trace(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        kept: dict[str, Any] = _as_data().dump_python(self, mode="json", exclude_defaults=True)
-        return kept
-
-    @classmethod
-    def from_trace(cls, data: Any) -> "Reading":
-        """Return the reading of `to_trace`. Raises pydantic.ValidationError for anything else."""
-        return _as_data().validate_python(data)
-
-
-@cache
-def _as_data() -> TypeAdapter[Reading]:
-    return TypeAdapter(Reading)
 
 
 @dataclass(frozen=True)

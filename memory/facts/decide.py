@@ -12,15 +12,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
-
-from pydantic import TypeAdapter
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import DIFFERENT, SAME, Relation, Verdict, same_words
 from memory.facts.refusal import refusal, repeats_found
+from memory.process.traced import Traced
 from memory.records import Action, Decision, Draft, Memory
 from memory.text.names import Aliases
 from memory.text.ttl import describe
@@ -227,7 +225,7 @@ def said_before(candidate: CandidateFact, memory: Memory) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Case(Traced):
     """What the decision on a fact rests on. Its trace has it, so that today's code can decide again."""
 
     draft: Draft
@@ -250,15 +248,6 @@ class Case:
         origin = replace(fact.origin, found=found)
         return cls(fact.draft, origin, fact.now, dict(fact.rulings), frozenset(fact.made), **read)
 
-    def to_trace(self) -> dict[str, Any]:
-        kept: dict[str, Any] = _as_data().dump_python(self, mode="json", exclude_defaults=True)
-        return kept
-
-    @classmethod
-    def from_trace(cls, data: Any) -> "Case":
-        """Raises pydantic.ValidationError for what is none."""
-        return _as_data().validate_python(data)
-
     def decide(self, importance_floor: float) -> tuple[Decision, Resolution | None]:
         """The decision, and what it does to rows; None if nothing. Asks nobody. Each time a new memory has
         another id."""
@@ -273,8 +262,3 @@ class Case:
         near = weighed(fact, others, self.aliases, self.cosine)
         resolution = resolve(fact, worded_so, near)
         return decision_of(fact, resolution, near), resolution
-
-
-@cache
-def _as_data() -> TypeAdapter[Case]:
-    return TypeAdapter(Case)

@@ -7,10 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from agent.turn.context.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
@@ -21,6 +18,7 @@ from memory.errors import MemoryFault
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.process.spans import span
+from memory.process.traced import Traced
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories.store import MemoryStore
@@ -54,7 +52,7 @@ class ContextServices:
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltContext:
+class BuiltContext(Traced):
     prompt: PromptContext
     shown: frozenset[str]
     """Ids of the messages, facts, passages and the summary in the prompt. Searches do not return them
@@ -67,22 +65,8 @@ class BuiltContext:
     def to_trace(self) -> dict[str, Any]:
         """Return it as JSON values, without the client's history, of which the prompt holds what is used."""
         client = replace(self.prompt.client, history=None)
-        kept: dict[str, Any] = _as_data().dump_python(
-            replace(self, prompt=replace(self.prompt, client=client), facts=()),
-            mode="json",
-            exclude_defaults=True,
-        )
-        return kept
-
-    @classmethod
-    def from_trace(cls, data: Any) -> "BuiltContext":
-        """Return the context of `to_trace`. Raises pydantic.ValidationError for anything else."""
-        return _as_data().validate_python(data)
-
-
-@cache
-def _as_data() -> TypeAdapter[BuiltContext]:
-    return TypeAdapter(BuiltContext)
+        without = replace(self, prompt=replace(self.prompt, client=client), facts=())
+        return Traced.to_trace(without)
 
 
 async def build_context(services: ContextServices, received: ReceivedMessage) -> BuiltContext:
