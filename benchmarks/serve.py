@@ -2,13 +2,14 @@
 
     python benchmarks/serve.py [--users N] [--turns N] [--seconds S] [--facts N] [--processes N] [--json]
 
-Real servers on 127.0.0.1, each a process with a scripted model that takes a second for its answer; each user
-asks again as soon as they are answered, for `--turns` turns in all, of one server after the other. Added is
-what a turn takes beyond the model's time, seen from the client. What the servers hold is looked at after each
-tenth of the turns; with 10,000 and more that says whether it grows with what was said. With `--facts`, so
-many of the turns tell a fact, which the model asks to remember; at the end each is to be there once. The
-statements are those on the main database, all upkeep included; with several `--processes` on the PostgreSQL
-that DATABASE_URL names they should be no more than with one.
+Real servers on 127.0.0.1, each a process with a scripted model that takes a second for its answer; each
+user asks again as soon as they are answered, for `--turns` turns in all, of one server after the other.
+Added is what a turn takes beyond the model's time, seen from the client. Processor time is counted from a
+first turn on, which loads libraries. What the servers hold is looked at after it and after each tenth of
+the turns; with 10,000 and more that says whether it grows with what was said. With `--facts`, so many of
+the turns tell a fact, which the model asks to remember; at the end each is to be there once. The statements
+are those on the main database, all upkeep included; with several `--processes` on the PostgreSQL that
+DATABASE_URL names they should be no more than with one.
 Exit 1 where a request failed, or a fact is missing or there twice.
 """
 
@@ -78,9 +79,10 @@ async def serve(home: Path, seconds: float) -> None:
             event.listen(pet.components.database.engine.sync_engine, "before_cursor_execute", executed)
             server = server_of(app(pet, settings, loopback=True))
             running = asyncio.create_task(server.serve(sockets=[listener]))
-            begun = time.process_time()
+            begun = 0.0
             print(json.dumps(address_of(listener)), flush=True)
             while (await asyncio.to_thread(sys.stdin.readline)).strip():
+                begun = begun or time.process_time()  # after the first turn, which loads libraries
                 print(resident(), flush=True)
             await pet.settle()
             cpu = time.process_time() - begun
@@ -166,8 +168,8 @@ def fact_of(turn: int) -> str:
 async def talk(
     urls: Sequence[str], users: int, turns: int, facts: int, look: Callable[[], None]
 ) -> tuple[list[tuple[float, int]], list[str]]:
-    """How long each turn took, with the calls of the model in it; and what went wrong. `look` is called after
-    each tenth of the turns."""
+    """How long each turn took, with the calls of the model in it; and what went wrong. `look` is called
+    after the first turn of each server, and after each tenth of the others."""
     took: list[tuple[float, int]] = []
     errors: list[str] = []
     left = iter(range(turns))
@@ -196,6 +198,7 @@ async def talk(
 
         for url in urls:
             await ask(url, "nobody", "Hello")  # the model's library is loaded at the first turn
+        look()
         await asyncio.gather(*map(one, range(users)))
     return took, errors
 

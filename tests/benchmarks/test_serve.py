@@ -13,7 +13,7 @@ def test_a_few_users_are_served(run: Callable[..., tuple[int, Any]]) -> None:
     assert found["added_ms"].keys() == {"p50", "p95", "p99"}
     assert found["cpu_ms_a_turn"] > 0
     assert found["statements_a_turn"] > 5
-    assert len(found["resident_mb"]) == 6
+    assert len(found["resident_mb"]) == 7
     assert found["facts"] == {"told": 2, "missing": 0, "double": 0}
 
 
