@@ -13,15 +13,18 @@ class Traced:
 
     def to_trace(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        values: dict[str, Any] = _form(type(self)).dump_python(self, mode="json", exclude_defaults=True)
+        kind: Any = type(self)
+        values: dict[str, Any] = _form(kind).dump_python(self, mode="json", exclude_defaults=True)
         return values
 
     @classmethod
     def from_trace(cls, data: Any) -> Self:
         """Return the value of `to_trace`. Raises pydantic.ValidationError for anything else."""
-        return _form(cls).validate_python(data)
+        kind: Any = cls
+        value: Self = _form(kind).validate_python(data)
+        return value
 
 
 @cache
-def _form(kind: type[Traced]) -> TypeAdapter[Any]:
+def _form(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
