@@ -22,10 +22,7 @@ from prompts import read
 
 TOOLS = {
     # name: (asked for, all)
-    "search_memories": (
-        set(),
-        {"query", "subjects", "limit", "since", "until", "author", "kind"},
-    ),
+    "search_memories": (set(), {"query", "subjects", "limit", "since", "until", "author", "kind"}),
     "get_recent_memories": (set(), {"asked", "limit"}),
     "search_knowledge": ({"query"}, {"query", "limit"}),
     "remember": (
@@ -273,10 +270,7 @@ def test_a_trace_provider_that_the_program_has_set_is_left_alone(monkeypatch):
 async def test_what_is_said_beside_tool_calls_stands_on_lines_of_its_own(pet_at, way, server):
     pet = await pet_at(way)
     aside = "Let me look that up in what you told me before. " * 12
-    server.script(
-        Say(aside, (Call("search_memories", {"query": "tea"}),)),
-        answer("a cup of green tea"),
-    )
+    server.script(Say(aside, (Call("search_memories", {"query": "tea"}),)), answer("a cup of green tea"))
 
     reply, shown = await way.ask(pet, "what do I drink?", user="ana")
 

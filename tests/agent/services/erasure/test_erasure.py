@@ -131,10 +131,7 @@ async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, 
     await pet.respond("hello again", user="ana", place="acme/general")
 
     assert rows("SELECT id FROM users") == [{"id": "ana"}]
-    assert {row["owner"] for row in rows("SELECT owner FROM speakers")} == {
-        "user:ana",
-        "place:acme/general",
-    }
+    assert {row["owner"] for row in rows("SELECT owner FROM speakers")} == {"user:ana", "place:acme/general"}
     audience = Audience.of("ben", Place.parse("acme/general"))
     assert await pet.components.transcript.speakers.authors(audience) == {"ana", "hachi"}
 

@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.surfaces.bots.answers import (
-    Answer,
-    Asker,
-    Button,
-    forget_question,
-)
+from agent.surfaces.bots.answers import Answer, Asker, Button, forget_question
 from agent.surfaces.bots.commands import NOT_YOURS_TO_FORGET, UNDO_OVER, Commands
 from agent.surfaces.bots.platform import Content
 from hachi import Companion, Settings

@@ -9,12 +9,7 @@ import pytest
 from scripted_server import Fail, Hang, ScriptedServer, answer
 
 from agent.surfaces.bots.attachments import Attachment
-from agent.surfaces.bots.conversations import (
-    MAX_WAITING,
-    TOO_MANY,
-    TOO_MANY_TODAY,
-    Conversations,
-)
+from agent.surfaces.bots.conversations import MAX_WAITING, TOO_MANY, TOO_MANY_TODAY, Conversations
 from agent.surfaces.bots.errors import UNEXPECTED
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, continues, should_answer
 from agent.surfaces.bots.turns import STOPPED

@@ -30,11 +30,7 @@ def test_json_keeps_every_script_and_refuses_unknown_types(capsys):
 
 
 @pytest.mark.parametrize(
-    ("columns", "shown"),
-    [
-        ("160", ["id", "content", "subjects", "type"]),
-        ("50", ["id", "content"]),
-    ],
+    ("columns", "shown"), [("160", ["id", "content", "subjects", "type"]), ("50", ["id", "content"])]
 )
 def test_a_narrow_table_leaves_columns_out_and_keeps_the_text_readable(monkeypatch, capsys, columns, shown):
     monkeypatch.setenv("COLUMNS", columns)

@@ -278,11 +278,7 @@ def test_a_persona_of_ones_own_stands_in_place_of_the_pet_and_is_taken_as_it_is(
     [
         ("Mars/Olympus", NOW, "Saturday 21 November 2026, 09:30:00 UTC"),
         ("Asia/Kathmandu", NOW, "Saturday 21 November 2026, 15:15:00 (Asia/Kathmandu, UTC+05:45)"),
-        (
-            "America/Lima",
-            NOW.replace(hour=2),
-            "Friday 20 November 2026, 21:30:00 (America/Lima, UTC-05:00)",
-        ),
+        ("America/Lima", NOW.replace(hour=2), "Friday 20 November 2026, 21:30:00 (America/Lima, UTC-05:00)"),
     ],
 )
 def test_now_is_told_in_the_persons_zone(zone, now, written):

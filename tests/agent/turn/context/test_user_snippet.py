@@ -167,10 +167,7 @@ def test_facts_whose_ids_begin_alike_show_more_of_them():
     facts = [replace(fact(text), id=id) for text, id in (("a", "12345678-ab"), ("b", "12345678-ac"))]
 
     for lines in (build_memory_context(facts).splitlines(), fact_lines(facts, UTC)):
-        assert [line[-13:] for line in lines] == [
-            "[12345678-ab]",
-            "[12345678-ac]",
-        ]
+        assert [line[-13:] for line in lines] == ["[12345678-ab]", "[12345678-ac]"]
 
 
 def test_what_changes_the_answer_most_comes_first():

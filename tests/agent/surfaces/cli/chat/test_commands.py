@@ -84,14 +84,7 @@ PIN = "my bank PIN is 4711, do not tell"
 
 @pytest.mark.parametrize(
     ("answer", "named"),
-    [
-        (" YES ", [1, 2, 3]),
-        ("1 3", [1, 3]),
-        ("3,1", [1, 3]),
-        ("9", []),
-        ("", []),
-        ("yesterday?", []),
-    ],
+    [(" YES ", [1, 2, 3]), ("1 3", [1, 3]), ("3,1", [1, 3]), ("9", []), ("", []), ("yesterday?", [])],
 )
 def test_only_what_the_answer_names_is_chosen(answer, named):
     assert [int(candidate.id) for candidate in chosen(answer, CANDIDATES)] == named

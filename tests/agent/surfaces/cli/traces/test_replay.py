@@ -41,12 +41,7 @@ def test_a_set_is_replayed_as_one(talked, tmp_path):
     report = tmp_path / "report.xml"
     live = talked("traces", "set", "run", "smoke", "--model", "live", "--junit", str(report))
     assert (live.code, "2 replayed: 2 same" in live.out, "behaviour" in live.out) == (0, True, True)
-    assert parse(report).getroot().attrib == {
-        "name": "smoke",
-        "tests": "2",
-        "failures": "0",
-        "skipped": "0",
-    }
+    assert parse(report).getroot().attrib == {"name": "smoke", "tests": "2", "failures": "0", "skipped": "0"}
     talked("traces", "set", "add", "smoke", "last", "--holds", "Lyon")
     live = talked("traces", "set", "run", "smoke", "--model", "live", "--junit", str(report))
     assert (live.code, live.out.splitlines()[-1]) == (
