@@ -78,7 +78,7 @@ def _repaired(text: str, depth: int, instead: str) -> Answer:
     memories, message = drafts_in(envelope.memories), _SPILLED.sub(r"\1", envelope.message or "")
     cut = isinstance(envelope.message, CutText)
     message = first_turn(message) if cut else message
-    unclosed = '"message"' in message and message.count("{") > message.count("}")
+    unclosed = "message" in message and message.count("{") > message.count("}")
     broken = cut or "memories" in message or unclosed
     if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and broken and not _is_json(message):
         message = _repaired(message, depth + 1, instead).message
