@@ -30,7 +30,8 @@ _BACKSLASH = "\ufffe"
 _GAP = r"(?:\s|//[^\n]{0,80}\n|/\*[^*]{0,80}\*/)*+"
 _KEY = r"""(?:"[^"\n]{1,60}+"|'[^'\n]{1,60}+'|`[^`\n]{1,60}+`|[A-Za-z_]\w{0,40}+)"""
 _OPENS = re.compile(
-    rf"(?P<object>\{{{_GAP}(?:{_KEY}\s*+:|[\\\"']*(?:message|memories|content)[\\\"':]))|(?P<list>\[\s*+(?:[\"']|\{{\s*+[\"']))"
+    rf"(?P<object>\{{{_GAP}(?:{_KEY}\s*+:|[\\\"']*(?:message|memories|content)[\\\"':]))"
+    rf"|(?P<list>\[\s*+(?:[\"']|\{{\s*+[\"']))"
     r"|(?P<fields>[\"'](?:message|memories)[\"']\s*+:)",
     re.IGNORECASE,
 )
