@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, overload
 
 from typing_extensions import TypedDict, Unpack
 
-from agent.background.scheduler import Schedule
+from agent.background.periodic_jobs import Schedule
 from agent.settings import Settings
 from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named

@@ -1,10 +1,10 @@
 """Consolidation: updates a conversation's summary, and the profiles, facts and tasks of those who spoke.
 
-A job reads the messages that no summary covers yet (`conversation_reader.py`) and extracts the changes with
-one model call (`extraction.py`). Facts are stored first, each decided like any other; then one transaction
-writes the summary, the profiles, what all of it rests on, and deletes the job. After a crash in between the
-job runs again: the facts that are there are shown to the model, and not stored twice. Without a model, or
-where it refuses, the summary quotes people, and nothing else is noted.
+A job reads the messages that no summary covers yet (`consolidation_input.py`) and extracts the changes
+with one model call (`consolidation_answer.py`). Facts are stored first, each decided like any other; then
+one transaction writes the summary, the profiles, what all of it rests on, and deletes the job. After a
+crash in between the job runs again: the facts that are there are shown to the model, and not stored
+twice. Without a model, or where it refuses, the summary quotes people, and nothing else is noted.
 """
 
 import json
@@ -17,15 +17,15 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.background.conversation_reader import ConversationReader, Reading
-from agent.background.extraction import (
-    Extraction,
-    InvalidExtraction,
+from agent.background.consolidation_answer import (
+    ConsolidationAnswer,
+    InvalidAnswer,
     NamedFacts,
     extract_memory_updates,
     quoted_summary,
 )
-from agent.background.upkeep_budget import UpkeepBudget
+from agent.background.consolidation_budget import ConsolidationBudget
+from agent.background.consolidation_input import ConsolidationInput, ConsolidationReader
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.turn.consolidation_due import ConsolidationDue
@@ -63,7 +63,7 @@ class Overtaken(Exception):
 @dataclass(frozen=True)
 class Consolidation:
     database: Database
-    reader: ConversationReader
+    reader: ConsolidationReader
     summaries: ConversationSummaries
     profiles: ProfileStore
     tasks: Tasks
@@ -74,7 +74,7 @@ class Consolidation:
     clock: Callable[[], datetime]
     model: ChosenModel | None
     """None: the summary quotes people."""
-    calls: UpkeepBudget
+    calls: ConsolidationBudget
     budget: Budget
     """The limit of a conversation's summary."""
     explain: Callable[[Exception], Exception | None]
@@ -118,7 +118,7 @@ class Consolidation:
         return await self.apply_memory_updates_to_user_context(reading, found, job)
 
     async def apply_memory_updates_to_user_context(
-        self, reading: Reading, found: Extraction, job: Job
+        self, reading: ConsolidationInput, found: ConsolidationAnswer, job: Job
     ) -> list[Decision]:
         """Store the facts and tasks; then write the summary and the profiles, and delete the job, in one
         transaction, which Overtaken undoes."""
@@ -142,7 +142,11 @@ class Consolidation:
         return decisions
 
     async def update_active_summary(
-        self, connection: AsyncConnection, reading: Reading, found: Extraction, ended: Collection[str] = ()
+        self,
+        connection: AsyncConnection,
+        reading: ConsolidationInput,
+        found: ConsolidationAnswer,
+        ended: Collection[str] = (),
     ) -> Written | None:
         """Store the summary and what it rests on; the `ended` facts are replaced. Returns None where none is
         to be written. Raises Overtaken if something that it was written from is gone, or another
@@ -186,7 +190,7 @@ class Consolidation:
         return written
 
     async def _record_memory_summary(
-        self, connection: AsyncConnection, reading: Reading, text: str, summary: Written | None
+        self, connection: AsyncConnection, reading: ConsolidationInput, text: str, summary: Written | None
     ) -> None:
         """Store a summary of the person's facts, and what it rests on: all that the model was shown."""
         user = reading.people[0].user
@@ -198,7 +202,11 @@ class Consolidation:
         await record(connection, id, sources | ({summary.id} if summary else set()), "covered")
 
     async def _store_facts(
-        self, reading: Reading, found: Extraction, named: "NamedFacts", stated: dict[str, list[str]]
+        self,
+        reading: ConsolidationInput,
+        found: ConsolidationAnswer,
+        named: "NamedFacts",
+        stated: dict[str, list[str]],
     ) -> list[Decision]:
         """Store the new facts, each as stated by who wrote the messages that it rests on, and apply the
         rulings on stored ones. Notes in `stated` which further messages state a fact."""
@@ -219,7 +227,7 @@ class Consolidation:
         return decisions
 
     async def store_fact_memory(
-        self, fact: NewFact, lines: Sequence[Line], reading: Reading, named: "NamedFacts"
+        self, fact: NewFact, lines: Sequence[Line], reading: ConsolidationInput, named: "NamedFacts"
     ) -> Decision:
         """Store one fact, which these messages state, by the usual rules and the model's rulings on it."""
         last = lines[-1]
@@ -238,7 +246,9 @@ class Consolidation:
         [decision] = await self.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
         return decision
 
-    async def _update_tasks(self, reading: Reading, found: Extraction, stated: dict[str, list[str]]) -> None:
+    async def _update_tasks(
+        self, reading: ConsolidationInput, found: ConsolidationAnswer, stated: dict[str, list[str]]
+    ) -> None:
         for task in found.updates.task_updates:
             if not (lines := reading.sources(task.messages)):
                 continue
@@ -259,17 +269,17 @@ class Consolidation:
                 if change.action == "made":
                     stated[change.task.id] = [line.message.id for line in lines]
 
-    async def _extract(self, reading: Reading, job: Job) -> Extraction:
+    async def _extract(self, reading: ConsolidationInput, job: Job) -> ConsolidationAnswer:
         """Extract with the model; without one, or if only the companion spoke, quote. If the model's answer
         is unusable, or the last attempt fails, only the summary is updated."""
-        quoted = Extraction(quoted_summary(reading, self.budget))
+        quoted = ConsolidationAnswer(quoted_summary(reading, self.budget))
         if self.model is None or (reading.lines and not reading.said):
             return quoted
         payer = job.user_id
         await self.calls.spend(payer)
         try:
             found = await extract_memory_updates(self.model, reading, self.budget)
-        except InvalidExtraction as error:
+        except InvalidAnswer as error:
             note(well_formed=False)
             self._note_extraction(payer, ok=False, error=str(error))
             return quoted
@@ -301,7 +311,7 @@ class Consolidation:
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
 
 
-def _profile_changes(reading: Reading, found: Extraction) -> list[tuple[str, Entry]]:
+def _profile_changes(reading: ConsolidationInput, found: ConsolidationAnswer) -> list[tuple[str, Entry]]:
     """Return whose profile changes, and how, as the cited messages say; those of one person together."""
     changes: list[tuple[str, Entry]] = []
     for preference in found.updates.new_preferences:

@@ -15,7 +15,7 @@ from agents.models.interface import Model
 from sqlalchemy import func, select
 
 from agent.background.consolidation import Consolidation, Overtaken
-from agent.background.conversation_reader import MESSAGES, MOST_MESSAGES
+from agent.background.consolidation_input import MESSAGES, MOST_MESSAGES
 from agent.errors import BadInput
 from agent.tracing.recorder import Recorder
 from agent.types import Usage

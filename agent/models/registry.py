@@ -104,8 +104,8 @@ class Models:
 
     async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
         """Return for each pair of facts whether the newer one replaces the older one."""
-        await load("agent.models.judge")
-        from agent.models.judge import judge
+        await load("agent.models.fact_judge")
+        from agent.models.fact_judge import judge
 
         return await judge(await self.upkeep(), doubts)
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from agents.models.interface import Model
 from pydantic import ValidationError
 
-from agent.background.conversation_reader import Reading
-from agent.background.extraction import Extraction, extract_memory_updates, quoted_summary
+from agent.background.consolidation_answer import ConsolidationAnswer, extract_memory_updates, quoted_summary
+from agent.background.consolidation_input import ConsolidationInput
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choose import ChosenModel
@@ -159,12 +159,12 @@ async def _work_again(trace: Trace, settings: Settings, upkeep: ChosenModel) -> 
 
 async def _consolidate_again(trace: Trace, recorded: Span, settings: Settings, upkeep: ChosenModel) -> None:
     try:
-        reading = Reading.from_trace(recorded.data.get("reading"))
+        reading = ConsolidationInput.from_trace(recorded.data.get("reading"))
     except ValidationError as error:
         raise BadInput(f"{trace.summary.short} cannot be replayed: an older Hachi recorded it") from error
     calls = [one for one in recorded.spans if one.kind == "call"]
     model = replace(upkeep, model=RecordedModel(trace, calls))
-    found = Extraction(quoted_summary(reading, settings.summary_budget))
+    found = ConsolidationAnswer(quoted_summary(reading, settings.summary_budget))
     with span("exchange"):
         if calls:
             with suppress(Exception):  # the recorded work quoted people too

@@ -7,7 +7,8 @@ from dataclasses import replace
 from agent.companion import Companion
 from agent.tracing.differences import Difference
 from agent.tracing.trace import Trace, given_of
-from agent.tracing.why.memories import Asked, why
+from agent.tracing.why.gates import Asked
+from agent.tracing.why.memories import why
 from memory.errors import NotFound
 
 

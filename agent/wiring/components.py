@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from agent.background.upkeep_budget import UpkeepBudget
+from agent.background.consolidation_budget import ConsolidationBudget
 from agent.models.providers import base_url_of
 from agent.models.registry import Models
 from agent.services.statistics import Figures
@@ -83,7 +83,7 @@ class Components:
     forgetting: Forgetting
     purge: Purge
     figures: Figures
-    upkeep_budget: UpkeepBudget
+    consolidation_budget: ConsolidationBudget
     extensions: Extensions
 
 
@@ -205,7 +205,9 @@ def _components(
         forgetting=Forgetting(database, clock, undo_for),
         purge=Purge(database, clock),
         figures=figures,
-        upkeep_budget=UpkeepBudget(database, clock, settings.upkeep_per_hour, settings.upkeep_per_day),
+        consolidation_budget=ConsolidationBudget(
+            database, clock, settings.upkeep_per_hour, settings.upkeep_per_day
+        ),
         extensions=added,
     )
 

@@ -74,12 +74,12 @@ def _leave_what_is_loaded_to_itself() -> None:
 
 async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidation":
     from agent.background.consolidation import Consolidation
-    from agent.background.conversation_reader import ConversationReader
+    from agent.background.consolidation_input import ConsolidationReader
     from agent.models.failures import model_error
 
     settings = c.settings
     model = await c.models.upkeep() if c.models.consolidates else None
-    reader = ConversationReader(
+    reader = ConsolidationReader(
         transcript=c.transcript,
         summaries=c.summaries,
         profiles=c.profiles,
@@ -104,7 +104,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
         writer=c.writer,
         clock=c.clock,
         model=model,
-        calls=c.upkeep_budget,
+        calls=c.consolidation_budget,
         budget=settings.summary_budget,
         explain=lambda error: model_error(error, c.models.upkeep_settings),
         count=c.figures.count,

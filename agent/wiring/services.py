@@ -139,7 +139,7 @@ def _admin(c: Components, forgetting: ForgetService) -> AdminService:
         statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
         keys=Keys(c.database),
         jobs=c.queue,
-        upkeep_waiting=c.upkeep_budget.waiting,
+        upkeep_waiting=c.consolidation_budget.waiting,
         database=c.database,
         forgetting=forgetting,
         cleanup=CleanUp(c.database, c.store, c.purge, limits, c.clock),

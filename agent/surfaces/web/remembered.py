@@ -13,7 +13,7 @@ from agent.surfaces.web.pages import Asked, Here, go
 from agent.surfaces.web.sign_in import require_visit
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
-from agent.tracing.why.memories import Asked as AskedWhy
+from agent.tracing.why.gates import Asked as AskedWhy
 from agent.tracing.why.memories import traces_of
 from agent.tracing.why.memories import why as explain
 from memory.audience import user_key

@@ -18,7 +18,7 @@ from agent.tracing.render.trace import warnings
 from agent.tracing.render.tree import drawn
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
-from agent.tracing.why.memories import Asked
+from agent.tracing.why.gates import Asked
 from agent.tracing.why.messages import explain
 from memory.errors import NotFound
 

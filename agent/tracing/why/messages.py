@@ -10,7 +10,8 @@ from agent.errors import BadInput
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import mappings
-from agent.tracing.why.memories import Asked, Gate, Why, day, fitting, indexed, may_read, ways, why
+from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, indexed, may_read, ways
+from agent.tracing.why.memories import why
 from memory.audience import user_key
 from memory.errors import NotFound
 from memory.index.searching import Waiting

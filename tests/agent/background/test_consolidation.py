@@ -14,7 +14,7 @@ import pytest
 from agents.exceptions import ModelTimeoutError
 from scripted_server import Fail, Say, answer
 
-from agent.background.conversation_reader import NEW_FACTS
+from agent.background.consolidation_input import NEW_FACTS
 from agent.tracing.render.trace import job as job_node
 from hachi import Companion, Settings
 from hachi.testing import AnsweringModel

@@ -9,7 +9,7 @@ import pytest
 from scripted_server import Call, Say, answer
 
 import prompts
-from agent.background import extraction
+from agent.background import consolidation_answer
 from agent.models.ask import RequestedSchema
 from agent.replay.replay import replay
 from agent.tracing import setup
@@ -77,21 +77,21 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
         "what became",
     ),
     "the question of consolidation": (
-        extraction,
-        "extraction_prompt",
+        consolidation_answer,
+        "consolidation_prompt",
         lambda *_: "Anything?",
         "consolidation, message 1",
     ),
     "the form of consolidation": (
-        extraction,
+        consolidation_answer,
         "_schema",
         lambda _: {"a": 1},
         "consolidation, response_format",
     ),
     "the reading of consolidation": (
-        extraction,
-        "read_extraction",
-        lambda *_: extraction.Extraction("changed"),
+        consolidation_answer,
+        "read_answer",
+        lambda *_: consolidation_answer.ConsolidationAnswer("changed"),
         "consolidation, what was read",
     ),
 }
@@ -138,7 +138,7 @@ async def test_forty_changes_are_named(whole, pet_at, first_way, monkeypatch):
     for name in PROMPTS:
         with monkeypatch.context() as patch:
             new = lambda asked, name=name: read(asked) + "\nMiaow." * (asked == name)  # noqa: E731
-            for module in (setup, prompts, prompt, extraction):
+            for module in (setup, prompts, prompt, consolidation_answer):
                 patch.setattr(module, "read", new)
             named[name] = (await first(pet, whole), f"{name}.md changed")
     search = registry.TOOLS[0]

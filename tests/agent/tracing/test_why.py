@@ -6,7 +6,8 @@ import pytest
 from scripted_server import Call, Fail, Say, answer
 
 from agent.tracing.store.filters import TraceFilter
-from agent.tracing.why.memories import Asked, Why, traces_of, why
+from agent.tracing.why.gates import Asked, Why
+from agent.tracing.why.memories import traces_of, why
 from agent.tracing.why.messages import explain as explain_all
 from memory.errors import NotFound
 from memory.index.searching import Waiting

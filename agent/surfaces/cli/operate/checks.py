@@ -149,7 +149,7 @@ async def _nameless(figures: "Figures") -> list[Check]:
 
 async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -> str:
     """Raises MemoryFault with what to do where work was given up, ends its process each time, or is late."""
-    from agent.background.upkeep_budget import UpkeepBudget
+    from agent.background.consolidation_budget import ConsolidationBudget
     from memory.sql.hidden import ended
     from memory.sql.jobs.job import SUSPECT
 
@@ -169,7 +169,9 @@ async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -
             f"{len(late)} things that were forgotten are not deleted, though nobody can bring them back "
             "any more; `hachi purge` deletes them or says why not"
         )
-    waiting = await UpkeepBudget(database, now, settings.upkeep_per_hour, settings.upkeep_per_day).waiting()
+    waiting = await ConsolidationBudget(
+        database, now, settings.upkeep_per_hour, settings.upkeep_per_day
+    ).waiting()
     told = f"{len(jobs)} waiting" if jobs else "nothing waits"
     if not waiting.until:
         return told

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.tracing.render.tree import Line, Tone
     from agent.tracing.trace import Summary
-    from agent.tracing.why.memories import Why
+    from agent.tracing.why.gates import Why
 
 
 @with_companion
@@ -34,7 +34,8 @@ async def why(
     Without --in: who may read it now, and the turns that stored, found or used it.
     """
     from agent.surfaces.cli.traces.lines import print_lines
-    from agent.tracing.why.memories import Asked, traces_of
+    from agent.tracing.why.gates import Asked
+    from agent.tracing.why.memories import traces_of
     from agent.tracing.why.messages import explain
 
     trace = await pet.traces.get(within, pet.clock()) if within else None

@@ -73,7 +73,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Traced):
+class ConsolidationInput(Traced):
     """Messages that no summary covers, oldest first, and with a model what is known."""
 
     conversation: str
@@ -153,7 +153,7 @@ class Reading(Traced):
 
 
 @dataclass(frozen=True)
-class ConversationReader:
+class ConsolidationReader:
     transcript: Transcript
     summaries: ConversationSummaries
     profiles: ProfileStore
@@ -173,7 +173,7 @@ class ConversationReader:
     most_behind: int = MOST_BEHIND
     """If more messages wait, those before the newest are left unread."""
 
-    async def next(self, conversation: str, owner: str, place: Place) -> Reading | None:
+    async def next(self, conversation: str, owner: str, place: Place) -> ConsolidationInput | None:
         """Return what is to be consolidated next, or None where nothing is: the summary covers every message,
         none was withheld, and no summary of facts is due."""
         now = self.clock()
@@ -192,7 +192,7 @@ class ConversationReader:
         if place.private:
             user = owner.removeprefix("user:")
             names.setdefault(user, earlier[-1].author if earlier else user)
-        reading = Reading(
+        reading = ConsolidationInput(
             conversation=conversation,
             owner=owner,
             place=place,
@@ -211,7 +211,7 @@ class ConversationReader:
             reading = await self._with_what_is_known(reading)
         return reading if lines or earlier or reading.to_summarise else None
 
-    async def _with_what_is_known(self, reading: Reading) -> Reading:
+    async def _with_what_is_known(self, reading: ConsolidationInput) -> ConsolidationInput:
         """Return it with all that the model is shown of what is known. What needs no search is read in one
         statement."""
         now = reading.now
@@ -246,7 +246,7 @@ class ConversationReader:
             to_summarise=tuple(due) if len(people) == 1 else (),
         )
 
-    def _reads(self, user: str, reading: Reading, text: str) -> Iterator[Coroutine[Any, Any, Any]]:
+    def _reads(self, user: str, reading: ConsolidationInput, text: str) -> Iterator[Coroutine[Any, Any, Any]]:
         """Yield what reads a person's facts, profile, open tasks and finished ones."""
         place, now = reading.place, reading.now
         yield core_facts(self.store, user, Audience.of(user, place), now)
@@ -254,7 +254,7 @@ class ConversationReader:
         yield self.tasks.relevant(user, text, place, now=now)
         yield self.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
 
-    async def _stored(self, reading: Reading) -> list[Memory]:
+    async def _stored(self, reading: ConsolidationInput) -> list[Memory]:
         """Return what is stored from these messages and may be read where they were said."""
         anybody = reading.people[0].user if reading.people else ""  # all read the same in a place
         audience = Audience.of(anybody, reading.place)
@@ -262,7 +262,7 @@ class ConversationReader:
         found = with_owners(await self.store.database.rows(_STORED_FROM, given))
         return [fact for fact in found if audience.may_read(fact.owners)]
 
-    async def _near(self, reading: Reading, stored: Sequence[Memory]) -> list[Memory]:
+    async def _near(self, reading: ConsolidationInput, stored: Sequence[Memory]) -> list[Memory]:
         """Return the known facts that the messages may concern, the nearest first."""
         if not self.judging or not reading.said:
             return []
@@ -309,7 +309,7 @@ def _at_once(lines: Sequence[Line]) -> list[Line]:
 
 
 def _statements(
-    reading: Reading, person: Person, stored: Sequence[Memory]
+    reading: ConsolidationInput, person: Person, stored: Sequence[Memory]
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Return what is stored from a person's messages, and what they and the answers to them say, each with
     the tags that a fact about it may have. A tag with the name of the person is left out: most of their facts

@@ -1,6 +1,6 @@
 """The model call of a consolidation: builds its prompt and reads the answer.
 
-An answer without a whole JSON object is rejected (`InvalidExtraction`). Of any other each value is read for
+An answer without a whole JSON object is rejected (`InvalidAnswer`). Of any other each value is read for
 itself, and the result says which ones could not be read.
 """
 
@@ -14,7 +14,7 @@ from agents import ModelRefusalError
 from pydantic import Field
 from pydantic_core import from_json
 
-from agent.background.conversation_reader import KNOWN_FACTS, Reading, both_ends
+from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput, both_ends
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.json_objects import object_with
@@ -47,7 +47,7 @@ MOST_QUOTES, LONGEST_QUOTE = 5, 240
 """How many messages a summary without a model quotes, and how many characters of each."""
 
 
-class InvalidExtraction(Exception):
+class InvalidAnswer(Exception):
     """The model's answer cannot be applied. The message says why."""
 
 
@@ -70,7 +70,7 @@ class _Rest(Answered):
 
 
 @dataclass(frozen=True, slots=True)
-class Extraction:
+class ConsolidationAnswer:
     summary: str
     """The conversation's summary; empty if the model wrote none."""
     updates: Findings = field(default_factory=Findings)
@@ -81,18 +81,20 @@ class Extraction:
     """Which values of the answer could not be read, and why."""
 
 
-async def extract_memory_updates(chosen: ChosenModel, reading: Reading, summary: Budget) -> Extraction:
-    """Ask the model. Raises InvalidExtraction for an unusable answer, and when the server rejects the prompt
+async def extract_memory_updates(
+    chosen: ChosenModel, reading: ConsolidationInput, summary: Budget
+) -> ConsolidationAnswer:
+    """Ask the model. Raises InvalidAnswer for an unusable answer, and when the server rejects the prompt
     so that a retry would not help. Errors of the model's library pass through."""
-    question = extraction_prompt(reading, summary)
+    question = consolidation_prompt(reading, summary)
     try:
         answer = await ask(chosen, "look_back", question, _schema(reading))
     except (ModelRefusalError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
-        raise InvalidExtraction(f"{type(error).__name__}: {line(str(error))}") from error
-    return read_extraction(answer, summary)
+        raise InvalidAnswer(f"{type(error).__name__}: {line(str(error))}") from error
+    return read_answer(answer, summary)
 
 
-def extraction_prompt(reading: Reading, summary: Budget) -> str:
+def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
     return render(
         "look_back",
         now=clock(reading.now, reading.zone),
@@ -108,12 +110,12 @@ def extraction_prompt(reading: Reading, summary: Budget) -> str:
     )
 
 
-def read_extraction(answer: str, summary: Budget) -> Extraction:
-    """Parse and validate the model's answer. Raises InvalidExtraction."""
+def read_answer(answer: str, summary: Budget) -> ConsolidationAnswer:
+    """Parse and validate the model's answer. Raises InvalidAnswer."""
     found, faults = _object_in(answer), list[str]()
     updates = Findings.model_validate(found, context=faults)
     rest = _Rest.model_validate(found, context=faults)
-    return Extraction(
+    return ConsolidationAnswer(
         summary=lines_that_fit(rest.summary, summary),
         updates=updates,
         memory_summary=lines_that_fit(rest.memory_summary or "", MEMORY_SUMMARY),
@@ -122,7 +124,7 @@ def read_extraction(answer: str, summary: Budget) -> Extraction:
     )
 
 
-def quoted_summary(reading: Reading, summary: Budget) -> str:
+def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
     """Return the summary without a model: the newest lines of the one before, and of what people said since
     then in their words, that fit."""
     said = [*reading.earlier, *(one.message for one in reading.said)]
@@ -137,9 +139,9 @@ def _object_in(answer: str) -> dict[str, Any]:
             return whole
     found = object_with(answer, "summary", "new_facts")
     if found is None:
-        raise InvalidExtraction("it contains no JSON object with these fields")
+        raise InvalidAnswer("it contains no JSON object with these fields")
     if found.cut:
-        raise InvalidExtraction("the JSON object is cut off")
+        raise InvalidAnswer("the JSON object is cut off")
     return dict(found)
 
 
@@ -156,7 +158,7 @@ class NamedFacts:
     """The known facts that may give way."""
 
     @classmethod
-    def of(cls, reading: Reading, found: Extraction) -> "NamedFacts":
+    def of(cls, reading: ConsolidationInput, found: ConsolidationAnswer) -> "NamedFacts":
         shown = tuple(dict.fromkeys(fact.id for fact in reading.facts))
         on_new: dict[int, dict[str, Ruling]] = {}
         on_stored: list[tuple[str, str, Ruling]] = []
@@ -192,7 +194,7 @@ def _quoted(lines: Iterable[str]) -> str:
     return "\n".join(f"> {text}" for text in lines)
 
 
-def _previous(reading: Reading) -> list[str]:
+def _previous(reading: ConsolidationInput) -> list[str]:
     """Return the summary so far or, where it was withheld, what people said before: the newest lines that
     fit, in order, each with its time."""
     if reading.summary:
@@ -204,7 +206,7 @@ def _previous(reading: Reading) -> list[str]:
     return newest_that_fit([(text, text) for text in said], REREAD)
 
 
-def _transcript(reading: Reading) -> list[str]:
+def _transcript(reading: ConsolidationInput) -> list[str]:
     """Return the messages as lines, those of people numbered. Names are quoted and only the companion's lines
     begin with =>, so no name can imitate it."""
     lines, number = list[str](), 0
@@ -216,7 +218,7 @@ def _transcript(reading: Reading) -> list[str]:
     return lines
 
 
-def _known(reading: Reading) -> list[str]:
+def _known(reading: ConsolidationInput) -> list[str]:
     """Return what is known of each person, below their name."""
     lines = list[str]()
     for person in reading.people:
@@ -232,7 +234,7 @@ def _named(author: str) -> str:
     return f'"{name or "someone"}"'
 
 
-def _facts(reading: Reading, facts: Iterable[Memory], budget: Budget) -> str:
+def _facts(reading: ConsolidationInput, facts: Iterable[Memory], budget: Budget) -> str:
     """Return one line per fact, as many as fit the budget."""
     return _that_fit(fact_lines(facts, reading.zone, reading.now), budget)
 
@@ -242,7 +244,7 @@ def _that_fit(lines: Iterable[str], budget: Budget) -> str:
     return _quoted([text for text in lines if purse.take(text)] or ["(nothing)"])
 
 
-def _asked(reading: Reading) -> Iterator[str]:
+def _asked(reading: ConsolidationInput) -> Iterator[str]:
     if reading.no_longer:
         yield render("look_back_no_longer", facts=_that_fit(reading.no_longer, STORED))
     if reading.to_summarise:
@@ -252,14 +254,14 @@ def _asked(reading: Reading) -> Iterator[str]:
         yield read("look_back_rulings")
 
 
-def _extras(reading: Reading) -> dict[str, dict[str, Any]]:
+def _extras(reading: ConsolidationInput) -> dict[str, dict[str, Any]]:
     """Return the fields that are not always asked for, with their schemas."""
     asked = {"memory_summary": _TEXT} if reading.to_summarise else {}
     ruling = {"type": "string", "enum": [*RULINGS, "both"]}
     return asked | ({"rulings": _list_of(new=_TEXT, old=_TEXT, ruling=ruling)} if reading.rulable else {})
 
 
-def _schema(reading: Reading) -> dict[str, Any]:
+def _schema(reading: ConsolidationInput) -> dict[str, Any]:
     """Return the answer's JSON schema in the form that OpenAI's strict mode accepts."""
     optional, cited = {"type": ["string", "null"]}, {"type": "array", "items": {"type": "integer"}}
     return strict_object(

@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.testing import ScriptedModel
 
-from agent.background import scheduler as schedule
+from agent.background import periodic_jobs as schedule
 from agent.background.reminders import Reminders
 from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest

@@ -54,7 +54,7 @@ class _Period(NamedTuple):
 
 
 @dataclass(frozen=True)
-class UpkeepBudget:
+class ConsolidationBudget:
     database: Database
     clock: Callable[[], datetime]
     per_hour: int

@@ -9,7 +9,7 @@ from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent.models.choose import brought_model
-from agent.models.judge import judge
+from agent.models.fact_judge import judge
 from agent.models.rerank import LONGEST, SHOWN, rerank
 from hachi import Companion
 from memory.documents.rerank import Candidate

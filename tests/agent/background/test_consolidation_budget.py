@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from agent.background.upkeep_budget import BudgetSpent, UpkeepBudget
+from agent.background.consolidation_budget import BudgetSpent, ConsolidationBudget
 from hachi import Companion, Settings
 from hachi.testing import AnsweringModel
 from memory.sql.engine import Database
@@ -83,7 +83,7 @@ async def test_a_place_pays_for_what_is_said_in_it_and_nobody_for_others(open_pe
 async def test_many_at_once_do_not_exceed_it_and_only_this_hour_and_day_are_kept(on, request, home, clock):
     url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
     database = await Database.open(url, home)
-    budget = UpkeepBudget(database, clock, per_hour=5, per_day=7)
+    budget = ConsolidationBudget(database, clock, per_hour=5, per_day=7)
     try:
         for spent in (5, 7, 7):
             tried = await asyncio.gather(
@@ -100,7 +100,7 @@ async def test_many_at_once_do_not_exceed_it_and_only_this_hour_and_day_are_kept
 
 async def test_zero_is_any_number(home, clock, rows):
     database = await Database.open(None, home)
-    budget = UpkeepBudget(database, clock, per_hour=0, per_day=0)
+    budget = ConsolidationBudget(database, clock, per_hour=0, per_day=0)
     for _ in range(4):
         await budget.spend("user:ana")
         await budget.check("user:ana")

@@ -11,14 +11,14 @@ from agents.testing import ScriptedModel, assistant_message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.background.conversation_reader import MAX_MESSAGE, Person, Reading
-from agent.background.extraction import (
+from agent.background.consolidation_answer import (
     FactRuling,
-    InvalidExtraction,
+    InvalidAnswer,
+    consolidation_prompt,
     extract_memory_updates,
-    extraction_prompt,
-    read_extraction,
+    read_answer,
 )
+from agent.background.consolidation_input import MAX_MESSAGE, ConsolidationInput, Person
 from agent.models.choose import brought_model
 from agent.types.budget import Budget
 from memory.audience import PRIVATE, user_key
@@ -58,7 +58,7 @@ def memory(content: str, **other: Any) -> Memory:
     return Memory(content=content, **usual | other)
 
 
-EXCHANGE = Reading(
+EXCHANGE = ConsolidationInput(
     conversation="dm:ana",
     owner="user:ana",
     place=PRIVATE,
@@ -79,7 +79,7 @@ EXCHANGE = Reading(
 
 
 def asked(**other: Any) -> str:
-    return extraction_prompt(replace(EXCHANGE, **other), SUMMARY)
+    return consolidation_prompt(replace(EXCHANGE, **other), SUMMARY)
 
 
 def unquoted(prompt: str) -> list[str]:
@@ -193,7 +193,7 @@ FOUND = {
     ],
 )
 def test_an_answer_is_read_however_it_is_wrapped(written):
-    found = read_extraction(written, SUMMARY)
+    found = read_answer(written, SUMMARY)
 
     assert found.summary == "Ana passed her driving test."
     assert [(fact.text, fact.importance) for fact in found.updates.new_facts] == [
@@ -212,8 +212,8 @@ def test_an_answer_is_read_however_it_is_wrapped(written):
     ],
 )
 def test_an_answer_without_a_whole_object_is_refused(written):
-    with pytest.raises(InvalidExtraction):
-        read_extraction(written, SUMMARY)
+    with pytest.raises(InvalidAnswer):
+        read_answer(written, SUMMARY)
 
 
 def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_read():
@@ -224,7 +224,7 @@ def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_read():
         "rulings": [{"new": "#1"}],
     }
 
-    found = read_extraction(json.dumps(wrong), SUMMARY)
+    found = read_answer(json.dumps(wrong), SUMMARY)
 
     assert (found.summary, found.memory_summary, found.updates.task_updates) == ("", "", ())
     assert [fact.text for fact in found.updates.new_facts] == ["Ana passed her driving test"]
@@ -248,8 +248,8 @@ def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_read():
     ).map(json.dumps)
 )
 def test_whatever_a_model_writes_is_read_or_refused(written):
-    with suppress(InvalidExtraction):
-        assert len(read_extraction(written, SUMMARY).summary) <= SUMMARY.amount
+    with suppress(InvalidAnswer):
+        assert len(read_answer(written, SUMMARY).summary) <= SUMMARY.amount
 
 
 def test_only_rulings_that_can_be_read_count():
@@ -262,12 +262,12 @@ def test_only_rulings_that_can_be_read_count():
         "replaces",
     ]
 
-    found = read_extraction(json.dumps({"summary": "", "rulings": rulings}), SUMMARY)
+    found = read_answer(json.dumps({"summary": "", "rulings": rulings}), SUMMARY)
     assert found.rulings == (
         FactRuling(new="#1", old="1a2b3c4d", ruling="replaces"),
         FactRuling(new="2", old="1a2b", ruling="same"),
     )
-    assert read_extraction(json.dumps({"summary": "", "rulings": 3}), SUMMARY).rulings == ()
+    assert read_answer(json.dumps({"summary": "", "rulings": 3}), SUMMARY).rulings == ()
 
 
 async def test_the_model_is_asked_once_and_without_tools():
@@ -287,7 +287,7 @@ async def test_the_model_is_asked_once_and_without_tools():
 )
 def test_cited_numbers_are_read_however_they_are_written(written, numbers):
     fact = {"text": "Ana rows", "messages": written}
-    [found] = read_extraction(json.dumps({"new_facts": [fact]}), SUMMARY).updates.new_facts
+    [found] = read_answer(json.dumps({"new_facts": [fact]}), SUMMARY).updates.new_facts
     assert found.messages == numbers
 
 
