@@ -5,8 +5,10 @@ reader's own points. A property test compares both.
 """
 
 import math
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 NEWEST = 2_000
 """Rows of each kind that are searched without the index, the newest ones. The first search of 2,000 messages
 takes some 0.5 s."""
+LATELY = 10.0
+"""Seconds in which so little changes that a decision may read all of it from the rows."""
 AT_A_TIME = 200
 """Texts that are embedded before the event loop gets a turn."""
 
@@ -60,6 +64,8 @@ class Searching:
         self._waiting = waiting
         self._unavailable = unavailable
         self._rows = rows
+        self._asked: float | None = None
+        """When it last asked what waits, by `time.monotonic`."""
 
     async def search(
         self,
@@ -73,8 +79,11 @@ class Searching:
         search that is not `patient` neither waits for a server that is about to follow, nor reads the rows
         that wait: whoever asks reads what has changed since the index has `followed`. `further` questions
         select less, and so add what the lists of the first have no room for. What is `waiting` is asked
-        first, unless the caller has: the index may follow."""
-        ids, why, followed = waiting or await self._waiting(patient, question.kinds)
+        first, unless the caller has, or whoever asks reads what has changed anyway: the index may follow."""
+        as_it_is = None if waiting or patient else await self._as_it_is()
+        if not as_it_is:
+            self._asked = time.monotonic()
+        ids, why, followed = waiting or as_it_is or await self._waiting(patient, question.kinds)
         found = Rankings()
         waits = {kind: ids[kind] for kind in ids if kind in question.kinds}
         try:
@@ -91,6 +100,16 @@ class Searching:
         lanes = {name: _merged(getattr(found, name), getattr(rows, name), changed) for name in schema.LANES}
         partial = bool(why) and rows.partial
         return Rankings(**lanes, without_index=why, partial=partial, followed=followed)
+
+    async def _as_it_is(self) -> Waiting | None:
+        """An index of this process as far as it has followed, if what waits for it was asked `LATELY`: little
+        can have changed since."""
+        if self._asked is None or time.monotonic() - self._asked > LATELY or not self._index.in_process:
+            return None
+        with suppress(IndexUnavailable):  # which is told by whoever asks what waits
+            if followed := await self._index.position():
+                return Waiting({}, None, followed)
+        return None
 
 
 class RowSearch:

@@ -86,7 +86,7 @@ async def test_facts_are_offered_by_meaning_words_and_tags_of_one_person(stack: 
     await stack.remember("Ana builds in secret", "anna")
     origin = Provenance("anna", stack.clock.now, Place.parse("acme"))
 
-    found = await stack.similar.around([("Ana builds with Node", ("health",))], origin, 6)
+    found = await stack.similar.around([("Ana builds with Bun or Node", ("health",))], origin, 6)
 
     contents = [memory.content for memory in found]
     assert contents[0] == "Ana builds with Bun"

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from sqlalchemy import func, select
@@ -14,7 +15,7 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.compare import content_key
 from memory.forgetting.hiding import replace_messages
 from memory.forgetting.purge import delete_messages
-from memory.index import Point, Question
+from memory.index import Point, Question, searching
 from memory.index import sync as module
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders.bundled import BundledEmbedder
@@ -283,3 +284,16 @@ async def each_finds_what_another_wrote(processes: Sequence[Stack]) -> None:
     for process in processes:
         await process.indexing.catch_up()
         assert await process.index.count() == 3
+
+
+async def test_a_decision_takes_the_index_as_it_is_where_somebody_has_just_asked_what_waits(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = AsyncMock(wraps=stack.indexing.waiting)
+    monkeypatch.setattr(stack.indexing.searching, "_waiting", waiting)
+    told = [await stack.remember(text) for text in ("Anna runs", "Runs, Anna?", "anna runs")]
+    assert [decision.action for decision in told] == ["add", "add", "ignore"]
+    assert waiting.await_count == 1
+    monkeypatch.setattr(searching, "LATELY", 0)
+    assert (await stack.remember("Anna RUNS!")).target_id == told[0].id
+    assert waiting.await_count == 2
