@@ -42,7 +42,7 @@ NAMED = {
     "passw": ("passw(?:or)?d", _PASSWORD),
     "token": ("token", _KEY),
     "secret": ("secret", _KEY),
-    "api": ("api[_-]?key", _KEY),
+    **{name: (name, _KEY) for name in ("apikey", "api_key", "api-key")},
 }
 """By a part: the name of a secret, and the pattern of a value beside it: ``password=…``, ``token: …``. One of
 a token has a digit: "token: nothing" is none."""

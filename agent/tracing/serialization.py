@@ -234,8 +234,8 @@ def _restore(root: Span) -> None:
 def _plain_data(value: Any) -> Any:
     if hasattr(value, "to_trace"):
         return value.to_trace()
-    if isinstance(value, list):
-        return [_plain_data(one) for one in value]
+    if isinstance(value, list) and value and hasattr(value[0], "to_trace"):
+        return [one.to_trace() for one in value]
     return sorted(value, key=str) if isinstance(value, frozenset | set) else value
 
 
