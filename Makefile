@@ -13,8 +13,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
 
-# Tests open some thousand databases and indexes: in memory, where there is room, they take a third of the time.
-TEST_TMP := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 6000000 { print "TMPDIR=/dev/shm" }')
+# Tests open some thousand databases and indexes: in memory, where there is room, they take a third of the time. What
+# is compiled is kept, for all the processes that they start.
+TESTING := PYTHONDONTWRITEBYTECODE= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 6000000 { print "TMPDIR=/dev/shm" }')
 
 # What takes long by its nature: killed processes, hundreds of turns, fuzzing, the benchmarks themselves, and what
 # is marked slow, such as megabytes of hostile text.
@@ -24,12 +25,12 @@ SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py \
 # The checks run beside the tests, and show what they say after them.
 test: $(VENV)/.installed-dev
 	@said=$$(mktemp); $(MAKE) --no-print-directory check >$$said 2>&1 & checks=$$!; \
-	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW)); tests=$$?; \
+	$(TESTING) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW)); tests=$$?; \
 	wait $$checks; checked=$$?; cat $$said; rm -f $$said; test $$tests -eq 0 && test $$checked -eq 0
 
 test-slow: $(VENV)/.installed-dev
-	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)
-	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q -m slow
+	$(TESTING) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)
+	$(TESTING) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q -m slow
 
 # Kills, damage, full disks, servers away and load, for an hour; it goes on where it was stopped.
 test-campaign: $(VENV)/.installed-dev
@@ -37,11 +38,11 @@ test-campaign: $(VENV)/.installed-dev
 
 # A thousand turns of five people on each database: every trace replays the same. Then forty changes: each is named.
 test-replay: $(VENV)/.installed-dev
-	REPLAYED_TURNS=1000 $(TEST_TMP) $(BIN)/pytest -q -s --numprocesses=2 tests/stories/test_replays.py tests/agent/replay/test_changes.py
+	REPLAYED_TURNS=1000 $(TESTING) $(BIN)/pytest -q -s --numprocesses=2 tests/stories/test_replays.py tests/agent/replay/test_changes.py
 
 # Random worlds in which people tell, correct, forget and undo: what is gone is nowhere, the rest is where it was told.
 test-worlds: $(VENV)/.installed-dev
-	WORLDS=700 $(TEST_TMP) $(BIN)/pytest -q --numprocesses=2 -k many_worlds tests/memory/test_isolation.py \
+	WORLDS=700 $(TESTING) $(BIN)/pytest -q --numprocesses=2 -k many_worlds tests/memory/test_isolation.py \
 		tests/agent/services/forgetting/test_worlds.py
 
 # The promises of the index, kept by the Qdrant server at QDRANT_URL (with QDRANT_API_KEY), or by the small one of
@@ -49,20 +50,20 @@ test-worlds: $(VENV)/.installed-dev
 test-qdrant: $(VENV)/.installed-dev
 	@if [ -n "$$QDRANT_URL" ]; then echo "on the Qdrant server at QDRANT_URL"; \
 	else echo "QDRANT_URL is not set: on the small server of the tests"; fi
-	$(TEST_TMP) $(BIN)/pytest -q --numprocesses=0 tests/memory/index/test_index_contract.py -k server
+	$(TESTING) $(BIN)/pytest -q --numprocesses=0 tests/memory/index/test_index_contract.py -k server
 
 # Other people's clients against hachi serve: OpenAI's for Node (with npm, Node.js 20 or newer), LiteLLM, LangChain.
 test-clients: $(VENV)/.installed-dev
 	-npm install --silent --prefix tests/clients/node
 	test -x tests/clients/python/.venv/bin/python || $(PYTHON) -m venv tests/clients/python/.venv
 	-tests/clients/python/.venv/bin/python -m pip install --quiet openai litellm mcp langchain-openai
-	$(TEST_TMP) $(BIN)/pytest -q tests/clients
+	$(TESTING) $(BIN)/pytest -q tests/clients
 
 test-node: test-clients
 
 # Small changes to the product that no test notices; an hour and more, and it goes on where it was stopped.
 test-mutants: $(VENV)/.installed-dev
-	$(TEST_TMP) $(BIN)/python -m tests.mutants .mutants $(ARGS)
+	$(TESTING) $(BIN)/python -m tests.mutants .mutants $(ARGS)
 
 # Open WebUI, as its package installs it, before hachi serve. It needs PyTorch: a build that pip finds without an index,
 # such as one for the CPU in a folder of PIP_FIND_LINKS, saves gigabytes for GPUs.
@@ -71,7 +72,7 @@ test-openwebui: $(VENV)/.installed-dev
 	test -x $(WEBUI)/python || $(PYTHON) -m venv $(WEBUI:/bin=)
 	-test -x $(WEBUI)/open-webui || $(WEBUI)/python -m pip install --quiet --no-index --no-deps torch
 	-test -x $(WEBUI)/open-webui || $(WEBUI)/python -m pip install --quiet open-webui
-	$(TEST_TMP) $(BIN)/pytest -q -rs tests/clients/test_openwebui.py
+	$(TESTING) $(BIN)/pytest -q -rs tests/clients/test_openwebui.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

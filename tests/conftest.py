@@ -1,5 +1,7 @@
 """What tests of several packages share: the clock, a companion in a folder of its own, a model's server."""
 
+from __future__ import annotations
+
 import asyncio
 import gc
 import os
@@ -7,31 +9,25 @@ import shutil
 import sqlite3
 import sys
 import traceback
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, closing, suppress
+from contextlib import AsyncExitStack, closing, contextmanager, nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import greenlet
 import pytest
-from hypothesis import settings
-from sqlalchemy import Engine, event
-from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
+from xdist import is_xdist_controller, is_xdist_worker
 
 from hachi.pytest_plugin import hachi_clock, hachi_companion, hachi_model
-from hachi.testing import FixedClock
-from memory.index.embedded import engine as index_engine
-from memory.index.embedders import bundled
-from memory.sql.engine import connecting as engine
-from memory.sql.engine.loop_sqlite import LoopSQLite
+
+if TYPE_CHECKING:
+    from scripted_server import ScriptedServer
+    from sqlalchemy import Engine
+
+    from hachi.testing import FixedClock
 
 sys.path.insert(0, str(Path(__file__).parent / "doubles"))
-
-from command import load_bundled_once
-from scripted_server import ScriptedServer
-
-settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
-settings.load_profile("untimed")
 
 __all__ = ["hachi_clock", "hachi_companion", "hachi_model"]
 
@@ -50,8 +46,10 @@ def _no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _no_read_ahead() -> Iterator[None]:
     """Reading payloads ahead pays for thousands of points, and triples the time to create an index."""
+    from memory.index.embedded import engine
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index_engine, "PAYLOAD_MEMORY", "Cold")
+        patch.setattr(engine, "PAYLOAD_MEMORY", "Cold")
         yield
 
 
@@ -64,6 +62,8 @@ class Connections:
         self._taken: dict[Any, tuple[Any, Any]] = {}
 
     def watch(self, engine: Engine) -> None:
+        from sqlalchemy import event
+
         def taken(_: Any, record: Any, __: Any) -> None:
             with suppress(RuntimeError):  # no event loop
                 mine = (engine, asyncio.current_task())
@@ -82,6 +82,8 @@ class Connections:
 
 def _stack_of_the_task() -> str:
     """SQLAlchemy calls its drivers in a greenlet, whose own stack says little."""
+    import greenlet
+
     outside = greenlet.getcurrent().parent
     return "".join(traceback.format_stack(outside.gr_frame if outside else None, limit=20))
 
@@ -106,6 +108,11 @@ def several_connections() -> None:
 def _statements_compiled_once() -> Iterator[None]:
     """An engine compiles each statement once, some 40 ms for those of a turn; here all engines of a kind
     share what is compiled. It depends on the kind and the server, which are the same in all tests."""
+    from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
+
+    from memory.sql.engine import connecting as engine
+    from memory.sql.engine.loop_sqlite import LoopSQLite
+
     create, compiled = engine.create_async_engine, dict[str, Any]()
 
     def sharing(url: Any, **given: Any) -> Any:
@@ -130,10 +137,74 @@ def _forget_settings(patch: pytest.MonkeyPatch) -> None:
         patch.delenv(name)
 
 
-def pytest_sessionstart() -> None:
+ROOT = Path(__file__).parent.parent
+REPEATS = pytest.StashKey[bool]()
+"""Whether a test runs hardly a line that no other one runs."""
+REPEATING = Path(__file__).parent / "data" / "repeating.txt"
+"""Modules of such tests."""
+PRODUCT = ("prompts", "memory", "tools", "agent", "hachi")
+LIBRARIES = (
+    "agents.testing aiohttp.web alembic.command asyncpg bs4 discord fastapi hypothesis mcp.server "
+    "opentelemetry.sdk prompt_toolkit pypdf qdrant_client qdrant_edge respx selenium.webdriver "
+    "slack_bolt.async_app sqlalchemy.ext.asyncio typer uvicorn wordllama"
+).split()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
     """What is imported and collected, two million objects, is never garbage: looking through it again and
-    again takes a third of the collection's time and a tenth of the tests'."""
+    again takes a third of the collection's time and a tenth of the tests'. Libraries are imported before
+    coverage looks at each of their lines, and by those processes alone that run tests."""
     gc.disable()
+    if is_xdist_controller(session):
+        return
+    if is_xdist_worker(session):
+        with warnings.catch_warnings(action="ignore"):
+            for name in LIBRARIES:
+                import_module(name)
+    from hypothesis import settings
+
+    settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
+    settings.load_profile("untimed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Coverage sees the product imported, and no test collected: that would take as long again."""
+    if not (coverage := _coverage_of(session.config)):
+        return (yield)
+    for name in _modules():
+        import_module(name)
+    with _paused(coverage):
+        return (yield)
+
+
+def _modules() -> list[str]:
+    files = [file.relative_to(ROOT) for folder in PRODUCT for file in sorted((ROOT / folder).rglob("*.py"))]
+    files = [file for file in files if "migrations" not in file.parts and file.stem != "__main__"]
+    return [".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    coverage = item.stash.get(REPEATS, False) and _coverage_of(item.config)
+    with _paused(coverage) if coverage else nullcontext():
+        return (yield)
+
+
+def _coverage_of(config: pytest.Config) -> Any:
+    plugin = config.pluginmanager.get_plugin("_cov")
+    controller = plugin and plugin.cov_controller
+    return controller if controller and controller.started else None
+
+
+@contextmanager
+def _paused(coverage: Any) -> Iterator[None]:
+    coverage.pause()
+    try:
+        yield
+    finally:
+        coverage.resume()
 
 
 def pytest_collection_finish() -> None:
@@ -144,12 +215,16 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Coverage doubles the time of a test. It is taken of what a property does not find by chance, and of the
-    first case of several: the others mostly repeat its lines, so that the figure is rather too low."""
+    first case of several; in `make test` neither of modules whose lines other tests run too. So the figure
+    is too low, by half a point or so. In one process, `pytest --cov`, it is taken of all modules."""
     seen = set[str]()
+    repeating = REPEATING.read_text().split() if "PYTEST_XDIST_WORKER" in os.environ else []
     for item in items:
-        if item.get_closest_marker("hypothesis") or item.nodeid.partition("[")[0] in seen:
-            item.add_marker(pytest.mark.no_cover)
-        seen.add(item.nodeid.partition("[")[0])
+        function, module = item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]
+        item.stash[REPEATS] = bool(
+            item.get_closest_marker("hypothesis") or function in seen or module in repeating
+        )
+        seen.add(function)
 
 
 @pytest.fixture(autouse=True)
@@ -199,7 +274,19 @@ def rows(home: Path) -> Callable[..., list[dict[str, Any]]]:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ScriptedServer]:
+    """OpenAI's client looks through each request by its types for what is not JSON yet, 8 ms: it finds what
+    was not said alone."""
+    from openai._utils import is_given
+    from openai.resources.chat.completions import completions
+    from openai.resources.responses import responses
+    from scripted_server import ScriptedServer
+
+    async def what_was_said(request: dict[str, Any], _: Any) -> dict[str, Any]:
+        return {name: value for name, value in request.items() if is_given(value)}
+
+    monkeypatch.setattr(completions, "async_maybe_transform", what_was_said)
+    monkeypatch.setattr(responses, "async_maybe_transform", what_was_said)
     async with ScriptedServer.running() as running:
         yield running
 
@@ -207,6 +294,10 @@ async def server() -> AsyncIterator[ScriptedServer]:
 @pytest.fixture
 def light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bundled embedder itself, loaded once."""
+    from command import load_bundled_once
+
+    from memory.index.embedders import bundled
+
     monkeypatch.setattr(bundled, "_load", load_bundled_once)
 
 
