@@ -162,10 +162,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         with warnings.catch_warnings(action="ignore"):
             for name in LIBRARIES:
                 import_module(name)
+        _read_no_product_for_values()
     from hypothesis import settings
 
     settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
     settings.load_profile("untimed")
+
+
+def _read_no_product_for_values() -> None:
+    """Hypothesis tries what stands in our modules, too: reading them takes 4 s, the first time."""
+    from hypothesis.internal.conjecture import providers
+
+    providers.is_local_module_file = lambda _: False
 
 
 @pytest.hookimpl(wrapper=True)
