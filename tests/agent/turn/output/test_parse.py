@@ -159,12 +159,7 @@ def test_json_in_a_message_is_what_was_asked_for_and_is_shown(message):
         assert (answer.message, contents(written)) == (message, ["Has a cat"])
 
 
-ENVELOPES = [
-    case["raw"]
-    for case in RECORDED
-    if case["raw"].lstrip().startswith('{"message"') and '{\\"message' not in case["raw"]
-]
-"""None has another one within its message."""
+ENVELOPES = [case["raw"] for case in RECORDED if case["raw"].lstrip().startswith('{"message"')]
 
 
 @settings(deadline=None)
