@@ -159,6 +159,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if is_xdist_controller(session):
         return
     if is_xdist_worker(session):
+        if (plugin := session.config.pluginmanager.get_plugin("_cov")) and plugin.cov_controller:
+            # It starts coverage here twice: the first, which nobody reads, goes on where the second pauses.
+            plugin.cov_controller.cov.stop()
         with warnings.catch_warnings(action="ignore"):
             for name in LIBRARIES:
                 import_module(name)
