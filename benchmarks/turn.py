@@ -47,7 +47,7 @@ BARS = {
     "statements_after": 15,
     "transactions_reply": 3,
     "transactions_after": 4,
-    "round_trips": 50,
+    "round_trips": 40,
 }
 COUNTED = ("statements", "transactions", "round_trips")
 STEPS = ("receive", "build_context", "store")

@@ -80,7 +80,7 @@ async def begin(
 
 
 async def hide(connection: AsyncConnection, forgetting: str, rows: Rows) -> None:
-    """Enter these rows. Whoever calls it tells the indexes."""
+    """Enter these rows."""
     entries = [
         {"forgetting_id": forgetting, "kind": kind, "row_id": id}
         for kind, ids in rows.items()
