@@ -140,8 +140,6 @@ def _forget_settings(patch: pytest.MonkeyPatch) -> None:
 ROOT = Path(__file__).parent.parent
 REPEATS = pytest.StashKey[bool]()
 """Whether a test runs hardly a line that no other one runs."""
-REPEATING = Path(__file__).parent / "data" / "repeating.txt"
-"""Modules of such tests."""
 PRODUCT = ("prompts", "memory", "tools", "agent", "hachi")
 LIBRARIES = (
     "agents.testing aiohttp.web alembic.command asyncpg bs4 discord fastapi hypothesis mcp.server "
@@ -165,18 +163,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         with warnings.catch_warnings(action="ignore"):
             for name in LIBRARIES:
                 import_module(name)
-        _read_no_product_for_values()
     from hypothesis import settings
 
     settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
     settings.load_profile("untimed")
-
-
-def _read_no_product_for_values() -> None:
-    """Hypothesis tries what stands in our modules, too: reading them takes 4 s, the first time."""
-    from hypothesis.internal.conjecture import providers
-
-    providers.is_local_module_file = lambda _: False
 
 
 @pytest.hookimpl(wrapper=True)
@@ -226,15 +216,11 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Coverage doubles the time of a test. It is taken of what a property does not find by chance, and of the
-    first case of several; in `make test` neither of modules whose lines other tests run too. So the figure
-    is too low, by half a point or so. In one process, `pytest --cov`, it is taken of all modules."""
+    first case of several: the others mostly repeat its lines, so that the figure is rather too low."""
     seen = set[str]()
-    repeating = REPEATING.read_text().split() if "PYTEST_XDIST_WORKER" in os.environ else []
     for item in items:
-        function, module = item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]
-        item.stash[REPEATS] = bool(
-            item.get_closest_marker("hypothesis") or function in seen or module in repeating
-        )
+        function = item.nodeid.partition("[")[0]
+        item.stash[REPEATS] = bool(item.get_closest_marker("hypothesis")) or function in seen
         seen.add(function)
 
 
@@ -285,19 +271,9 @@ def rows(home: Path) -> Callable[..., list[dict[str, Any]]]:
 
 
 @pytest.fixture
-async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ScriptedServer]:
-    """OpenAI's client looks through each request by its types for what is not JSON yet, 8 ms: it finds what
-    was not said alone."""
-    from openai._utils import is_given
-    from openai.resources.chat.completions import completions
-    from openai.resources.responses import responses
+async def server() -> AsyncIterator[ScriptedServer]:
     from scripted_server import ScriptedServer
 
-    async def what_was_said(request: dict[str, Any], _: Any) -> dict[str, Any]:
-        return {name: value for name, value in request.items() if is_given(value)}
-
-    monkeypatch.setattr(completions, "async_maybe_transform", what_was_said)
-    monkeypatch.setattr(responses, "async_maybe_transform", what_was_said)
     async with ScriptedServer.running() as running:
         yield running
 

@@ -281,8 +281,3 @@ def test_the_files_and_methods_that_docstrings_name_are_there() -> None:
             named += [(groups[one], method) for one, method in re.findall(r"`pet\.(\w+)\.(\w+)", said)]
             missing += [(name, method) for holder, method in named if not hasattr(holder, method)]
     assert missing == []
-
-
-def test_the_modules_that_coverage_leaves_out_are_there() -> None:
-    listed = (HERE / "tests" / "data" / "repeating.txt").read_text().split()
-    assert [name for name in listed if not (HERE / name).is_file()] == []
