@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.facts.derived import withhold
@@ -12,7 +12,7 @@ from memory.forgetting.reach import Link
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import fetch
-from memory.sql.tables import memories, memory_owners, messages
+from memory.sql.tables import memories, memory_owners, messages, rests_on
 
 CALLS_WAIT = timedelta(days=1)
 """How long after its message a call of a client's tool may get its result by `previous_response_id`."""
@@ -20,8 +20,9 @@ CALLS_WAIT = timedelta(days=1)
 
 async def expire(database: Database, clock: Callable[[], datetime]) -> list[Memory]:
     """Delete all expired memories of all owners, and return them. What one of them had replaced holds
-    again, or gives way to what that one gave way to; what it had corrected on purpose goes with it. Calls
-    of clients' tools that wait for longer than `CALLS_WAIT` go too. Messages and replies stay."""
+    again, or gives way to what that one gave way to; what it had corrected on purpose stays
+    replaced while a message states it, and goes with it otherwise. Calls of clients' tools that wait for
+    longer than `CALLS_WAIT` go too. Messages and replies stay."""
     async with database.write() as connection:
         await drop_calls(connection, messages.c.sent_at < clock() - CALLS_WAIT)
     purged: list[Memory] = []
@@ -56,10 +57,12 @@ async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
 
 
 async def _given_way(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
-    """All links of these memories, and those that gave way to one of them, directly or not, `FOR_GOOD`."""
-    link = memory_owners.c
+    """All links of these memories, and those that gave way to one of them, directly or not, `FOR_GOOD`. One
+    that a message states stays: who writes a summary from the message is told that it no longer holds."""
+    link, source = memory_owners.c, rests_on.c
     chain = select(link.memory_id, link.owner).where(link.memory_id.in_(ids)).cte(recursive=True)
     to_it = and_(link.superseded_by == chain.c.memory_id, link.owner == chain.c.owner)
-    older = select(link.memory_id, link.owner).join(chain, and_(to_it, FOR_GOOD))
+    stated = exists().where(source.derived_id == link.memory_id, source.how == "stated")
+    older = select(link.memory_id, link.owner).join(chain, and_(to_it, FOR_GOOD, ~stated))
     rows = await connection.execute(select(chain.union(older)))
     return {(row.memory_id, row.owner) for row in rows}

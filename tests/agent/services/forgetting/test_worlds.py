@@ -449,6 +449,11 @@ SEVERAL_AT_ONCE = [
     ("forget", "cleo", None, 1),
     ("wait",),
 ]
+TAKEN_BACK_FOR_WHAT_ENDS = [
+    ("tell", "ben", None, "1d", False),
+    ("correct", "ben", None, 0),
+    ("undo", "ben", None, 0),
+]
 ASK = ("ask", "cleo", None, 0)
 ASKED_BEFORE_IT_ENDS = (
     [("tell", "cleo", None, "1d", True), ASK],
@@ -465,6 +470,7 @@ ASKED_BEFORE_IT_ENDS = (
 )
 @given(story=STORY)
 @example(story=SEVERAL_AT_ONCE)
+@example(story=TAKEN_BACK_FOR_WHAT_ENDS)
 @example(story=ASKED_BEFORE_IT_ENDS[0])
 @example(story=ASKED_BEFORE_IT_ENDS[1])
 @example(story=ASKED_BEFORE_IT_ENDS[2])
