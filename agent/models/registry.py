@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from agent.errors import BadInput, SettingsError
 from agent.settings import Settings
-from memory.documents.rerank import Candidate, Reranker
-from memory.documents.rerank.fused import FusedReranker
+from memory.documents.rerankers import Candidate, Reranker
+from memory.documents.rerankers.fused import FusedReranker
 from memory.facts.similar import Doubt
 from memory.process.breaker import Breaker
 
@@ -114,7 +114,7 @@ class Models:
         named = self.settings.reranker
         kind, _, name = named.partition(":")
         if kind == "fastembed" and name:
-            from memory.documents.rerank.crossencoder import CrossEncoderReranker
+            from memory.documents.rerankers.crossencoder import CrossEncoderReranker
 
             return CrossEncoderReranker(name)
         if named == "model":
@@ -128,8 +128,8 @@ class Models:
     async def _rerank(
         self, query: str, candidates: Sequence[Candidate], limit: int
     ) -> list[tuple[str, float]]:
-        await load("agent.models.rerank")
-        from agent.models.rerank import rerank
+        await load("agent.models.model_reranker")
+        from agent.models.model_reranker import rerank
 
         return await rerank(await self.upkeep(), query, candidates, limit)
 

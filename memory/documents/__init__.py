@@ -4,5 +4,5 @@ library.py     `DocumentLibrary`: what callers use     files.py       finds file
 ingest.py      one run of adding documents             formats/       Markdown, HTML, PDF and text to blocks
 store.py       documents and chunks in SQL             chunking.py    blocks to chunks
 search.py      candidates, filtered and reranked
-quote.py       chunks as a block for a prompt          rerank/        puts candidates in order
+quote.py       chunks as a block for a prompt          rerankers/     puts candidates in order
 """

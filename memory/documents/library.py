@@ -14,7 +14,7 @@ from memory.audience import GLOBAL, Audience
 from memory.documents.files import display_path, is_below
 from memory.documents.ingest import AddedDocument, Ingest, IngestResult, Progress
 from memory.documents.parsing import DocumentParser
-from memory.documents.rerank import Reranker
+from memory.documents.rerankers import Reranker
 from memory.documents.search import DocumentSearch
 from memory.documents.store import DocumentStore
 from memory.errors import NotFound

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memory.audience import Audience
-from memory.documents.rerank import Candidate, Reranker
-from memory.documents.rerank.fused import diverse, match_scores
+from memory.documents.rerankers import Candidate, Reranker
+from memory.documents.rerankers.fused import diverse, match_scores
 from memory.documents.store import DocumentStore
 from memory.errors import EmbedderUnavailable
 from memory.index import CHUNKS, Question, Rankings

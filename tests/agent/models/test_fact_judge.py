@@ -10,9 +10,9 @@ from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent.models.choose import brought_model
 from agent.models.fact_judge import judge
-from agent.models.rerank import LONGEST, SHOWN, rerank
+from agent.models.model_reranker import LONGEST, SHOWN, rerank
 from hachi import Companion
-from memory.documents.rerank import Candidate
+from memory.documents.rerankers import Candidate
 from memory.facts.similar import Doubt
 
 THEN, NOW = datetime(2025, 5, 1, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)

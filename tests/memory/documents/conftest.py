@@ -12,8 +12,8 @@ import pytest
 from memory.audience import GLOBAL, Audience, Place
 from memory.documents.ingest import IngestResult
 from memory.documents.library import DocumentLibrary
-from memory.documents.rerank import Reranker
-from memory.documents.rerank.fused import FusedReranker
+from memory.documents.rerankers import Reranker
+from memory.documents.rerankers.fused import FusedReranker
 
 
 @dataclass

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memory.audience import Audience
-from memory.documents.rerank import Candidate
+from memory.documents.rerankers import Candidate
 from memory.documents.search import CANDIDATES
 
 ANNA = Audience.of("anna")

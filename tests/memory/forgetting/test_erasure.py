@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
-from memory.documents.rerank.fused import FusedReranker
+from memory.documents.rerankers.fused import FusedReranker
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import remaining

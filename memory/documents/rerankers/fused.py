@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from rapidfuzz import fuzz
 
-from memory.documents.rerank import Candidate
+from memory.documents.rerankers import Candidate
 from memory.index.bm25 import stems
 
 WEIGHTS = {"dense": 1.0, "words": 1.0}

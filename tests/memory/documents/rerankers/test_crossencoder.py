@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from memory.documents.rerank import Candidate
-from memory.documents.rerank.crossencoder import CrossEncoderReranker
+from memory.documents.rerankers import Candidate
+from memory.documents.rerankers.crossencoder import CrossEncoderReranker
 from memory.errors import EmbedderUnavailable
 
 MODULE = "fastembed.rerank.cross_encoder"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from agent.models.ask import ask
 from agent.models.choose import ChosenModel
 from agent.models.json_objects import object_with
-from memory.documents.rerank import Candidate
+from memory.documents.rerankers import Candidate
 from prompts import render
 
 SHOWN = 20

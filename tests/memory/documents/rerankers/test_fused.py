@@ -1,7 +1,7 @@
 """The fused order: what matches in meaning and words comes first, and not five copies of it."""
 
-from memory.documents.rerank import Candidate
-from memory.documents.rerank.fused import NEAR_COPY, FusedReranker, diverse, match_scores, stems
+from memory.documents.rerankers import Candidate
+from memory.documents.rerankers.fused import NEAR_COPY, FusedReranker, diverse, match_scores, stems
 
 
 def candidate(

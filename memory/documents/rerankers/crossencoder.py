@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from memory.documents.rerank import Candidate
+from memory.documents.rerankers import Candidate
 from memory.index.embedders.fastembed import load_model
 from memory.index.embedders.vectors import readable
 
