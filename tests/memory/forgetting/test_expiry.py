@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from memory.audience import Audience, Place
+from memory.facts.derived import no_longer
 from tests.memory.conftest import Stack, on_both
 from tests.memory.sql.test_memories import give_way, keep
 
@@ -96,6 +97,18 @@ async def test_a_purge_that_dies_has_changed_nothing_and_what_was_corrected_on_p
     assert (await stack.store.totals(stack.clock.now))["superseded"] == 2
     await stack.expire()
     assert (await stack.known("mickael"), await stack.known("anna")) == ({PARIS}, set())
+
+
+async def test_what_was_corrected_for_a_time_stays_replaced_while_a_message_states_it(stack: Stack) -> None:
+    message = await stack.receive(PARIS, "anna")
+    paris = await stack.remember(PARIS, "anna", message_id=message)
+    await stack.remember(LYON, "anna", ttl="7d", replaces=paris.id, for_good=True)
+    stack.clock.advance(days=7)
+    await stack.expire()
+    assert await stack.known("anna") == set()
+    assert await no_longer(stack.database, [message], "user:anna", stack.clock.now) == (PARIS,)
+    await stack.forgetting.forget("message", message, "anna")
+    assert await no_longer(stack.database, [message], "user:anna", stack.clock.now) == ()
 
 
 async def test_what_is_forgotten_while_its_replacement_expires_comes_back_with_the_undo(stack: Stack) -> None:
