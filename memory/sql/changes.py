@@ -9,7 +9,7 @@ by transaction, and an index follows only what every running transaction has pas
 rest (`ChangeLog.after`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     Text,
+    and_,
     bindparam,
     cast,
     delete,
@@ -112,7 +113,7 @@ class ChangeLog:
         oldest = _NEWEST.offset(KEPT - 1).limit(1)
         async with self._database.write() as connection:
             if row := (await connection.execute(oldest)).first():
-                await connection.execute(delete(changes).where(tuple_(*_literals(row)) > _POSITION))
+                await connection.execute(delete(changes).where(tuple_(*_literals(row)) > tuple_(*_ORDER)))
                 await _place(connection, CUT, Position(*row))
 
 
@@ -197,38 +198,43 @@ _INSERT = {
     sqlite: insert(changes).values(tx=tx, kind="message", id=bindparam("id"))
     for sqlite, tx in ((True, 0), (False, _number(func.pg_current_xact_id())))
 }
-_POSITION = tuple_(changes.c.tx, changes.c.seq)
-_GIVEN = tuple_(bindparam("tx", type_=BigInteger), bindparam("seq", type_=BigInteger))
+_GIVEN = (bindparam("tx", type_=BigInteger), bindparam("seq", type_=BigInteger))
 _ORDER = (changes.c.tx, changes.c.seq)
 _NEWEST = select(*_ORDER).order_by(changes.c.tx.desc(), changes.c.seq.desc())
 _PLACE = select(index_positions).where(index_positions.c.name == bindparam("name"))
 
 
-def _after(passed: ColumnElement[bool], place: Any) -> Select[Any]:
-    """The changes after a place in the log, a pair of columns or parameters."""
-    begins = tuple_(index_positions.c.tx, index_positions.c.seq) > place
+def is_after(place: Sequence[Any] = _GIVEN, *, sqlite: bool) -> ColumnElement[bool]:
+    """True for changes after a place in the log: two columns or values, or the parameters `tx` and `seq`. On
+    SQLite all have one `tx`, and no index serves a comparison of pairs whose second part is the rowid."""
+    if sqlite:
+        return and_(changes.c.tx == place[0], changes.c.seq > place[1])
+    return tuple_(*_ORDER) > tuple_(*place)
+
+
+def _after(passed: ColumnElement[bool], place: Sequence[Any], *, sqlite: bool) -> Select[Any]:
+    """The changes after a place in the log."""
+    begins = tuple_(index_positions.c.tx, index_positions.c.seq) > tuple_(*place)
     cut = exists().where(index_positions.c.name == CUT, begins).label("cut")
-    found = select(changes, passed.label("passed"), cut).where(place < _POSITION)
+    found = select(changes, passed.label("passed"), cut).where(is_after(place, sqlite=sqlite))
     return found.order_by(*_ORDER).limit(bindparam("most"))
 
 
-def _after_noted(passed: ColumnElement[bool]) -> Select[Any]:
+def _after_noted(passed: ColumnElement[bool], *, sqlite: bool) -> Select[Any]:
     """The place noted under a name, in each row, and the changes after it; one row if there are none."""
     noted = index_positions.alias("noted")
     place = [
         select(noted.c[name]).where(noted.c.name == bindparam("name")).scalar_subquery()
         for name in ("tx", "seq")
     ]
-    found = _after(passed, tuple_(*place)).subquery()
+    found = _after(passed, place, sqlite=sqlite).subquery()
     rows = select(index_positions.c.tx.label("from_tx"), index_positions.c.seq.label("from_seq"), found)
     rows = rows.select_from(index_positions.outerjoin(found, true()))
     return rows.where(index_positions.c.name == bindparam("name")).order_by(found.c.tx, found.c.seq)
 
 
 _AFTER = {
-    (sqlite, noted): _after_noted(passed) if noted else _after(passed, _GIVEN)
+    (sqlite, noted): _after_noted(passed, sqlite=sqlite) if noted else _after(passed, _GIVEN, sqlite=sqlite)
     for sqlite, passed in ((True, true()), (False, changes.c.tx < _OLDEST_RUNNING))
     for noted in (True, False)
 }
-IS_AFTER = _POSITION > _GIVEN
-"""True for changes after the position that the parameters `tx` and `seq` name."""

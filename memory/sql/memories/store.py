@@ -31,7 +31,7 @@ from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.process import spans
 from memory.records import Memory
-from memory.sql.changes import IS_AFTER, Position
+from memory.sql.changes import Position, is_after
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.memory_rows import (
@@ -74,7 +74,7 @@ CACHED_READERS = 10_000
 
 
 @cache
-def _known(*, stated: bool, searched: bool) -> Select[Any]:
+def _known(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
     """The memories of these owners in the same words, those with these ids, and those that have changed after
     a position in the log if it was `searched`. If `stated` in a message, one row at least, unless that is
     gone; then it stays until the transaction ends. Built once: building it takes longer than running it."""
@@ -82,7 +82,8 @@ def _known(*, stated: bool, searched: bool) -> Select[Any]:
     worded_so = (memory_owners.c.content_key == bindparam("content_key"), mine, is_active())
     named = memory_owners.c.memory_id.in_(bindparam("ids", expanding=True))
     found = [select(memory_owners.c.memory_id).where(condition) for condition in (named, and_(*worded_so))]
-    found += [select(changes.c.id).where(changes.c.kind == "memory", IS_AFTER)] if searched else []
+    if searched:
+        found.append(select(changes.c.id).where(changes.c.kind == "memory", is_after(sqlite=sqlite)))
     these = and_(memories.c.id.in_(union_all(*found)), MEMORIES_READABLE)
     query = select(memories, LINKS.c.owner, LINKS.c.content_key)
     query = query.order_by(memories.c.created_at.desc(), memories.c.id)
@@ -240,7 +241,8 @@ class MemoryStore:
         given = {"owners": list(owners), "content_key": content_key, "ids": list(ids)}
         given |= {"message": stated_in} if stated_in else {}
         given |= since._asdict() if since else {}
-        query = _known(stated=stated_in is not None, searched=since is not None)
+        sqlite = self.database.sqlite
+        query = _known(stated=stated_in is not None, searched=since is not None, sqlite=sqlite)
         rows = (await connection.execute(query, given)).all()
         if stated_in is not None and not rows:
             raise NotFound(f"the message {stated_in} has been erased")

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, insert, select
+from sqlalchemy import Table, insert, select, text
+from sqlalchemy.dialects import sqlite
 
 from memory.sql import changes as module
 from memory.sql import tables as t
@@ -84,6 +85,18 @@ async def test_an_index_outside_the_log_is_told(database: Database, monkeypatch:
     assert await log.leads_on_from(fourth)
     assert await log.leads_on_from(last)
     assert not await log.leads_on_from(Position(last.tx, last.seq + 1)), "of a newer database"
+
+
+async def test_a_place_in_a_long_log_is_looked_up(database: Database) -> None:
+    """A search and each new fact ask for what comes after one: a scan of the log grew with it."""
+    if not database.sqlite:
+        pytest.skip("PostgreSQL chooses a plan by the rows that there are")
+    for noted in (False, True):
+        query = module._AFTER[True, noted].compile(dialect=sqlite.dialect(paramstyle="named"))
+        async with database.read() as connection:
+            given = dict.fromkeys(query.params, 1)
+            plan = await connection.execute(text(f"EXPLAIN QUERY PLAN {query}"), given)
+            assert any("(tx=? AND seq>?)" in step.detail for step in plan)
 
 
 KEPT_BY_ANNA = {"memory_id": "fact", "owner": "user:anna", "content_key": "k"}
