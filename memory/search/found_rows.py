@@ -36,6 +36,10 @@ class FoundRows:
     messages: Mapping[str, Message]
     summaries: Mapping[str, ActiveConversation]
 
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset((*self.memories, *self.messages, *self.summaries))
+
     @cached_property
     def candidates(self) -> dict[str, Candidate]:
         return {

@@ -239,7 +239,7 @@ class Recall:
             note(without_index=self.without_index)
         hits = [found.hit(id, score) for id, score in ranked if score > 0.0]
         alike = matching(lanes, floor, ("words",), ("dense",))
-        known = wanted.exclude & rows.candidates.keys() & alike
+        known = wanted.exclude & rows.ids & alike
         return Found(hits, known, rankings.partial, aliases)
 
     async def _vector(self, text: str) -> Any:
