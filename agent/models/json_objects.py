@@ -6,7 +6,7 @@ quotes, comments, bare keys, missing commas and closers, quotes and newlines in 
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
@@ -36,6 +36,8 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 """Where an object or a list begins; or the fields of one whose brace is missing."""
+_FLAT = re.compile(r'(?=(\{\s*+(?=")(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}))', re.DOTALL)
+"""An object without others in it."""
 _QUOTES = re.compile(r'(?<!\\)"')
 _MARKS = re.compile(r"[\"'{}\[\]]")
 _OTHER_STRINGS = re.compile(r'(?<=[:\[,{ ])("""|`)((?:(?!```).){0,4000}?)\1(?=\s*[,}\]:])', re.DOTALL)
@@ -87,6 +89,8 @@ class Found(NamedTuple):
     value: Fields | list[Any]
     start: int
     end: int
+    whole: Sequence[Fields] = ()
+    """The objects without others in them that a damaged one holds undamaged: one stray mark loses none."""
 
 
 def objects_in(text: str) -> Iterator[Found]:
@@ -95,7 +99,7 @@ def objects_in(text: str) -> Iterator[Found]:
     for _ in range(MOST_OBJECTS):
         if (opened := _OPENS.search(text, position)) is None:
             return
-        start, value = opened.start(), None
+        start, value, whole = opened.start(), None, list[Fields]()
         with suppress(ValueError, RecursionError):
             value, position = _WHOLE.raw_decode(text, start)
         if not isinstance(value, Fields | list):
@@ -105,8 +109,9 @@ def objects_in(text: str) -> Iterator[Found]:
             # the objects of a damaged list are found one by one
             damaged_list = (None, start + 1)
             value, position = damaged_list if opened["list"] else _repaired(text, start, opened["fields"])
+            whole = [*_whole(text, start, position)] if value else []
         if value is not None:
-            yield Found(value, start, position)
+            yield Found(value, start, position, whole)
         if work < 0:
             return
 
@@ -148,6 +153,12 @@ def _repaired(text: str, start: int, bare: str | None) -> tuple[Fields | None, i
     if not rest and (not ended or (open_ and len(_QUOTES.findall(damaged)) % 2)):  # it ends in a string
         _cut_last(value)
     return value, len(text) - len(rest)
+
+
+def _whole(text: str, start: int, end: int) -> Iterator[Fields]:
+    for flat in _FLAT.finditer(text, start, end):
+        with suppress(ValueError):
+            yield _WHOLE.decode(flat[1])
 
 
 def _marked(value: Any) -> Any:

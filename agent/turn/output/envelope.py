@@ -51,7 +51,9 @@ def envelope_in(value: object) -> Envelope:
             wanted = inner.sure or inner.message is not None or not beside or not isinstance(item, Mapping)
             found.add(inner if wanted else Envelope(memories=[item], sure=True))
     elif isinstance(value, Mapping):
-        found = Envelope(memories=[value], sure=True) if is_memory(value) else _in_object(Fields.named(value))
+        fields = Fields.named(value)
+        alone = fields.keys().isdisjoint(("message", "memories")) and is_memory(value)
+        found = Envelope(memories=[value], sure=True) if alone else _in_object(fields)
     return found
 
 

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from agent.models.json_objects import CutText, Fields, Found, in_ascii, objects_in, unescape
 from agent.turn.output.cleaning import NEXT_TURN, cleaned, first_turn, prose, unfenced
 from agent.turn.output.envelope import OTHER_MESSAGES, Envelope, envelope_in, is_call, sentences_in
-from agent.turn.output.memories import drafts_in, trimmed
+from agent.turn.output.memories import drafts_in, is_memory, trimmed
 from memory.records import Draft
 from memory.text import readable
 
@@ -25,12 +25,14 @@ NEARBY = 400
 _ENCODED = re.compile(r'"(?:[^"\\]|\\.)*+"\Z|[^{]*+\{\s{0,99}\\+["\']\w{1,40}\\+["\']\s{0,9}:', re.DOTALL)
 """One JSON string, or an object whose quotes are escaped."""
 _MAY_BE_ENVELOPE = ("{", '"message"')
+_WHOLE_MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*+)"\s*[,}]', re.DOTALL)
+_CLOSED = re.compile(r'"\s{0,99}[\]}]{1,9}\s{0,99}\Z')
+"""The end of an answer whose last quote was not recognised as one."""
 _SPILLED = re.compile(r"""\A([^{]*?)[\"',\s]*["']+memories\b["']*\s*:*\s*[\[{].*\Z""", re.DOTALL)
 """The memories of a message whose end was not recognised."""
 _QUOTED_KEY = re.compile(r"\{\s*[\"']")
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
 _OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
-_FENCE_OPENS = re.compile(r"```[\w+-]{0,20}\s{0,9}\Z")
 _BEGUN = re.compile(r"""(?:```\w*)?[\s\[\\"']*[{｛]\s*\\*["']\w*\\*["']?[\s:\\"'\[{]*\Z""")
 """An object of which not even the first value was written."""
 _FENCED = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)\n?[ \t]*(?:```)?", re.DOTALL)
@@ -75,9 +77,11 @@ def _repaired(text: str, depth: int, instead: str) -> Answer:
         return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1, instead)
     text, found = _without_cut_object(text, list(objects_in(text)))
     envelope, around = _chosen(text, found)
+    if envelope.message is None and envelope.sure and (whole := _WHOLE_MESSAGE.search(text)):
+        envelope.message = unescape(whole[1])
     memories, message = drafts_in(envelope.memories), _SPILLED.sub(r"\1", envelope.message or "")
     cut = isinstance(envelope.message, CutText)
-    message = first_turn(message) if cut else message
+    message = first_turn(_CLOSED.sub("", message)) if cut else message
     unclosed = "message" in message and message.count("{") > message.count("}")
     broken = cut or "memories" in message or unclosed
     if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and broken and not _is_json(message):
@@ -95,6 +99,9 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope, str]:
     for item, following in zip_longest(found, found[1:]):
         between = text[used[-1].end if used else 0 : item.start]
         part = envelope_in(item.value)
+        if part.sure or part.message is not None:
+            told = [*filter(is_memory, item.whole)]
+            part.add(Envelope(memories=told, sure=bool(told)))
         if isinstance(item.value, list) and not part.sure and used and not unfenced(between):
             part = Envelope(memories=item.value, sure=not is_call(item.value))  # sentences to remember
         if not part.sure and (part.message is None or not _stands_alone(text, item, following, part)):
@@ -117,7 +124,7 @@ def _stands_alone(text: str, item: Found, following: Found | None, part: Envelop
     before = text[max(0, item.start - NEARBY) : item.start]
     after = text[item.end : following.start if following else item.end + NEARBY]
     around = [unfenced(before), unfenced(after)]
-    return not any(around) or (part.bare and not (_FENCE_OPENS.search(before[-40:]) and all(around)))
+    return not any(around) or (part.bare and not (text.count("```", 0, item.start) % 2 and all(around)))
 
 
 def _without_cut_object(text: str, found: list[Found]) -> tuple[str, list[Found]]:

@@ -1,5 +1,6 @@
 import json
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from effort import steps_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.turn.output.parse import FALLBACK, FALLBACK_NOTED, parse_answer
+from agent.turn.output.parse import FALLBACK, FALLBACK_NOTED, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 
 
@@ -164,12 +165,31 @@ ENVELOPES = [case["raw"] for case in RECORDED if case["raw"].lstrip().startswith
 
 @settings(deadline=None)
 @given(raw=st.sampled_from(ENVELOPES), data=st.data())
-def test_one_mark_too_few_or_too_many_shows_no_json(raw, data):
+def test_one_mark_too_few_or_too_many_shows_no_json_and_loses_no_whole_memory(raw, data):
     at = data.draw(st.sampled_from([at for at, mark in enumerate(raw) if mark in '",:{}[]']))
+    entries = re.finditer(r'\{[^{}]*"ttl"[^{}]*\}', raw if well_formed(raw) else "")
+    whole = {*chain(*(contents(f"[{one[0]}]") for one in entries if not one.start() <= at < one.end()))}
     for damaged in (raw[:at] + raw[at + 1 :], raw[:at] + raw[at] + raw[at:]):
-        message = parse_answer(damaged).message
-        assert not message.startswith("{"), damaged
-        assert '"memories"' not in message, damaged
+        answer = parse_answer(damaged)
+        assert not answer.message.startswith("{"), damaged
+        assert '"memories"' not in answer.message, damaged
+        assert whole <= {draft.content for draft in answer.memories}, damaged
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ['"}: 0.7}', '": 0].7}', '": 0.7}]}', '": , 0.7}', '": {0.7}', '\\": 0.7}', "\n': 0.7}", '" 0.7}'],
+)
+def test_a_damaged_memory_costs_neither_the_message_nor_the_others(damage):
+    first, second = (
+        f'{{"content": "{fact}", "ttl": null, "importance' for fact in ("Has a cat", "Has a dog")
+    )
+    for raw in (
+        f'{{"message": "Hello. \\"Hm?\\"", "memories": [{first}{damage}, {second}": 0.7}}]}}',
+        f'{{"memories": [{first}": 0.7}}, {second}{damage}], "message": "Hello. \\"Hm?\\""}}',
+    ):
+        assert parse_answer(raw).message == 'Hello. "Hm?"', raw
+        assert ("Has a dog" if raw.startswith('{"mes') else "Has a cat") in contents(raw), raw
 
 
 @pytest.mark.parametrize(
