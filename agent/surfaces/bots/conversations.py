@@ -100,7 +100,9 @@ class Conversations:
     async def edited(self, message: IncomingMessage, listening: Listening) -> None:
         """Let what a person has edited replace what they said. A message that waits is read as it is now, one
         that is being answered, or was within the last minutes, is answered again."""
-        if self._change(message.origin, message):
+        self._turns.edited(message)
+        self._interrupt(message.origin)
+        if self.answers(message.origin):
             return
         sent = await self._deliveries.sent([message.origin])
         if sent is None:
@@ -116,20 +118,17 @@ class Conversations:
     async def deleted(self, origin: str) -> None:
         """Forget a message that was deleted on the platform, whether it waits here, is being answered or is
         stored. A stop waits for it: the platform does not tell of the deletion again."""
-        self._change(origin, None)
-        for conversation in self._conversations.values():
-            if (reply := conversation.turn.reply) and origin in reply.origins:
-                reply.abandon()
         forgetting = asyncio.create_task(self._turns.forget(origin), name=f"hachi forgets {origin}")
         self._forgetting.add(forgetting)
         forgetting.add_done_callback(self._forgetting.discard)
         await asyncio.shield(forgetting)
+        self._interrupt(origin)
+        for conversation in self._conversations.values():
+            if (reply := conversation.turn.reply) and origin in reply.origins:
+                reply.abandon()
 
-    def _change(self, origin: str, message: IncomingMessage | None) -> bool:
-        """Note what a message is now. Returns whether it waits or is being answered."""
-        self._turns.change(origin, message)
+    def _interrupt(self, origin: str) -> None:
         self.interrupt(lambda one: one.origin == origin)
-        return self.answers(origin)
 
     async def settle(self) -> None:
         """Wait until all queued messages are answered, and deleted ones forgotten."""
@@ -229,8 +228,8 @@ class Conversations:
 
     async def _is_meant(self, message: IncomingMessage) -> bool:
         """Return whether the message is for the bot, asking the platform for its thread if need be."""
-        if message.addressed or self._turns.is_deleted(message):
-            return message.addressed
+        if message.addressed:
+            return True
         answer = should_answer(await self.pet.people.places.listening(message.place), message)
         return continues(message.user, await self.platform.thread(message)) if answer is None else answer
 

@@ -31,8 +31,8 @@ from memory.text import storable
 
 log = logging.getLogger("hachi.bots")
 
-MAX_CHANGED = 1_000
-"""Edited and deleted messages that are remembered, in case they still wait for their turn."""
+MAX_EDITED = 1_000
+"""Edited messages that are remembered, in case they still wait for their turn."""
 MAX_TOLD = 1_000
 """What people were told that is remembered, so that they are told it once."""
 STOPPED = "(stopped)"
@@ -52,7 +52,7 @@ class Final:
 
 
 Shown = tuple[str | None, Sequence[str]]
-"""The id of the stored reply or, where none is, of the question; and the ids of the posts."""
+"""The id of the stored reply, and the ids of the posts."""
 
 
 class NotShown(Exception):
@@ -78,42 +78,42 @@ class Answering:
 class Turns:
     pet: Companion
     platform: Platform
-    _changed: OrderedDict[str, IncomingMessage | None] = field(default_factory=OrderedDict)
-    """By origin, messages that were edited or, with None, deleted; some may wait for their turn."""
+    _edited: OrderedDict[str, IncomingMessage] = field(default_factory=OrderedDict)
+    """By origin, messages that were edited; some may wait for their turn."""
     _told: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
 
     @property
     def deliveries(self) -> Deliveries:
         return self.pet.conversations.deliveries
 
-    def change(self, origin: str, message: IncomingMessage | None) -> None:
-        """Note that a message was edited, or with None deleted."""
-        self._changed[origin] = message
-        if len(self._changed) > MAX_CHANGED:
-            self._changed.popitem(last=False)
-
-    def is_deleted(self, message: IncomingMessage) -> bool:
-        return self._changed.get(message.origin, message) is None
+    def edited(self, message: IncomingMessage) -> None:
+        """Note what a message is now."""
+        self._edited[message.origin] = message
+        if len(self._edited) > MAX_EDITED:
+            self._edited.popitem(last=False)
 
     async def answer(self, turn: Answering) -> Shown | None:
-        """Answer the messages as they are now; those that are left, once one of them was deleted."""
+        """Answer the messages as they are now; those that are left, once one of them was deleted, as this
+        process was told or another."""
         burst, posts = await self.whole(turn.burst)
-        while left := self._as_now(burst):
+        while left := await self._as_now(burst):
             burst, view = left, self.platform.reply_to(left[-1])
             noted = partial(self.deliveries.posted, left[-1].job) if left[-1].job else None
             async with Reply(view, turn.interrupt, self.platform.edit_seconds, noted, posts) as reply:
                 turn.reply = reply
                 final = await self._run(turn, burst, reply)
-                while (now := self._as_now(burst)) != burst and len(now) == len(burst):  # some were edited
+                while (now := await self._as_now(burst)) != burst and len(now) == len(
+                    burst
+                ):  # some were edited
                     burst, reply.text = now, ""
                     final = await self._run(turn, burst, reply)
                 if now == burst:
                     turn.open = False
-                    return await self._show(burst[-1], reply, final)
+                    return await self._show(burst[-1], reply, final) if final else None
                 await reply.withdraw()
             posts = ()
             for message in burst:  # stored after it was deleted
-                if self.is_deleted(message):
+                if message not in now:
                     await self.forget(message.origin)
         return None
 
@@ -127,8 +127,7 @@ class Turns:
             raise NotShown(f"a reply in {message.queue} could not be shown; the transcript has it")
         if reply.refused:
             await self.say_not_here(message)
-        sent = None if final.id else await self.deliveries.sent([message.origin])
-        return final.id or (sent.message.id if sent else None), reply.origins
+        return final.id, reply.origins
 
     async def say_not_here(self, message: IncomingMessage) -> None:
         """Tell the author once, and privately, that the bot may not write where they asked."""
@@ -142,10 +141,11 @@ class Turns:
         self._told.append(told)
         return True
 
-    def _as_now(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
+    async def _as_now(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
         """Return the messages as they were edited, without those that were deleted."""
-        now = [(one, self._changed.get(one.origin, one)) for one in burst]
-        return [replace(new, job=one.job, posts=one.posts) for one, new in now if new]
+        gone = await self.deliveries.gone([one.job for one in burst])
+        now = [(one, self._edited.get(one.origin, one)) for one in burst if one.job not in gone]
+        return [replace(new, job=one.job, posts=one.posts) for one, new in now]
 
     async def whole(self, burst: list[IncomingMessage]) -> tuple[list[IncomingMessage], Sequence[str]]:
         """Return the messages with the others that they were stored as one with, and the posts in which they
@@ -159,8 +159,9 @@ class Turns:
         order = [*sent.origins, *parts]
         return sorted(parts.values(), key=lambda one: order.index(one.origin)), burst[-1].posts or sent.posts
 
-    async def _run(self, turn: Answering, burst: list[IncomingMessage], reply: Reply) -> Final:
-        """Return what the reply ends with. If the turn fails or is interrupted, the text says so."""
+    async def _run(self, turn: Answering, burst: list[IncomingMessage], reply: Reply) -> Final | None:
+        """Return what the reply ends with; None if it stands there already. If the turn fails or is
+        interrupted, the text says so."""
         limit = asyncio.timeout(None)
         try:
             async with limit:
@@ -182,14 +183,14 @@ class Turns:
         ]
         return contents, storable("\n".join(filter(None, texts))).strip()
 
-    async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final:
+    async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final | None:
         message, origins = burst[-1], [part.origin for part in burst if part.origin]
         contents, text = await self.read(burst)
         if sent := await self.deliveries.sent(origins):
             if sent.message.text != text:
                 await self.pet.conversations.reword(sent, text, again=True)
-            elif sent.reply:  # stored, and not shown before the process or the connection was lost
-                return Final(sent.reply.text, id=sent.reply.id)
+            elif sent.reply:  # perhaps not shown before the process or the connection was lost
+                return None if sent.posts else Final(sent.reply.text, id=sent.reply.id)
         replies_to = "\n".join(filter(None, (one.replies_to for one in contents)))
         if contents[-1].zone:
             await self.pet.people.note_zone(contents[-1].zone, user=message.user)

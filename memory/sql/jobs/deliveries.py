@@ -73,23 +73,31 @@ class Deliveries:
         message: Mapping[str, Any] | None = None,
     ) -> str | None:
         """Keep a `message` that came, or with a `version` one that was edited, as the platform told it, and
-        add the job to answer it, which this process has claimed. Returns the job's id; None if it came
-        before, to this process or another."""
+        add the job to answer it. Returns the job's id if this process has claimed it; None if the message
+        came before, to this process or another, or is being answered as it was: then its job is `due` once
+        that is over."""
         source, _, id = origin.partition(":")
         event = f"{id} {version}".strip()
-        async with self._database.write() as connection:
+        before = select(work.c.id).where(work.c.kind == ANSWER, work.c.about == origin).limit(1)
+        async with self._database.write(lock=[origin]) as connection:
             if not await self._note(connection, source, event, now):
                 return None
-            job = await self.queue.add(connection, ANSWER, user, {"posts": []}, now, about=origin, ours=True)
+            ours = await connection.scalar(before) is None
+            job = await self.queue.add(connection, ANSWER, user, {"posts": []}, now, about=origin, ours=ours)
             this = update(deliveries).where(deliveries.c.source == source, deliveries.c.id == event)
             told = {"job": job.id, "user_id": user, "message": message}
             await connection.execute(this.values(told))
-            return job.id
+            return job.id if ours else None
 
     async def accepted(self, job: str) -> dict[str, Any] | None:
         """The message that a job is to answer, as the platform told it; None if it is not kept."""
         rows = await self._database.rows(select(deliveries.c.message).where(deliveries.c.job == job))
         return rows[0].message if rows else None
+
+    async def gone(self, jobs: Collection[str]) -> frozenset[str]:
+        """Those of these jobs whose message was deleted on its platform, or whose author was erased."""
+        left = (deliveries.c.job.in_(jobs), deliveries.c.user_id.is_(None))
+        return frozenset(row.job for row in await self._database.rows(select(deliveries.c.job).where(*left)))
 
     async def _note(self, connection: AsyncConnection, source: str, id: str, now: datetime) -> bool:
         event = insert(deliveries).values(source=source, id=id, seen_at=now)
@@ -108,24 +116,32 @@ class Deliveries:
     async def answered(
         self, jobs: Collection[str], now: datetime, reply: str | None = None, posts: Sequence[str] = ()
     ) -> None:
-        """Delete the jobs of messages that are answered, and keep the posts with the `reply`: the row of the
-        reply, or of the question where it has none. Where neither is stored, they are kept with the event."""
+        """Delete the jobs of messages that are answered, and keep the posts with the `reply`, with the
+        question where no reply is stored, or with the event where neither is. They go if that was forgotten
+        meanwhile."""
         if not jobs and not (reply and posts):
             return
+        asked = select(message_origins.c.message_id).join(work, work.c.about == message_origins.c.origin)
+        asked = asked.where(work.c.id.in_(jobs), message_origins.c.posted == 0)
         async with self._database.write() as connection:
+            row = reply or await connection.scalar(asked.limit(1))
             await connection.execute(delete(work).where(work.c.id.in_(jobs)))
-            alone = bool(posts) and reply is None
-            whose = {"user_id": deliveries.c.user_id if alone else None}
-            left: dict[str, Any] = whose | {"message": None, "posts": list(posts) if alone else None}
-            await connection.execute(update(deliveries).where(deliveries.c.job.in_(jobs)).values(left))
-            if reply is None or not posts:
+            events = update(deliveries).where(deliveries.c.job.in_(jobs))
+            if posts and row is None:
+                kept_with = await connection.execute(
+                    events.values(message=None, posts=list(posts)).returning(deliveries.c.user_id)
+                )
+                if None in set(kept_with.scalars()):
+                    await _expect(connection, next(iter(jobs)), posts, now)
                 return
-            gone = await missing(connection, [reply])
-            there = await connection.scalar(select(messages.c.id).where(messages.c.id == reply))
-            if there:
-                await note_origins(connection, reply, posts, posted=True)
+            await connection.execute(events.values(user_id=None, message=None, posts=None))
+            if row is None or not posts:
+                return
+            gone = await missing(connection, [row])
+            if await connection.scalar(select(messages.c.id).where(messages.c.id == row)):
+                await note_origins(connection, row, posts, posted=True)
             if gone:
-                await _expect(connection, reply, posts, now)
+                await _expect(connection, row, posts, now)
 
     async def keep_posts(self, message: str, posts: Sequence[str]) -> None:
         """Of a stored reply's posts keep these alone. Hachi deletes the others, which says nothing of the

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, insert, not_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import MemoryFault, NotFound
@@ -24,7 +24,7 @@ from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.engine.notices import listen
 from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, SUSPECT, Job, ListedJob, to_job, to_listed
-from memory.sql.jobs.statements import ADD, ANY_DUE, CLAIM_DUE, CLAIMED, NOW_DUE, When, claimable
+from memory.sql.jobs.statements import ADD, ANY_DUE, BEFORE, CLAIM_DUE, CLAIMED, NOW_DUE, When, claimable
 from memory.sql.memories.memory_rows import begins
 from memory.sql.tables import work
 
@@ -92,10 +92,10 @@ class JobQueue:
         return next(iter(await self._claim(work.c.id == id, now)), None)
 
     async def claim_of(self, kinds: Collection[str], prefix: str, now: datetime) -> list[Job]:
-        """Claim the due jobs of these kinds whose user's id begins with `prefix`. Returns them, oldest
-        first."""
+        """Claim the due jobs of these kinds whose user's id begins with `prefix`, of those about the same the
+        oldest, and none while another is claimed. Returns them, oldest first."""
         theirs = func.substr(work.c.user_id, 1, len(prefix)) == prefix  # LIKE on SQLite ignores case
-        return await self._claim(and_(work.c.kind.in_(kinds), theirs), now)
+        return await self._claim(and_(work.c.kind.in_(kinds), theirs, not_(BEFORE)), now)
 
     async def _claim(self, which: ColumnElement[bool], now: datetime) -> list[Job]:
         free = select(work.c.seq).where(which, claimable(now))

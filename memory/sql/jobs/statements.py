@@ -9,6 +9,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    exists,
     func,
     not_,
     or_,
@@ -27,6 +28,18 @@ def claimable(now: Any) -> ColumnElement[bool]:
     """True for jobs that are due, claimed by nobody and not given up."""
     return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
 
+
+_other = work.alias("other")
+BEFORE = exists().where(
+    _other.c.kind == work.c.kind,
+    _other.c.about == work.c.about,
+    _other.c.seq != work.c.seq,
+    or_(
+        _other.c.claimed_by.is_not(None),
+        and_(_other.c.seq < work.c.seq, _other.c.attempts < MAX_ATTEMPTS),
+    ),
+)
+"""True for jobs that come after another one of their kind about the same: it is claimed, or older."""
 
 When = ReturningInsert[Any]
 """When an expected job is due: see `when`."""

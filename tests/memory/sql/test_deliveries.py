@@ -44,8 +44,8 @@ async def test_an_accepted_message_has_one_job_until_it_is_answered(database: Da
     accepted = Deliveries(database, JobQueue(database, clock))
     job = str(await accepted.accept("chat:7", "chat:ana", clock()))
     assert await accepted.accept("chat:7", "chat:ana", clock()) is None
-    assert await accepted.accept("chat:7", "chat:ana", clock(), version="edited") is not None
-    assert await accepted.due("chat:", clock()) == [], "this process has claimed both"
+    assert await accepted.accept("chat:7", "chat:ana", clock(), version="edited") is None
+    assert await accepted.due("chat:", clock()) == [], "the edited one waits for the one that is claimed"
     await accepted.posted(job, ["chat:8"])
     await accepted.release([job], clock())
     assert await accepted.due("chatty:", clock()) == []
@@ -53,6 +53,10 @@ async def test_an_accepted_message_has_one_job_until_it_is_answered(database: Da
     assert (due.id, due.about, due.payload) == (job, "chat:7", {"posts": ["chat:8"]})
     await accepted.answered([job], clock())
     assert await accepted.queue.take(job) is None
+    [edited] = await accepted.due("chat:", clock())
+    assert (edited.about, await accepted.gone([edited.id])) == ("chat:7", frozenset())
+    await accepted.forget("chat:7", clock())
+    assert await accepted.gone([edited.id]) == {edited.id}
     await accepted.later(job, "nothing is left of it", clock())
 
 

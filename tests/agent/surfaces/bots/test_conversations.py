@@ -229,30 +229,17 @@ async def test_what_is_left_of_a_burst_is_answered_once_a_part_of_it_is_deleted(
 
     conversations = conversations_with(burst_seconds=0.2)
     server.script(answer("Hello."))
-    conversations.add(ana("hello", origin="chat:2"))
-    conversations.add(ana("my PIN", Attachment("notes.txt", "", 4, fetch), origin="chat:1"))
-    conversations.add(ben("it is 4712", origin="chat:3"))
+    for message in (
+        ana("hello", origin="chat:2"),
+        ana("my PIN", Attachment("notes.txt", "", 4, fetch), origin="chat:1"),
+        ben("it is 4712", origin="chat:3"),
+    ):
+        await conversations.receive(message, "mentions")
     for origin in ("chat:3", "chat:unknown"):
         await conversations.deleted(origin)
     await conversations.settle()
     assert [said for said in platform.said if said] == ["Hello."], "what was begun is withdrawn"
     assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["hello", "Hello."]
-
-
-async def test_a_message_that_is_deleted_just_before_it_is_stored_is_forgotten(
-    conversations: Conversations, server: ScriptedServer, rows: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream = type(conversations.pet).stream
-
-    def deleted_first(pet: Any, *args: Any, **given: Any) -> Any:
-        conversations._turns.change("chat:1", None)  # what `deleted` does while nothing is stored
-        return stream(pet, *args, **given)
-
-    monkeypatch.setattr(type(conversations.pet), "stream", deleted_first)
-    server.script(answer("4711, I see."))
-    conversations.add(ana("my PIN is 4711", origin="chat:1"))
-    await conversations.settle()
-    assert rows(LEFT) == []
 
 
 def edited(message: IncomingMessage, text: str, version: str = "1") -> IncomingMessage:
