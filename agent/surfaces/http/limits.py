@@ -2,9 +2,11 @@
 body is read only after the request has been authenticated, and its values are counted before it is parsed."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import isfinite
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -41,6 +43,8 @@ class Strict(BaseModel):
 
 _STEPS = {ord(bracket): step for brackets, step in (("[{", 1), ("]}", -1)) for bracket in brackets}
 _NO_BRACKET = bytes(set(range(256)) - _STEPS.keys())
+_ODD_NUMBER = re.compile(rb"NaN|Infinity|\d+(?:\.\d+)?[eE]\+?\d+|\d{300,}")
+"""What Python may read as a number that is none in JSON, or that no float holds."""
 
 READ_BEFORE_CLOSING = 10
 """A body up to this many times the maximum is read to its end before the connection closes."""
@@ -188,8 +192,8 @@ def _header(scope: Scope, name: bytes) -> bytes:
 
 
 def check_json(body: bytes) -> None:
-    """Raise ApiError for JSON with more values than can be read in a moment, or nested too deep. What is no
-    JSON may pass."""
+    """Raise ApiError for JSON with more values than can be read in a moment, nested too deep, or with a
+    number that could not be sent on. What is no JSON may pass."""
     if b"\0" in body:  # UTF-16 and UTF-32, which Python reads too, have one in each bracket
         raise ApiError(400, "not_utf_8", "the body must be JSON in UTF-8")
     plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -202,3 +206,7 @@ def check_json(body: bytes) -> None:
     brackets = outside.translate(None, _NO_BRACKET)
     if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST:
         raise ApiError(400, "too_deep", f"the body is nested more than {DEEPEST} levels deep")
+    if not all(isfinite(float(number)) for number in _ODD_NUMBER.findall(outside)):
+        raise ApiError(
+            400, "json_invalid", "the body is not JSON: it holds a number that is none, or too large"
+        )

@@ -92,6 +92,14 @@ def test_a_body_in_another_encoding_does_not_pass_uncounted(encoding: str) -> No
         check_json(('{"\\"":' + "[" * 20_000 + "]" * 20_000 + "}").encode(encoding))
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400", "-12.5E+999", "9" * 400])
+def test_a_number_that_could_not_be_sent_on_is_refused(number: str) -> None:
+    """What a client sends is passed on to the model's server, which would seem to have failed."""
+    check_json(b'{"maximum": 1.7976931348623157e+308, "least": 1e-400, "text": "NaN, \\"1e400"}')
+    with pytest.raises(ApiError, match="a number that is none, or too large"):
+        check_json(f'{{"top_k": {number}}}'.encode())
+
+
 def test_long_texts_are_not_counted_as_values() -> None:
     check_json(json.dumps({"text": 'a, "b" [c] {d}\\ ' * 200_000}).encode())
     check_json(b"no JSON, at all" * 1_000)
