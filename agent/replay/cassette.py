@@ -34,7 +34,7 @@ def context_of(trace: Trace) -> BuiltContext:
         raise BadInput(f"{summary.short} is a background job; replay the turn that it belongs to")
     if summary.status in ("running", "killed"):
         raise BadInput(f"{summary.short} has not ended, so there is nothing to compare with")
-    if not read_data(trace.root, "incoming", "text"):
+    if read_data(trace.root, "incoming", "text") is None:
         why = "the user was anonymous" if summary.user is None else "HACHI_TRACE_CONTENT was none"
         raise BadInput(f"{summary.short} cannot be replayed: what was said was not recorded ({why})")
     built = next((span.data.get("context") for span in trace.spans("scene")), None)

@@ -131,6 +131,7 @@ async def test_what_cannot_be_replayed_is_refused(pet, recorded):
         (empty, "HACHI_TRACE_CONTENT was none"),
         (replace(empty, summary=replace(trace.summary, user=None)), "the user was anonymous"),
         (early, "it ended before its context was built"),
+        (replace(trace, root=Span("turn", data={"incoming": {"text": ""}})), "it ended before its context"),
     ):
         with pytest.raises(BadInput, match=why):
             await replay(pet, TraceWithJobs(refused))
