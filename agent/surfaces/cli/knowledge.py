@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Most, Query, login, person
+from agent.surfaces.cli.options import Most, Query, login, non_empty
 from agent.surfaces.cli.output import (
     Output,
     console,
@@ -46,7 +46,7 @@ OnePlace = Annotated[
 ]
 OneUser = Annotated[
     str | None,
-    typer.Option("--user", "-u", parser=person, metavar="NAME", help="This person's. Yours by default."),
+    typer.Option("--user", "-u", parser=non_empty, metavar="NAME", help="This person's. Yours by default."),
 ]
 Everybody = Annotated[bool, typer.Option("--everybody", help="Everybody's.")]
 

@@ -32,7 +32,7 @@ def login() -> str:
     return next((name for key in ("LOGNAME", "USER", "USERNAME") if (name := os.environ.get(key))), "you")
 
 
-def _person(text: str) -> str:
+def _name(text: str) -> str:
     if not text:
         raise ValueError("it is empty; give a name")
     return text
@@ -46,7 +46,7 @@ def number(text: str | float) -> float | str:
         return text
 
 
-person = read_by(_person)
+non_empty = read_by(_name)
 moment = read_by(lambda text: read_since(text, datetime.now(UTC)))
 """ISO 8601, or how long ago."""
 
@@ -58,13 +58,13 @@ User = Annotated[
         "-u",
         default_factory=login,
         show_default=False,
-        parser=person,
+        parser=non_empty,
         metavar="NAME",
         help="Whose memory to use. Your login name by default.",
     ),
 ]
 OneUser = Annotated[
-    str | None, typer.Option("--user", "-u", parser=person, metavar="NAME", help="Only this person's.")
+    str | None, typer.Option("--user", "-u", parser=non_empty, metavar="NAME", help="Only this person's.")
 ]
 PlaceName = Annotated[
     str,

@@ -33,7 +33,9 @@ LEAST_TEXT = 36
 GAP = 3
 """Columns between two columns of a table."""
 SHORT = 20
-"""Columns of a text that is never wrapped, such as an id or a time, with its gap."""
+"""Columns of a text that is never wrapped or cut, such as an id or a time, with its gap."""
+LEAST_WRAPPED = 12
+"""Columns of a longer text. A table that needs more than a narrow terminal has is wrapped by it."""
 MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "created", "expires")
 
 
@@ -112,6 +114,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for spare in SPARE_COLUMNS:
         if out.width - (sum(widths.values()) - widths[longest]) < LEAST_TEXT and spare != longest:
             widths.pop(spare, None)
+    out.width = max(out.width, sum(wide if wide <= SHORT else LEAST_WRAPPED for wide in widths.values()))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in widths:
         table.add_column(name, no_wrap=widths[name] <= SHORT, overflow="fold")

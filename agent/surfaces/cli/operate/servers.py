@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import BadInput, SettingsError
-from agent.surfaces.cli.options import PlaceName, User, login, person
+from agent.surfaces.cli.options import PlaceName, User, login, non_empty
 from agent.surfaces.cli.output import say
 from agent.surfaces.cli.session import Session, require, with_session
 from agent.surfaces.signals import on_stop_signal
@@ -124,7 +124,7 @@ async def mcp(
     user: Annotated[
         str | None,
         typer.Option(
-            "--user", "-u", parser=person, metavar="NAME", help="Whose memory, on stdin and stdout."
+            "--user", "-u", parser=non_empty, metavar="NAME", help="Whose memory, on stdin and stdout."
         ),
     ] = None,
     place: PlaceName = "dm",

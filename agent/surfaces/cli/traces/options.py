@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from agent.surfaces.cli.options import moment, person, read_by
+from agent.surfaces.cli.options import moment, non_empty, read_by
 from agent.surfaces.cli.session import Command, with_parameters
 from agent.tracing.store.filters import TraceFilter, read_place, read_seconds
 
@@ -35,7 +35,7 @@ Full = Annotated[bool, typer.Option("--full", help="Every difference, and each t
 def _filter(
     user: Annotated[
         str | None,
-        typer.Option("--user", "-u", parser=person, metavar="NAME", help="Only what this person said."),
+        typer.Option("--user", "-u", parser=non_empty, metavar="NAME", help="Only what this person said."),
     ] = None,
     place: Annotated[
         str | None,
@@ -48,7 +48,7 @@ def _filter(
     tool: Annotated[str | None, typer.Option(metavar="NAME", help="Only if this tool was called.")] = None,
     error: Annotated[bool, typer.Option("--error", help="Only if something failed.")] = False,
     text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only if the beginning of the message or reply has it.")
+        str | None, typer.Option(metavar="TEXT", help="Only if what was recorded of it has this.")
     ] = None,
     since: Annotated[
         datetime | None,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Limit
+from agent.surfaces.cli.options import Limit, non_empty
 from agent.surfaces.cli.output import Output, table_of
 from agent.surfaces.cli.session import require, with_companion, with_traces
 from agent.surfaces.cli.traces.options import Full, JUnit, MemoryOf, ModelOf, filtered
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.tracing.store.traces import Traces
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The set's.")]
+Name = Annotated[str, typer.Argument(parser=non_empty, metavar="NAME", help="The set's.")]
 
 group = typer.Typer(help="Keep sets of turns, to replay each as one.", rich_markup_mode=None)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.options import person
+from agent.surfaces.cli.options import non_empty
 from agent.surfaces.cli.output import Output
 from agent.surfaces.cli.session import with_companion
 
@@ -26,7 +26,9 @@ async def why(
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option("--user", "-u", parser=person, metavar="NAME", help="Only what this person may list."),
+        typer.Option(
+            "--user", "-u", parser=non_empty, metavar="NAME", help="Only what this person may list."
+        ),
     ] = None,
 ) -> Output:
     """Show every gate that a memory met, with its value: why the model was given it in a turn, or was not.
