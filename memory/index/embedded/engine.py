@@ -110,6 +110,7 @@ def _config(dimension: int) -> Any:
         max_search_threads=1,  # measured faster: one reader's points are too few to parallelise
         payload_memory=getattr(Memory, PAYLOAD_MEMORY),
         optimizers=EdgeOptimizersConfig(indexing_threshold=1_000_000_000),  # kilobytes: never a graph
+        wal_enabled=False,  # an index that was not closed cleanly is filled again
     )
 
 

@@ -106,8 +106,8 @@ def settle(folder: Path) -> None:
     """Put a complete copy in the place of the index in `folder`, which must be closed."""
     copied = folder / COPIED
     for part in PARTS:
+        delete(folder / part)
         if (copied / part).exists():
-            delete(folder / part)
             (copied / part).rename(folder / part)
     delete(copied)
 

@@ -164,7 +164,7 @@ class EmbeddedIndex:
 
     async def compact(self) -> bool:
         """Copy all points into new files, some 0.1 ms a point, while the index stays in use: Edge keeps the
-        payloads, ids and vectors of removed points in its segments and its log, also after a flush and an
+        payloads, ids and vectors of removed points in its segments, also after a flush and an
         optimisation. One that is being copied already is left to that."""
         async with self._opened() as shard:
             files.delete_unheld(self._parent)
@@ -213,10 +213,12 @@ class EmbeddedIndex:
             shard, self._shard = self._shard, None
             try:
                 if shard is not None:
+                    shard.flush()
+                    points = shard.info().points_count
                     shard.close()
                     if self._position is not None:
                         state = {"of": self._of, "position": self._position, "removed": self._removed}
-                        files.close_cleanly(self.folder, state)
+                        files.close_cleanly(self.folder, state | {"points": points})
             except BaseException as error:
                 if not engine.is_engine_error(error):
                     raise
@@ -260,13 +262,17 @@ class EmbeddedIndex:
             return
         try:
             self._shard = engine.load(self.folder)
-            self._position = Position(*state["position"])
-            self._removed = bool(state["removed"])
+            left = self._shard.info().points_count
+            broken = "" if left == state["points"] else f"{left} of {state['points']} points are left"
         except BaseException as error:
             if not engine.is_engine_error(error):
                 raise
-            log.warning("the memory index in %s is filled again: %s", self.folder, engine.first_line(error))
+            broken = engine.first_line(error)
+        if broken:
+            log.warning("the memory index in %s is filled again: %s", self.folder, broken)
             self._create()
+            return
+        self._position, self._removed = Position(*state["position"]), bool(state["removed"])
 
     def _create(self) -> None:
         """Delete what is in the folder, and make an empty index there."""

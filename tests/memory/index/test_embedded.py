@@ -125,7 +125,7 @@ async def test_an_index_is_made_whatever_the_folder_holds_or_tried_again(tmp_pat
     assert await waiting.count() == 0
     await waiting.close()
     (folder / "segments").mkdir(parents=True)
-    for name in ("edge_config.json", files.CLEAN, "wal", "copied", "segments/one"):
+    for name in ("edge_config.json", files.CLEAN, "copied", "segments/one"):
         (folder / name).write_bytes(os.urandom(500))
     for rebuild in (True, False):
         index = index_in(parent)
