@@ -23,6 +23,7 @@ ONE_KEY = [
     ("電話は１２３です。", "電話は123です"),
     ("موعد ٣ مايو", "موعد 3 مايو"),
     ("Bea's 'flat'.", "bea’s ‘flat’"),
+    ("Jan wohnt in der Großen Straße", "JAN WOHNT IN DER GROẞEN STRAẞE"),
 ]  # fmt: skip
 TWO_KEYS = [
     ("The code is 1,5", "The code is 15"),
@@ -33,6 +34,7 @@ TWO_KEYS = [
     ("Bo loves 🍝", "Bo loves 🍕"),
     ("Bo writes C", "Bo writes C++"),
     ("אף של דנה", "אפ של דנה"),
+    ("Lena trinkt in Maßen", "Lena trinkt in Massen"),
     ("मीना का बेटा", "मीना की बेटी"),
     ("Every morning, Kai walks his dog.", "Kai walks his dog every morning."),
     ("", "Ben"),
