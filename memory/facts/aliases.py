@@ -5,15 +5,13 @@ ends when it is deleted, replaced or undone. Models and people write it as one s
 nothing else is read as a link. Nobody links a name that somebody else bears there (`names_of_others`).
 """
 
-import re
-
 from sqlalchemy import ColumnElement, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
 from memory.sql.hidden import ENTRY_IS_HIDDEN
 from memory.sql.tables import context_entries, memories, messages
-from memory.text.names import fold
+from memory.text.names import fold, parts_of
 
 _ALSO_CALLED = " is also called "
 _MOST_WORDS = 4
@@ -78,5 +76,4 @@ def _told_in_reach(place: Place) -> ColumnElement[bool]:
 
 
 def _with_parts(name: str) -> set[str]:
-    folded = fold(name)
-    return {folded, *re.findall(r"[^\W_]{2,}", folded)}
+    return {fold(name), *parts_of(name)}

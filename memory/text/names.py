@@ -14,8 +14,13 @@ from memory.text import tag
 
 MIN_LETTERS = 2
 """Shorter parts of a name ("J." in "J. Doe") are ignored."""
-_PART = re.compile(r"[^\W_]+")
-_QUESTION_WORD = re.compile(r"\w+(?:['’]s(?!\w))?")
+_SIGNS = (
+    "\u0900-\u0963\u0966-\u0df3\u0e31-\u0e4e\u0eb1-\u0ece\u0f71-\u0fbc\u102b-\u1049\u1050-\u109d\u17b4-\u17d3"
+)
+"""Where the vowel signs from Devanagari to Khmer are, which `re` takes for no part of a word."""
+_WORD = rf"[\w{_SIGNS}]"
+_PART = re.compile(rf"(?:[^\W_]|[{_SIGNS}])+")
+_QUESTION_WORD = re.compile(rf"{_WORD}+(?:['’]s(?!{_WORD}))?")
 
 
 def fold(text: str) -> str:
@@ -28,7 +33,12 @@ def fold(text: str) -> str:
 
 def spelled(name: str) -> str:
     """The letters and digits of a name, without case and accents."""
-    return "".join(filter(str.isalnum, fold(name))) or name
+    return "".join(_PART.findall(fold(name))) or name
+
+
+def parts_of(name: str) -> list[str]:
+    """The words of a name, without case and accents, and without what is too short for one."""
+    return [part for part in _PART.findall(fold(name)) if len(part) >= MIN_LETTERS]
 
 
 def named(text: str, names: Iterable[str]) -> frozenset[str]:
@@ -82,14 +92,14 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 @lru_cache(maxsize=1024)
 def _whole(name: str) -> re.Pattern[str]:
     written_on = r"\w{0,2}" if _script(name).startswith(_PREFIXING) else ""
-    ends = "" if _script(name).startswith(_UNSPACED) else r"(?!\w)"
-    starts = "" if _script(name).startswith(_UNSPACED) else r"(?<!\w)"
+    unspaced = _script(name).startswith(_UNSPACED)
+    starts, ends = ("", "") if unspaced else (rf"(?<!{_WORD})", rf"(?!{_WORD})")
     return re.compile(rf"{starts}({written_on}){re.escape(name)}{ends}", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1024)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    parts = {part for name in names for part in _PART.findall(fold(name)) if len(part) >= MIN_LETTERS}
+    parts = {part for name in names for part in parts_of(name)}
     if not parts:
         return None
     # Longest first: of two names with the same beginning the whole one matches.
@@ -103,12 +113,12 @@ def _form(part: str) -> str:
         return rf"(?<!\w)\w{{0,2}}{word}(?!\w)"
     if _script(part).startswith(_UNSPACED):
         return word
-    return rf"(?<!\w){word}(?!\w)(?:['’]s(?!\w))?"
+    return rf"(?<!{_WORD}){word}(?!{_WORD})(?:['’]s(?!{_WORD}))?"
 
 
 _PREFIXING = ("HEBREW", "ARABIC")
 """Scripts that attach prepositions and conjunctions to the name as prefixes."""
-_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
+_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "MYANMAR", "KHMER")
 """Scripts without spaces between words, or with endings attached to the name."""
 
 
