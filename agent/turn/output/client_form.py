@@ -68,16 +68,15 @@ class FormStream:
 def shaped(raw: str, form: AnswerForm) -> Answer:
     """Return the answer whose message is the JSON object that the client wants: as it was written, if there
     is nothing else. Raises AnswerMisfit if the model did not write one."""
-    value = _object_in(raw) or {}
+    value = _object_in(raw)
     memories: tuple[Draft, ...] = ()
-    candidates = [value] if value else []
-    if value.keys() >= {"message", "memories"}:  # the usual answer around it
+    candidates = [value]
+    if value and value.keys() >= {"message", "memories"}:  # the usual answer around it
         memories = drafts_in(value["memories"])
         whole = "message" in (form.schema or {}).get("properties", ())
-        candidates = [inside] if (inside := _object_in(value["message"])) else []
-        candidates += [value] if whole else []
+        candidates = [_object_in(value["message"]), value if whole else None]
     fault: str | None = "it is no JSON object"
-    for candidate in candidates:
+    for candidate in (one for one in candidates if one is not None):
         fault = fault_in(candidate, form.schema) if form.schema else None
         if fault is None:
             alone = candidate is value and _read(raw) == value
@@ -94,6 +93,7 @@ def _read(text: str) -> object:
 
 def _object_in(text: object) -> dict[str, Any] | None:
     """Return the JSON object in the text, mended where it is broken."""
-    if isinstance(text, str):
-        text = _read(text) or next((one.value for one in objects_in(text)), None)
-    return text if isinstance(text, dict) else None
+    read = _read(text) if isinstance(text, str) else text
+    if isinstance(text, str) and not isinstance(read, dict):
+        read = next((one.value for one in objects_in(text)), None)
+    return read if isinstance(read, dict) else None

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import RootModel
 
 import hachi.sync
 from agent.companion import OpenOptions
@@ -22,6 +23,12 @@ from hachi import BadInput, HachiError, Place, StoreUnavailable
 from hachi.testing import AnsweringModel, OwnSettings
 
 NAIVE, AWARE = datetime.fromisoformat("2026-01-10"), datetime(2026, 1, 10, tzinfo=UTC)
+
+
+class Numbers(RootModel[list[int]]):
+    """Its JSON is a list."""
+
+
 GROUPS = (
     "memories",
     "tasks",
@@ -151,6 +158,11 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
         ("respond", {"text": "x", "timeout": 0}, "timeout: 0 is no number of seconds above 0"),
         ("respond", {"text": "x", "max_turns": 2.5}, "max_turns: 2.5 is no whole number from 1 to 50"),
         ("respond", {"text": "x", "answer": int}, "answer: <class 'int'> cannot be asked for"),
+        (
+            "respond",
+            {"text": "x", "answer": Numbers},
+            "answer: <class 'tests...ents.Numbers'> cannot be asked for: its JSON is no object",
+        ),
         ("respond", {"text": "x", "ending": int}, "ending: <class 'int'> is no async function"),
         ("respond", {"text": "x", "user": "a\x00b"}, "the user needs a name"),
         ("respond", {"text": "x", "conversation": " "}, "the conversation needs a name"),
