@@ -26,7 +26,7 @@ and `dedupe`. "Lives in Rome" and "moved to Oslo" share little more than their s
 NEARLY_THE_SAME_SPELLING = 0.8
 """Normalised Levenshtein similarity above which two texts count as similar, whatever their vectors say."""
 
-_CLOSING = " .!…,;:'\"。！，、；：،؛।·"
+_CLOSING = " .!…,;:'\"。！，、；：،؛।·۔։።။។"
 _OPENING = " ¡'\""
 
 _SHAPES = {
