@@ -57,29 +57,24 @@ class IngestProgress:
 Progress = Callable[[IngestProgress], None]
 
 
+@dataclass(frozen=True)
 class Ingest:
     """Adds documents for one owner. Files are read in threads, parsed elsewhere, and stored one by one."""
 
-    def __init__(
-        self,
-        store: DocumentStore,
-        sync: IndexSync,
-        parser: DocumentParser,
-        owner: str,
-        clock: Callable[[], datetime],
-    ) -> None:
-        if not owner:
+    store: DocumentStore
+    sync: IndexSync
+    parser: DocumentParser
+    owner: str
+    clock: Callable[[], datetime]
+
+    def __post_init__(self) -> None:
+        if not self.owner:
             raise ValueError("documents need an owner: user:U, place:P or global")
-        self._store = store
-        self._sync = sync
-        self._parser = parser
-        self._owner = owner
-        self._clock = clock
 
     async def add_files(self, paths: Sequence[Path], progress: Progress | None) -> IngestResult:
         """Add these files and the documents in these folders. Raises NotFound first if a path is missing."""
         found = await asyncio.to_thread(files.find, paths)
-        known = await self._store.digests(self._owner)
+        known = await self.store.digests(self.owner)
         done: dict[str, list[str]] = defaultdict(list)
         unread, total, indexed = list(found.unread), 0, 0
         for number, file in enumerate(found.files):
@@ -95,10 +90,10 @@ class Ingest:
             done[action].append(path)
             total += made
             if total - indexed >= BATCH:
-                await self._sync.try_to_catch_up()
+                await self.sync.try_to_catch_up()
                 indexed = total
         done["removed"] = await self._remove_deleted(found, known)
-        await self._sync.try_to_catch_up()
+        await self.sync.try_to_catch_up()
         if progress:
             progress(IngestProgress("", len(found.files), len(found.files)))
         by_action = {action: tuple(paths) for action, paths in done.items()}
@@ -107,12 +102,12 @@ class Ingest:
     async def add_one(self, name: str, data: bytes) -> AddedDocument:
         """Store one document under this name. Raises UnreadableDocument."""
         files.check_size(len(data))
-        known = await self._store.digests(self._owner, name)
+        known = await self.store.digests(self.owner, name)
         action, _ = await self._add(name, name, data, known.get(name))
-        stored = await self._store.owned_by(self._owner, name)
+        stored = await self.store.owned_by(self.owner, name)
         if not stored:
             raise NotFound(f"the document {name} has just been removed; add it again")
-        await self._sync.try_to_catch_up()
+        await self.sync.try_to_catch_up()
         return AddedDocument(stored[0], action)
 
     async def _add(self, path: str, name: str, data: bytes, known: str | None) -> tuple[Action, int]:
@@ -120,15 +115,15 @@ class Ingest:
         digest = await asyncio.to_thread(_digest, data)
         if digest == known:
             return "unchanged", 0
-        title, chunks = await self._parser.parse(name, data, self._owner)
-        replaced = await self._store.put(self._owner, path, title, digest, chunks, self._clock())
+        title, chunks = await self.parser.parse(name, data, self.owner)
+        replaced = await self.store.put(self.owner, path, title, digest, chunks, self.clock())
         return "replaced" if replaced else "added", len(chunks)
 
     async def _remove_deleted(self, found: FoundFiles, known: Collection[str]) -> list[str]:
         deleted = sorted(deleted_paths(found, known))
         if deleted:
-            owned = await self._store.owned_by(self._owner)
-            await self._store.remove([d for d in owned if d.path in set(deleted)])
+            owned = await self.store.owned_by(self.owner)
+            await self.store.remove([d for d in owned if d.path in set(deleted)])
         return deleted
 
 

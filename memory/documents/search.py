@@ -38,20 +38,13 @@ SHARED_WORDS = 2
 _without_index: ContextVar[str | None] = ContextVar("documents_without_index", default=None)
 
 
+@dataclass(frozen=True)
 class DocumentSearch:
-    def __init__(
-        self,
-        store: DocumentStore,
-        searching: Searching,
-        embedder: Embedder,
-        clock: Callable[[], datetime],
-        reranker: Reranker,
-    ) -> None:
-        self._store = store
-        self._searching = searching
-        self._embedder = embedder
-        self._clock = clock
-        self._reranker = reranker
+    store: DocumentStore
+    searching: Searching
+    embedder: Embedder
+    clock: Callable[[], datetime]
+    reranker: Reranker
 
     @property
     def without_index(self) -> str | None:
@@ -71,7 +64,7 @@ class DocumentSearch:
 
     async def _vector(self, query: str) -> "NDArray[np.float32] | None":
         try:
-            [vector] = await self._embedder.embed([query])
+            [vector] = await self.embedder.embed([query])
         except EmbedderUnavailable as error:
             log.warning("searching documents by words alone: %s", error)
             return None
@@ -81,11 +74,11 @@ class DocumentSearch:
         self, query: str, vector: "NDArray[np.float32] | None", audience: Audience
     ) -> list[Candidate]:
         """The best candidates by fused score, at most `CANDIDATES`. Two lanes may return twice as many."""
-        question = Question(audience.keys, self._clock(), vector, query, kinds=CHUNKS, limit=CANDIDATES)
-        rankings = await self._searching.search(question)
+        question = Question(audience.keys, self.clock(), vector, query, kinds=CHUNKS, limit=CANDIDATES)
+        rankings = await self.searching.search(question)
         _without_index.set(rankings.without_index)
         lanes = _scores_by_chunk(rankings)
-        rows = await self._store.chunks(lanes.keys(), audience)
+        rows = await self.store.chunks(lanes.keys(), audience)
         # If several owners added a file, keep one chunk of each text: that with the lowest id.
         rows.sort(key=lambda row: row.id, reverse=True)
         unique = {(row.heading, row.text): row for row in rows}
@@ -99,7 +92,7 @@ class DocumentSearch:
 
     def _is_relevant(self, asked: frozenset[int], candidate: Candidate) -> bool:
         """Whether meaning or words are similar enough. Even the nearest chunks may be irrelevant."""
-        if candidate.scores.get("dense", 0.0) >= max(MIN_COSINE, self._embedder.thresholds.recall):
+        if candidate.scores.get("dense", 0.0) >= max(MIN_COSINE, self.embedder.thresholds.recall):
             return True
         shared = asked & stems(f"{candidate.heading}\n{candidate.text}")
         return len(shared) >= (min(SHARED_WORDS, len(asked)) or SHARED_WORDS)
@@ -110,7 +103,7 @@ class DocumentSearch:
         if not candidates:
             return []
         try:
-            ranked = await self._reranker(query, candidates, limit)
+            ranked = await self.reranker(query, candidates, limit)
         except Exception as error:  # a reranker may raise anything; the search must still answer
             log.warning("the reranker failed, keeping the fused order: %s", error)
             ranked = diverse(candidates, limit)

@@ -14,7 +14,7 @@ The index proposes, SQL decides: the row of every hit is read again for this aud
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import zip_longest
 from typing import Any
@@ -73,27 +73,18 @@ class Found:
     """The other names that were searched for too."""
 
 
+@dataclass(eq=False)
 class Recall:
-    def __init__(
-        self,
-        store: MemoryStore,
-        transcript: Transcript,
-        embedder: Embedder,
-        indexing: IndexSync,
-        clock: Callable[[], datetime],
-        conversations: ConversationSummaries,
-        half_life: timedelta | None = None,
-        count: Callable[[str, Mapping[str, int]], None] = lambda *_: None,
-    ) -> None:
-        self._store = store
-        self._transcript = transcript
-        self._conversations = conversations
-        self._indexing = indexing
-        self._embedder = embedder
-        self._clock = clock
-        self._half_life = half_life
-        self._count = count
-        self._recalled: set[str] = set()
+    store: MemoryStore
+    transcript: Transcript
+    embedder: Embedder
+    indexing: IndexSync
+    clock: Callable[[], datetime]
+    conversations: ConversationSummaries
+    half_life: timedelta | None = None
+    count: Callable[[str, Mapping[str, int]], None] = lambda *_: None
+    _recalled: set[str] = field(default_factory=set, init=False)
+    """The ids of memories that were found since `note_uses`."""
 
     @property
     def without_index(self) -> str | None:
@@ -133,7 +124,7 @@ class Recall:
             return Found(())
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
             _without_index.set(None)
-            now = self._clock().astimezone(zone)
+            now = self.clock().astimezone(zone)
             narrowed = (frozenset(exclude), kinds, since, until, author, by_itself)
             wanted = Wanted(question, audience, now, limit, *narrowed)
             if not question.strip():
@@ -142,32 +133,32 @@ class Recall:
             else:
                 found = await self._matching(wanted, subjects)
                 if not (found.hits or author or subjects):
-                    named = called(question, await self._transcript.speakers.authors(audience) - {HACHI})
+                    named = called(question, await self.transcript.speakers.authors(audience) - {HACHI})
                     found = replace(found, hits=await self._newest_of(named, wanted))
             hits = found.hits[:limit]
             note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
             self._recalled.update(hit.id for hit in hits if hit.kind == "memory")
-            self._count("", {"retrieved": len(hits)})
+            self.count("", {"retrieved": len(hits)})
             return found
 
     async def aliases(self, audience: Audience) -> Aliases:
         """The groups of names that belong to one person, as far as this audience may know."""
-        return await self._store.known_aliases(audience, self._clock())
+        return await self.store.known_aliases(audience, self.clock())
 
     async def recent(self, audience: Audience, limit: int, exclude: Collection[str] = ()) -> list[Hit]:
         """The newest facts from SQL alone, without those of the ids in `exclude`; if fewer than `COLD_START`
         are the audience's own, also global ones."""
         with span("search", "newest", audience=audience.keys, limit=limit):
-            now = self._clock()
+            now = self.clock()
             most = limit + len(exclude)
-            memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, most)
+            memories = await self.store.newest(Audience(audience.keys - {GLOBAL}), now, most)
             if len(memories) < COLD_START and GLOBAL in audience.keys:
                 own = {memory.id for memory in memories}
-                common = await self._store.newest(Audience(frozenset({GLOBAL})), now, most)
+                common = await self.store.newest(Audience(frozenset({GLOBAL})), now, most)
                 memories = [*memories, *(memory for memory in common if memory.id not in own)]
             memories = [memory for memory in memories if memory.id not in exclude][:limit]
             self._recalled.update(memory.id for memory in memories)
-            self._count("", {"retrieved": len(memories)})
+            self.count("", {"retrieved": len(memories)})
             note(found=[(memory.id, 1.0) for memory in memories])
             return [memory_hit(memory, 1.0) for memory in memories]
 
@@ -175,7 +166,7 @@ class Recall:
         """Each found message with the lines of people around it that this audience may read, for
         `excerpts`."""
         found = {hit.id for hit in hits if hit.kind == "message"}
-        around = await self._transcript.neighbours(found, audience)
+        around = await self.transcript.neighbours(found, audience)
         return {
             id: [line for line in lines if line.message.role == "user" or line.message.id in found]
             for id, lines in around.items()
@@ -185,29 +176,29 @@ class Recall:
         """The names of who told the found facts, by the facts' ids. In private all are the person's own."""
         told = {hit.id: hit.memory.user_id for hit in hits if hit.memory}
         told = {id: user for id, user in told.items() if user_key(user) not in audience.keys}
-        names = await self._transcript.speakers.names(set(told.values()), audience)
+        names = await self.transcript.speakers.names(set(told.values()), audience)
         return {id: names[user] for id, user in told.items()}
 
     async def memory(self, id: str, audience: Audience) -> Memory:
         """The memory with this id or prefix of an id. Raises NotFound."""
-        return await self._store.get(id, audience, self._clock())
+        return await self.store.get(id, audience, self.clock())
 
     async def note_uses(self) -> None:
         """Store which memories were recalled since the last call. A search itself writes nothing."""
         recalled, self._recalled = self._recalled, set()
         if recalled:
             try:
-                await self._store.touch(sorted(recalled), self._clock())
+                await self.store.touch(sorted(recalled), self.clock())
             except StoreUnavailable:
                 self._recalled |= recalled
                 raise
 
     async def _matching(self, wanted: Wanted, subjects: Collection[str]) -> Found:
-        aliases, waiting = await self._store.database.together(
-            self.aliases(wanted.audience), self._indexing.waiting(True, wanted.kinds, wanted.exclude)
+        aliases, waiting = await self.store.database.together(
+            self.aliases(wanted.audience), self.indexing.waiting(True, wanted.kinds, wanted.exclude)
         )
         text = aliases.widened(wanted.question)
-        authors = await self._transcript.speakers.authors(wanted.audience)
+        authors = await self.transcript.speakers.authors(wanted.audience)
         topic = _topic(text, authors)
         depth = BESIDE_REPLIES if HACHI in authors else DEPTH
         asked = Question(
@@ -222,7 +213,7 @@ class Recall:
             limit=BY_AUTHOR if wanted.author else depth,
         )
         further = _further(wanted.question, asked, among_messages=bool(authors))
-        rankings = await self._indexing.searching.search(asked, *further, waiting=waiting)
+        rankings = await self.indexing.searching.search(asked, *further, waiting=waiting)
         _without_index.set(rankings.without_index)
         rows, replies = await self._rows(rankings, wanted)
         lanes = {
@@ -232,8 +223,8 @@ class Recall:
         found = rows.without(wanted.exclude)
         if wanted.by_itself:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
-        floor = FLOOR * self._embedder.thresholds.recall
-        ranked = rank(text, lanes, found.candidates, wanted.now, floor=floor, half_life=self._half_life)
+        floor = FLOOR * self.embedder.thresholds.recall
+        ranked = rank(text, lanes, found.candidates, wanted.now, floor=floor, half_life=self.half_life)
         note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude, floor))
         if self.without_index:
             note(without_index=self.without_index)
@@ -244,7 +235,7 @@ class Recall:
 
     async def _vector(self, text: str) -> Any:
         try:
-            [vector] = await self._embedder.embed([text])
+            [vector] = await self.embedder.embed([text])
         except EmbedderUnavailable as error:
             log.warning("searching by words alone: %s", error)
             return None
@@ -258,7 +249,7 @@ class Recall:
         most = None if subjects or wanted.author else limit + len(exclude)
         memories, messages, summaries = [], [], []
         if "memory" in wanted.kinds:
-            memories = await self._store.newest(wanted.audience, wanted.now, most, **times)
+            memories = await self.store.newest(wanted.audience, wanted.now, most, **times)
             memories = [
                 m
                 for m in memories
@@ -267,10 +258,10 @@ class Recall:
         if "message" in wanted.kinds and not subjects:
             most = BY_AUTHOR * limit if wanted.author else 2 * limit
             evidence = {memory.message_id for memory in memories}
-            messages = await self._transcript.newest(wanted.audience, most, exclude=exclude, **times)
+            messages = await self.transcript.newest(wanted.audience, most, exclude=exclude, **times)
             messages = [one for one in messages if one.id not in evidence and not _is_reply(one, wanted)]
         if "summary" in wanted.kinds and not subjects:
-            summaries = await self._conversations.newest(
+            summaries = await self.conversations.newest(
                 wanted.audience, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
             )
         found = await self._by_author(
@@ -292,10 +283,10 @@ class Recall:
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         for hit in (hit for name in LANES for hit in getattr(rankings, name)):
             ids[hit.kind].add(hit.id)
-        memories, messages, summaries = await self._store.database.together(
-            self._store.by_ids(ids["memory"], wanted.audience, wanted.now),
-            self._transcript.by_ids(ids["message"], wanted.audience),
-            self._conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
+        memories, messages, summaries = await self.store.database.together(
+            self.store.by_ids(ids["memory"], wanted.audience, wanted.now),
+            self.transcript.by_ids(ids["message"], wanted.audience),
+            self.conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
         )
         found = FoundRows(memories, messages, summaries)
         replies = frozenset(id for id, message in messages.items() if _is_reply(message, wanted))
@@ -306,8 +297,8 @@ class Recall:
         if not wanted.author:
             return found
         tellers = {memory.user_id for memory in found.memories.values()}
-        names = await self._transcript.speakers.names(tellers, wanted.audience)
-        authors = {*await self._transcript.speakers.authors(wanted.audience), *names, *names.values()}
+        names = await self.transcript.speakers.names(tellers, wanted.audience)
+        authors = {*await self.transcript.speakers.authors(wanted.audience), *names, *names.values()}
         exactly = {author for author in authors if spelled(author) == spelled(wanted.author)}
         return found.by(exactly or named(wanted.author, authors), names)
 
