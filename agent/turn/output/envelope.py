@@ -48,7 +48,7 @@ def envelope_in(value: object) -> Envelope:
         beside = any(map(is_memory, value))  # one without a lifetime or tags is a memory too
         for item in value:
             inner = envelope_in(item)
-            wanted = inner.sure or inner.message is not None or not beside or not isinstance(item, Mapping)
+            wanted = inner.sure or inner.message is not None or not beside
             found.add(inner if wanted else Envelope(memories=[item], sure=True))
     elif isinstance(value, Mapping):
         fields = Fields.named(value)

@@ -209,6 +209,7 @@ def test_an_answer_is_read_however_it_is_wrapped(written):
         "I have nothing to add.",
         "[]",
         json.dumps(FOUND)[:-40],
+        '{"summary": "She writes {code}',
     ],
 )
 def test_an_answer_without_a_whole_object_is_refused(written):

@@ -152,7 +152,10 @@ def test_no_cut_of_a_recorded_output_shows_our_json(step):
                 assert OUR_JSON.search(text) is None, raw[:end]
 
 
-@pytest.mark.parametrize("message", ['{"message": "open"} is what it sends', '{"a": 1}'])
+SHOWN = ['{"message": "open"} is what it sends', '{"a": 1}', '{"a": {"memories": 1}}', '{"a": [1,']
+
+
+@pytest.mark.parametrize("message", SHOWN)
 def test_json_in_a_message_is_what_was_asked_for_and_is_shown(message):
     raw = json.dumps({"message": message, "memories": ["Has a cat"]})
     for written in (raw, f"```json\n{raw}\n```"):
