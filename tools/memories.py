@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from memory.errors import StoreUnavailable
+from memory.errors import NotFound, StoreUnavailable
 from memory.process.spans import note_rows
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
 from memory.text import tags
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.ttl import read_ttl
 from tools.context import TurnContext
-from tools.failures import ToolFailed
+from tools.failures import ToolFailed, TryAgain
 from tools.found import find, newest
 
 
@@ -112,14 +112,23 @@ async def remember(
         raise ToolFailed("this person is anonymous: nothing can be remembered of them")
     draft = Draft(content, subjects, ttl, type, importance)
     if replaces is not None:
-        corrected = await turn.recall.memory(read_id(replaces), turn.audience)
-        draft = replace(draft, replaces=corrected.id)
+        draft = replace(draft, replaces=await _corrected(turn, replaces))
     [decision] = await stored(lambda: turn.writer.remember([draft], turn.origin()))
     turn.decisions.append(decision)
     answer = _decided(decision)
     if not read_ttl(ttl).understood:
         answer["note"] = f"ttl {ttl!r} cannot be read, so it is kept for good; use a form such as 7d"
     return answer
+
+
+async def _corrected(turn: TurnContext, written: str) -> str:
+    """The whole id of the fact that is corrected. Raises TryAgain if there is none here."""
+    try:
+        return (await turn.recall.memory(read_id(written), turn.audience)).id
+    except NotFound as error:
+        raise TryAgain(
+            f"replaces: no memory {written[:80]!r}; give an id that you were shown, or null"
+        ) from error
 
 
 async def stored(write: Callable[[], Awaitable[T]]) -> T:

@@ -13,6 +13,7 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,6 +136,13 @@ TOOLS: tuple[Tool, ...] = tuple(
 )
 
 
+_NOT_MENDED = {
+    "recursion limit": "the arguments are nested too deep",
+    "EOF while parsing a string": "the arguments end in the middle of a text; call again with all of it",
+}
+"""What cannot be made good, by the words of the reader's error; what to say of it."""
+
+
 def nested_too_deep(written: str) -> bool:
     """Whether JSON, broken or not, has more levels than can be read: 200."""
     try:
@@ -145,16 +153,33 @@ def nested_too_deep(written: str) -> bool:
 
 
 def read_arguments(written: str) -> dict[str, Any]:
-    """The JSON object a model wrote, mended where it is broken."""
+    """The JSON object a model wrote, mended where it is broken. Raises TryAgain for none, for several, which
+    were meant as so many calls, and for one whose text was cut."""
     try:
         value = from_json(written) if written.strip() else {}
-    except ValueError:
-        if nested_too_deep(written):
-            raise TryAgain("the arguments are nested too deep") from None
-        value = repair_json(written, return_objects=True)
+    except ValueError as error:
+        for sign, told in _NOT_MENDED.items():
+            if sign in str(error):
+                raise TryAgain(told) from None
+        value = _mended(written)
     if not isinstance(value, dict):
         raise TryAgain("the arguments must be one JSON object")
     return value
+
+
+def _mended(written: str) -> Any:
+    """What the repairer makes of it; of objects that follow one another, a list unless they are the same."""
+    values, rest = list[Any](), written.lstrip()
+    with suppress(ValueError):
+        while rest.startswith("{"):
+            value, end = _DECODER.raw_decode(rest)
+            values, rest = [*values, value], rest[end:].lstrip()
+    if len(values) > 1:
+        return values[0] if all(value == values[0] for value in values) else values
+    return repair_json(written, return_objects=True)
+
+
+_DECODER = json.JSONDecoder()
 
 
 def _explain(error: ValidationError) -> str:

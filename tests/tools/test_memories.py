@@ -308,7 +308,8 @@ TRAIN, MOVED = "Ana's train leaves at 9:15", "Ana's train leaves at 9:45"
 
 async def test_an_id_that_names_nothing_here_is_refused(turn):
     refused = await remember(turn, "Ana skis", replaces="deadbeef")
-    assert (refused["ok"], "deadbeef" in refused["error"]) == (False, True)
+    told = "replaces: no memory 'deadbeef'; give an id that you were shown, or null"
+    assert (refused["ok"], refused["error"], refused["try_again"]) == (False, told, True)
 
 
 async def test_a_refused_fact_says_why(turn):

@@ -75,6 +75,8 @@ def test_every_argument_says_what_it_is(tool):
         ('{"colour": "כחול", "coats": "3", "x": 1}', {"colour": "כחול", "coats": 3, "glossy": False}),
         ("{'colour': 'red', coats: 2,}", {"colour": "red", "coats": 2, "glossy": False}),
         ('{"colour": "red", "coats": 2', {"colour": "red", "coats": 2, "glossy": False}),
+        ('{"colour": "red"}\n{"colour": "red"}', {"colour": "red", "coats": 1, "glossy": False}),
+        ('{"colour": "red"}}', {"colour": "red", "coats": 1, "glossy": False}),
     ],
 )
 async def test_a_call_is_read_as_it_was_meant(written, made):
@@ -96,6 +98,8 @@ async def test_a_call_is_read_as_it_was_meant(written, made):
         ),
         ('{"colour": "plaid"}', "colour: plaid is no colour"),
         ('["red"]', "the arguments must be one JSON object"),
+        ('{"colour": "red"}{"colour": "blue"}', "the arguments must be one JSON object"),
+        ('{"coats": 2, "colour": "dark r', "the arguments end in the middle of a text"),
         ("red", "the arguments must be one JSON object"),
     ],
 )
