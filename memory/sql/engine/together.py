@@ -46,13 +46,13 @@ class Together:
         self._still = asyncio.Event()
         self._reading = 0
         """How many reads neither wait nor have ended."""
-        self._over = False
+        self._tasks: Sequence[asyncio.Task[Any]] = ()
 
     async def run(self, *reads: Coroutine[Any, Any, Any]) -> list[Any]:
         """Returns what the reads return. Raises what the first that fails raises, when all have ended."""
         self._reading = len(reads)
         mine = READING.set(self)
-        tasks = [asyncio.create_task(read) for read in reads]
+        self._tasks = tasks = [asyncio.create_task(read) for read in reads]
         READING.reset(mine)
         for task in tasks:
             task.add_done_callback(self._ended)
@@ -63,14 +63,14 @@ class Together:
                 self._reading += len(waiting)
                 await self._answer(waiting)
         finally:
-            self._over = True
+            self._tasks = ()
             for task in tasks:
                 task.cancel()
         return [await task for task in tasks]
 
     async def rows(self, statement: Any, values: Mapping[str, Any] | None) -> Rows:
         """The rows of a statement of one of the reads."""
-        if self._over:  # a task that a read has left behind
+        if asyncio.current_task() not in self._tasks:  # one that a read began, whose end nobody counts
             return await self._ask(statement, values)
         found = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(statement, values or {}, found))

@@ -1,5 +1,6 @@
 """Reads that belong together are one statement, and say what each says alone."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -52,6 +53,21 @@ async def test_what_is_read_together_is_one_statement_with_the_rows_of_each_in_o
     assert found == [*alone, "nothing", ["five", "five", "four"]]
     assert alone == [WORDS[:2:-1], WORDS[:0:-1], [4]]
     assert len([one for one in asked if one.lstrip().startswith("SELECT")]) == 2
+
+
+async def test_a_task_that_a_read_begins_asks_by_itself_and_holds_nobody_up(stack: Stack) -> None:
+    async def later() -> Any:
+        await asyncio.sleep(0)
+        return await stack.database.rows(COVERED, {"user": "user:anna"})
+
+    async def begins() -> "asyncio.Task[Any]":
+        task = asyncio.create_task(later())
+        await asyncio.sleep(0)
+        return task
+
+    async with asyncio.timeout(20):
+        [task] = await stack.database.together(begins())
+        assert await task == []
 
 
 async def test_a_read_that_fails_raises_its_own_error_and_a_statement_everybodys(stack: Stack) -> None:
