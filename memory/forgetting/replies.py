@@ -16,6 +16,7 @@ from memory.sql.hidden import link_is_hidden, parts
 from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import resting_on
 from memory.sql.tables import memories, memory_owners, messages, rests_on
+from memory.text import sentences
 
 _IDENTIFIER = re.compile(
     r"[^\s@<>(),;:\"“”]+@[\w-]+(?:\.[\w-]+)+|https?://[^\s<>()\"“”]+|(?<!\d)\d{4,}(?!\d)"
@@ -25,7 +26,8 @@ FEWEST = 2
 """So few words suffice. Of a shorter fact the names of its teller count too, or else its whole wording:
 every reply about a cat has all words of "I have a cat"."""
 TELLING = 3
-"""A message of so many words is recognised in a reply that contains them all."""
+"""A message of so many words is recognised in a reply that has them all close together: a long reply in a
+language whose small words count has those of "Oui, il est à moi" somewhere."""
 
 
 def repeats(text: str, fact: str, names: str = "") -> bool:
@@ -46,6 +48,13 @@ def has_words_of(text: str, fact: str, names: str = "") -> bool:
     return " " in wording and re.search(rf"(?<!\w){re.escape(wording)}(?!\w)", normalise(text)) is not None
 
 
+def _together(text: str, message: str, names: str) -> bool:
+    """Whether the words stand in as many sentences in a row as the message has, or in one more."""
+    many, parts = len(sentences(message)) + 1, sentences(text)
+    in_a_row = (" ".join(parts[at : at + many]) for at in range(max(1, len(parts) - many + 1)))
+    return any(has_words_of(some, message, names) for some in in_a_row)
+
+
 def _identifiers(text: str) -> frozenset[str]:
     found = (one.casefold().rstrip(".,!?") for one in _IDENTIFIER.findall(text))
     return frozenset(one for one in found if not _YEAR.fullmatch(one))
@@ -58,12 +67,13 @@ class Told:
     person: str
     facts: Collection[str]
     messages: Collection[str] = ()
-    """Texts that tell more than what goes: by their words alone."""
+    """Texts that tell more than what goes: by their words alone, close together."""
 
     def repeated_in(self, text: str, names: str) -> list[str]:
         facts = [fact for fact in self.facts if repeats(text, fact, names)]
         long = (said for said in self.messages if len(stems(said)) >= TELLING)
-        return facts + [said for said in long if has_words_of(text, said, names)]
+        found = (said for said in long if has_words_of(text, said, names))
+        return facts + [said for said in found if _together(text, said, names)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.forgetting.replies import repeats
+from memory.forgetting.replies import Told, repeats
 
 ANN = "ann"
 MARCH = "My mum's birthday is on March 3rd."
@@ -39,3 +39,28 @@ def test_a_reply_contains_a_fact_by_its_words_or_what_identifies_it(
     contains: bool, fact: str, reply: str
 ) -> None:
     assert repeats(reply, fact, ANN) is contains
+
+
+MINE, OURS = "Oui, il est à moi.", "Es ist mir wichtig. Ich kann nicht warten!"
+
+
+@pytest.mark.parametrize(
+    ("quotes", "message", "reply"),
+    [
+        (True, MINE, "C'est noté. Tu m'as dit : « Oui, il est à moi. » Je m'en souviens."),
+        (True, MINE, "Oui : le vélo est bien rouge.\nIl est à toi, pas à moi."),
+        (True, OURS, "Du sagtest:\n- Es ist mir wichtig.\n- Ich kann nicht warten!\nGern."),
+        (True, "我有糖尿病。", "好的。你说过：我有糖尿病。多喝水。"),
+        (
+            False,
+            MINE,
+            "Oui ! Va au musée. Il est ouvert. Prends le train. C'est beau. À toi de voir. Et moi ?",
+        ),
+        (False, OURS, "Ich kann da sein. Es ist kalt. Warum warten? Nicht hier. Sag mir: was ist wichtig?"),
+        (False, "It is mine.", "It is mine."),
+    ],
+)
+def test_a_reply_quotes_a_message_by_words_that_stand_together(
+    quotes: bool, message: str, reply: str
+) -> None:
+    assert Told(ANN, [], [message]).repeated_in(reply, ANN) == [message] * quotes
