@@ -103,6 +103,7 @@ async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
             "found": statistics.fmean(found),
             **await percentiles("remember", remember, new_facts(size, WARM_UP + remembers)),
             "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+            "own_mb": own_mb(),
         }
         now += timedelta(days=8)
         started = time.perf_counter()
@@ -110,6 +111,14 @@ async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
         # blocks, as the index asks for more room than it fills
         disk = sum(file.stat().st_blocks * 512 for file in pet.settings.home.rglob("*"))
         return result | {"disk_mb": disk / 1e6}
+
+
+def own_mb() -> float:
+    """What this process holds and the system cannot take back: without the pages of files, which are part of
+    the peak."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return sum(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1e3
 
 
 async def percentiles(
