@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Most, Query, login, non_empty
+from agent.surfaces.cli.options import Most, Query, login, user_option
 from agent.surfaces.cli.output import (
     Output,
     console,
@@ -44,10 +44,7 @@ NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 OnePlace = Annotated[
     str | None, typer.Option("--place", metavar="PLACE", help="A place's, such as acme/general.")
 ]
-OneUser = Annotated[
-    str | None,
-    typer.Option("--user", "-u", parser=non_empty, metavar="NAME", help="This person's. Yours by default."),
-]
+OneUser = Annotated[str | None, user_option(help="This person's. Yours by default.")]
 Everybody = Annotated[bool, typer.Option("--everybody", help="Everybody's.")]
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, TypeVar
 
 import typer
@@ -51,21 +52,10 @@ moment = read_by(lambda text: read_since(text, datetime.now(UTC)))
 """ISO 8601, or how long ago."""
 
 
-User = Annotated[
-    str,
-    typer.Option(
-        "--user",
-        "-u",
-        default_factory=login,
-        show_default=False,
-        parser=non_empty,
-        metavar="NAME",
-        help="Whose memory to use. Your login name by default.",
-    ),
-]
-OneUser = Annotated[
-    str | None, typer.Option("--user", "-u", parser=non_empty, metavar="NAME", help="Only this person's.")
-]
+user_option = partial(typer.Option, "--user", "-u", parser=non_empty, metavar="NAME")
+_WHOSE = "Whose memory to use. Your login name by default."
+User = Annotated[str, user_option(default_factory=login, show_default=False, help=_WHOSE)]
+OneUser = Annotated[str | None, user_option(help="Only this person's.")]
 PlaceName = Annotated[
     str,
     typer.Option("--place", metavar="dm|NAME", help="In private (dm), or in a place such as acme/general."),

@@ -58,10 +58,10 @@ def _below(node: Node, before: str) -> Iterator[Line]:
         yield from _below(inner, f"{before}{'   ' if last else '│  '}")
 
 
-def aligned(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows of cells as lines with aligned columns."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     padded = (
         (cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)) for row in rows
     )
-    return [gap.join(cells).rstrip() for cells in padded]
+    return ["  ".join(cells).rstrip() for cells in padded]

@@ -119,10 +119,10 @@ def _outside_prompt(trace: Trace, memory: Any) -> str:
     return "other facts took the room that there is"
 
 
-async def traces_of(traces: Traces, id: str, now: datetime, limit: int = 20) -> list[tuple[Summary, str]]:
+async def traces_of(traces: Traces, id: str, now: datetime) -> list[tuple[Summary, str]]:
     """Return the newest traces that show a memory, each with what happened to it there."""
     found = []
-    for summary in await traces.list(TraceFilter(kinds=frozenset(), row=id), now, limit):
+    for summary in await traces.list(TraceFilter(kinds=frozenset(), row=id), now):
         try:
             found.append((summary, _part(await traces.get(summary.id, now), id)))
         except (NotFound, BadInput):

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agent.errors import HachiError
@@ -265,10 +265,10 @@ async def _collector(endpoint: str) -> str:
     return f"{where} takes connections"
 
 
-async def _check(name: str, look: Callable[[], Awaitable[Any]], told: Callable[[Any], Any] = str) -> Check:
+async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:
     try:
         async with asyncio.timeout(CHECK_TIMEOUT):
-            return Check(name, True, told(await look()))
+            return Check(name, True, await look())
     except TimeoutError:
         return Check(name, False, f"no answer within {CHECK_TIMEOUT} s")
     except (HachiError, OSError) as error:

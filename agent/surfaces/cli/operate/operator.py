@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import BadInput
-from agent.surfaces.cli.options import DryRun, OneUser, ShortId, Yes, non_empty
+from agent.surfaces.cli.options import DryRun, OneUser, ShortId, Yes, user_option
 from agent.surfaces.cli.output import (
     Output,
     confirm,
@@ -143,10 +143,7 @@ async def create(
     service: Annotated[
         bool, typer.Option("--service", help="For a trusted service, which names the user of each request.")
     ] = False,
-    user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", parser=non_empty, metavar="NAME", help="For that person alone."),
-    ] = None,
+    user: Annotated[str | None, user_option(help="For that person alone.")] = None,
     admin: Annotated[bool, typer.Option("--admin", help="May also read metrics and traces.")] = False,
 ) -> Output:
     """Make a key. It is shown once, and stored nowhere."""

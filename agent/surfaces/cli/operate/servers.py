@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import BadInput, SettingsError
-from agent.surfaces.cli.options import PlaceName, User, login, non_empty
+from agent.surfaces.cli.options import PlaceName, User, login, user_option
 from agent.surfaces.cli.output import say
 from agent.surfaces.cli.session import Session, require, with_session
 from agent.surfaces.signals import on_stop_signal
@@ -121,12 +121,7 @@ async def serve_traces(session: Session, host: Host = "127.0.0.1", port: Port = 
 @with_session
 async def mcp(
     session: Session,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user", "-u", parser=non_empty, metavar="NAME", help="Whose memory, on stdin and stdout."
-        ),
-    ] = None,
+    user: Annotated[str | None, user_option(help="Whose memory, on stdin and stdout.")] = None,
     place: PlaceName = "dm",
     http: HttpPort = None,
     host: Host = "127.0.0.1",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.errors import BadInput
-from agent.surfaces.cli.options import PlaceName, User, Yes, non_empty
+from agent.surfaces.cli.options import PlaceName, User, Yes, user_option
 from agent.surfaces.cli.output import (
     Output,
     confirm,
@@ -134,9 +134,7 @@ def _read(file: Path | None) -> tuple[str, bytes]:
 @with_companion
 async def erase(
     pet: "Companion",
-    user: Annotated[
-        str, typer.Option("--user", "-u", parser=non_empty, metavar="NAME", help="Whom to erase.")
-    ],
+    user: Annotated[str, user_option(help="Whom to erase.")],
     yes: Yes = False,
 ) -> Output:
     """Erase a person: all that is theirs, everywhere, for good. Exit 1 if something is left."""

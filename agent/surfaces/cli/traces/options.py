@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from agent.surfaces.cli.options import moment, non_empty, read_by
+from agent.surfaces.cli.options import moment, read_by, user_option
 from agent.surfaces.cli.session import Command, with_parameters
 from agent.tracing.store.filters import TraceFilter, read_place, read_seconds
 
@@ -33,10 +33,7 @@ Full = Annotated[bool, typer.Option("--full", help="Every difference, and each t
 
 
 def _filter(
-    user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", parser=non_empty, metavar="NAME", help="Only what this person said."),
-    ] = None,
+    user: Annotated[str | None, user_option(help="Only what this person said.")] = None,
     place: Annotated[
         str | None,
         typer.Option(

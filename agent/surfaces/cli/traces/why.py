@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.options import non_empty
+from agent.surfaces.cli.options import user_option
 from agent.surfaces.cli.output import Output
 from agent.surfaces.cli.session import with_companion
 
@@ -24,12 +24,7 @@ async def why(
     within: Annotated[
         str | None, typer.Option("--in", metavar="TRACE", help="A turn: its trace's id, or `last`.")
     ] = None,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user", "-u", parser=non_empty, metavar="NAME", help="Only what this person may list."
-        ),
-    ] = None,
+    user: Annotated[str | None, user_option(help="Only what this person may list.")] = None,
 ) -> Output:
     """Show every gate that a memory met, with its value: why the model was given it in a turn, or was not.
 

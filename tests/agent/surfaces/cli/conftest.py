@@ -1,11 +1,15 @@
 """The command, a home for it, and a model."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command import Hachi, use_home
+from command import Hachi, Ran, use_home
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 from scripted_server import Say, ScriptedServer
 
 
@@ -37,3 +41,15 @@ def model(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServe
         monkeypatch.setenv("HACHI_MODEL", "tiny")
         monkeypatch.setenv("HACHI_MODEL_RETRIES", "0")
         yield server
+
+
+@pytest.fixture
+def talk(hachi: Hachi) -> Callable[..., Ran]:
+    """`talk("hello")` types each line at the prompt of the chat, and leaves."""
+
+    def run(*lines: str, leave: str = "exit\r", **options: Any) -> Ran:
+        with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+            keys.send_text("".join(f"{line}\r" for line in lines) + leave)
+            return hachi("chat", typed=True, screen=True, **options)
+
+    return run

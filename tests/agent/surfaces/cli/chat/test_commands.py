@@ -5,9 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from prompt_toolkit.application import create_app_session
-from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.output import DummyOutput
 
 from agent.surfaces.cli.chat.commands import (
     ASK_A_PROGRAM,
@@ -20,18 +17,6 @@ from agent.surfaces.cli.chat.commands import (
 from memory.records import ForgetCandidate
 
 PAUL = "Paul is a carpenter in the harbour"
-
-
-@pytest.fixture
-def talk(hachi):
-    """`talk("/help")` types each line at the prompt, and leaves."""
-
-    def run(*lines: str, **options):
-        with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
-            keys.send_text("".join(f"{line}\r" for line in (*lines, "exit")))
-            return hachi("chat", typed=True, screen=True, **options)
-
-    return run
 
 
 def test_a_person_types_commands_beside_messages(talk, hachi):

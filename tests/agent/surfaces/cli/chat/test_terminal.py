@@ -2,26 +2,10 @@
 
 import signal
 
-import pytest
 from command import stopping, until
-from prompt_toolkit.application import create_app_session
-from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.output import DummyOutput
 from scripted_server import Say, answer
 
 from agent.surfaces.cli.chat.terminal import ChatHistory
-
-
-@pytest.fixture
-def talk(hachi):
-    """`talk("hello")` types it at the prompt, and leaves."""
-
-    def run(*lines: str, leave: str = "exit\r", **options):
-        with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
-            keys.send_text("".join(f"{line}\r" for line in lines) + leave)
-            return hachi("chat", typed=True, screen=True, **options)
-
-    return run
 
 
 def test_a_conversation_is_answered_and_its_lines_are_kept(talk, home):
