@@ -70,3 +70,11 @@ async def test_in_private_a_name_links_what_that_person_told_alone(stack: Stack)
     await says_call_me(stack, "Ana", None)
     assert await linked(stack, "Ben", None) == ("Ana",)
     assert await linked(stack, "Ben", "acme") == ()
+
+
+async def test_that_two_names_are_one_persons_shows_only_to_whom_that_was_told(stack: Stack) -> None:
+    await stack.remember("dev is also called Mickael", "anna")
+    await stack.remember("Mickael sings on Mondays", "anna", "acme")
+    assert (await stack.remember("dev sings on Mondays", "anna", "acme")).action == "add"
+    await stack.remember("Mickael plays the cello", "anna")
+    assert (await stack.remember("dev plays the cello", "anna")).action == "merge"
