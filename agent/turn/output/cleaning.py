@@ -24,8 +24,8 @@ _FINAL_CHANNEL = re.compile(rf"(?s:{_FINAL}|\A(?:assistant)?analysis(?=[A-Z]).{{
 _LAST_ANSWER = re.compile(r"(?m:^|\|message\|>)[ \t]*(?:```\w*\s{0,9})?\{\s{0,99}[\"']message[\"']\s{0,9}:")
 
 _OPENER = (
-    r"<s>|<bos>|<start_of_turn>"
-    r"|<\|(?:im_start|begin_of_text|start_header_id|end_header_id|start|python_tag)\|>"
+    r"</?s>|<bos>|<start_of_turn>"
+    r"|<\|(?:im_start|begin_of_text|start_header_id|end_header_id|start|python_tag|assistant)\|>"
 )
 OPENING_TOKENS = re.compile(rf"\s*(?:(?:{_OPENER})\s*(?:(?:assistant|model)\b\s*)?|{_FINAL})+")
 TURN_ENDS = re.compile(
@@ -41,7 +41,7 @@ _LEAKED = re.compile(
     r"|<[|｜]tool[▁_]calls?(?:[▁_]section)?[▁_]begin[|｜]>.*?(?:<[|｜]tool[▁_]calls(?:[▁_]section)?[▁_]end[|｜]>|\Z)"
     r"|```tool_(?:code|call)\b.*?(?:```|\Z)"
     r"|</?(?:tool_calls?|function_calls?|function|response|answer|output|json|final|message|memories)>|\[TOOL_CALLS\]"
-    r"|<[|｜][a-z_▁]{1,40}[|｜]>|</s>",
+    r"|<[|｜][A-Za-z_▁]{1,40}[|｜]>|</s>",
     re.DOTALL,
 )
 _LEFT_AFTER = re.compile(r"\A[\s\]},]*+(?:```[\w+-]*)?")

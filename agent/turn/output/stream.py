@@ -89,7 +89,8 @@ class MessageStream:
         if len(text) >= LOOKAHEAD and _NOT_PROSE.match(text):
             return self._wait_for_end()
         if found := _ENVELOPE.search(text):  # a fenced envelope after prose may be a sample
-            return self._wait_for_end() if found[1] else self._go(self._object, text[found.end() :])
+            fenced = text.count("```", 0, found.end()) % 2
+            return self._wait_for_end() if fenced else self._go(self._object, text[found.end() :])
         return None if len(text) < CERTAIN else self._go(self._prose, text)
 
     def _prose(self) -> str | None:
