@@ -16,6 +16,7 @@ EXTENSIONS = MARKDOWN | HTML | PDF | TEXT
 """Extensions that are read inside a folder. A file that is named directly may have any extension."""
 
 _CONTROL = frozenset(map(chr, range(0x20))) - frozenset("\t\n\r\f\v\b\x1b") | {"\x7f"}
+_WESTERN = ("cp1252", "latin-1")
 _SAMPLE = 65_536
 """Bytes or characters that are examined to tell text from binary data."""
 
@@ -43,11 +44,12 @@ def _parse(extension: str, data: bytes) -> Parsed:
 
 def decode(data: bytes, declared: str | None = None) -> str:
     """The text, in the encoding of its byte order mark, else as UTF-8, in the `declared` encoding, or in
-    Windows-1252. Raises UnreadableDocument if the data is not text."""
+    Windows-1252. Raises UnreadableDocument if the data is not text, or is in another encoding that nothing
+    tells: in Windows-1252 most of it would be accented letters."""
     from bs4.dammit import EncodingDetector
 
     data, marked = EncodingDetector.strip_byte_order_mark(data)
-    for encoding in (marked,) if marked else ("utf-8", declared, "cp1252", "latin-1"):
+    for encoding in (marked,) if marked else ("utf-8", declared, *_WESTERN):
         with suppress(UnicodeError, LookupError):  # another encoding, or an unknown one
             text = data.decode(encoding or "utf-8")
             break
@@ -57,6 +59,8 @@ def decode(data: bytes, declared: str | None = None) -> str:
     control = sum(letter in _CONTROL for letter in sample)
     if "\0" in sample or (encoding != "utf-8" and control > 0.01 * len(sample)):
         raise UnreadableDocument("it is binary data; only Markdown, text, HTML and PDF are read")
+    if encoding in _WESTERN and encoding != declared and sum(map(str.isascii, sample)) < 0.5 * len(sample):
+        raise UnreadableDocument("it is in an encoding that cannot be told; save it as UTF-8")
     return storable(text)
 
 

@@ -50,6 +50,15 @@ def test_a_pdf_is_known_by_its_first_bytes(make_pdf: Callable[..., bytes]) -> No
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(100), "binary"),
         (bytes(range(1, 256)) * 20, "binary"),
         (b"\xff\xfe\x00\xd8\x00", "begins like UTF-16LE"),
+        *(
+            (text.encode(encoding), "save it as UTF-8")
+            for text, encoding in (
+                ("Отпуск: двадцать дней.", "cp1251"),
+                ("חופשה של עשרים ימים", "cp1255"),
+                ("每年有十天年假。", "big5"),
+                ("有給休暇は年に二十日です。", "shift_jis"),
+            )
+        ),
         (b"<!-- nothing -->", "holds no text"),
     ],
 )
