@@ -24,8 +24,10 @@ def text_of(answer):
     return " ".join(re.sub(r"<[^>]+>", " ", main).split())
 
 
-async def test_every_page_is_there_and_says_what_is_missing(ana):
+async def test_every_page_is_there_in_its_part_and_says_what_is_missing(ana):
     shown = " ".join([text_of(await ana.get(path)) for path in PAGES])
+    for path, part in (*zip(PAGES, PAGES, strict=True), ("/statistics", "/traces"), ("/forget", "/memories")):
+        assert re.findall('href="([^"]+)" aria-current', (await ana.get(path)).text) == [part]
     for missing in ("Say something", "Nothing is remembered yet", "no open task", "no document", "no trace"):
         assert missing in shown
 
