@@ -45,9 +45,11 @@ def test_a_task_is_made_changed_and_finished(hachi):
     assert "same words" in hachi("tasks", "add", "Call mum").complaint
     hachi("tasks", "update", mum["id"], "--status", "done")
     new = ("tasks", "update", "new", "--json", "--description")
+    hachi("context", "set", "timezone", "Europe/Paris")  # by whose clock times are read and shown
     made = hachi(*new, "buy milk", "--due", "2026-12-01").json
     assert (made["description"], made["status"]) == ("buy milk", "open")
-    assert made["due"] == "2026-12-01T09:00:00+00:00"
+    assert made["due"] == "2026-12-01T08:00:00+00:00"
+    assert "2026-12-01 09:00" in hachi("tasks", "list").out
     again = hachi(*new, "Buy milk!")
     assert again.json["id"] == made["id"]
     assert again.complaint.endswith(f"task {made['id'][:8]} has the same words, so there is no second one")
