@@ -1,5 +1,4 @@
-"""What stories of conversations share: a companion that is closed and opened again, the command beside it,
-and what of a prompt is in our own words."""
+"""What stories of conversations share: a companion that is closed and opened again, the command beside it."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -44,16 +43,3 @@ def scripted(opened: Opened, server: ScriptedServer) -> Opened:
 def hachi(home: Path) -> Callable[..., Ran]:
     """`hachi("chat", "-m", "hello")`: the command itself, on the same `home`, for Ana."""
     return partial(Hachi(home), LOGNAME="ana")
-
-
-@pytest.fixture
-def our_words() -> Callable[[str], list[str]]:
-    """The lines of a prompt that are not quoted, without what the lines hold that name who speaks,
-    where, and who else wrote: what a model may take for instructions."""
-
-    def lines(system: str) -> list[str]:
-        own = [line for line in system.splitlines() if not line.startswith(">")]
-        valued = ("Speaking now: ", "Where: ", "Also here lately: ")
-        return [next((start for start in valued if line.startswith(start)), line) for line in own]
-
-    return lines

@@ -1,5 +1,4 @@
-"""Stories of documents: what they say is found and told, follows the files, stays with whom it belongs to,
-and loses against what a person said of themselves."""
+"""Stories of documents: what they say is found and told, and it loses against what a person said."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -7,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import ScriptedServer, answer
 
 from hachi import Companion
 
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
 Hachi = Callable[..., Any]
-OurWords = Callable[[str], list[str]]
 
 
 async def say(pet: Companion, text: str, user: str = "ana", **where: Any) -> str:
@@ -69,32 +66,6 @@ def test_a_folder_is_added_and_a_chat_answers_from_it_and_says_where_that_stands
         assert str(handbook.parent) not in reply, "how the disk is laid out is nobody's business"
 
 
-def test_the_answer_follows_the_file(hachi: Hachi, handbook: Path) -> None:
-    (question, old, name), new, page = QUESTIONS[0], "carbon", handbook / QUESTIONS[0][2]
-    hachi("knowledge", "add", str(handbook), "--everybody")
-    before = chat(hachi, question, "--user", "ana")
-
-    page.write_text(HANDBOOK[name].replace(old, new))
-    assert "1 replaced, 2 unchanged" in hachi("knowledge", "add", str(handbook), "--everybody").out
-    changed = chat(hachi, question, "--user", "ben")
-
-    page.unlink()
-    assert "1 removed" in hachi("knowledge", "add", str(handbook), "--everybody").out
-    removed = chat(hachi, question, "--user", "cleo")
-
-    assert [old in before, old in changed, old in removed] == [True, False, False]
-    assert [new in before, new in changed, new in removed] == [False, True, False]
-
-
-def test_a_private_document_answers_nobody_else(hachi: Hachi, handbook: Path) -> None:
-    question, told, _ = QUESTIONS[0]
-    hachi("knowledge", "add", str(handbook), "--user", "ana")
-
-    assert told in chat(hachi, question)
-    assert told not in chat(hachi, question, "--user", "ben")
-    assert told not in chat(hachi, question, "--place", "acme/general"), "nor her, where others read along"
-
-
 # Against what a person said.
 
 HOMES = [
@@ -127,25 +98,3 @@ async def test_what_a_person_said_of_themselves_is_answered_and_not_what_a_docum
 
     assert [names(reply, LYON) for reply in replies] == [True] * 2
     assert [names(reply, PARIS) for reply in replies] == [False] * 2
-
-
-async def test_a_model_sees_both_and_before_the_document_which_of_them_is_right(
-    scripted: Opened, server: ScriptedServer, our_words: OurWords, tmp_path: Path
-) -> None:
-    page = tmp_path / "members.md"
-    page.write_text(HOMES[0][1])
-    server.script(answer("Lyon."))
-
-    async with scripted(look_back="plain", knowledge_first=True) as pet:
-        await pet.documents.add_files([page])
-        await pet.people.set_context("location", "Lyon", user="ana")
-        await say(pet, HOMES[0][3])
-
-    lines = server.asked[0].system.splitlines()
-    person = next(n for n, line in enumerate(lines) if line.startswith("> ") and names(line, LYON))
-    rule = next(n for n, line in enumerate(lines) if "the person is right" in line)
-    paper = next(n for n, line in enumerate(lines) if line.startswith("> ") and names(line, PARIS))
-    assert (
-        lines.index("## User context") < person < lines.index("## Relevant external knowledge") < rule < paper
-    )
-    assert not any(names(line, PARIS) for line in our_words(server.asked[0].system))
