@@ -23,11 +23,15 @@ _PART = re.compile(rf"(?:[^\W_]|[{_SIGNS}])+")
 _QUESTION_WORD = re.compile(rf"{_WORD}+(?:['’]s(?!{_WORD}))?")
 
 
+_STROKES = str.maketrans(dict(zip("łøđħŧı", "lodhti", strict=True)) | {"æ": "ae", "œ": "oe"})
+"""Letters that people type without what Unicode does not take off them: Łukasz, Søren, Işıl."""
+
+
 def fold(text: str) -> str:
     """The text without case and accents. Its length may change."""
     if text.isascii():  # most texts
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    decomposed = unicodedata.normalize("NFKD", text).casefold().translate(_STROKES)
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 

@@ -10,6 +10,9 @@ from memory.text.names import called, named, spoken_of, without_names
     [
         ("What did Caroline research?", "Caroline"),
         ("Qu'est-ce qu'on sait d'Anna ?", "Anna Berg"),
+        ("What do Soren and Lukasz plan?", "Søren"),
+        ("What do Soren and Lukasz plan?", "ŁUKASZ"),
+        ("IŞIL NE DEDİ?", "Işıl"),
         ("מה אמרתי למיכאל?", "מיכאל"),
         ("田中さんは何が好き?", "田中"),
         ("नेहा ने क्या कहा?", "नेहा शर्मा"),
