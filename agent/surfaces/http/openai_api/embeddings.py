@@ -52,10 +52,10 @@ class EmbeddingRequest(BaseModel):
 async def create_embedding(asked: EmbeddingRequest, _: Authenticated, pet: Pet) -> EmbeddingList:
     """Embed texts with the embedder that searches use. Vectors have length one."""
     embedder = pet.components.embedder
-    texts = [asked.input] if isinstance(asked.input, str) else asked.input
-    vectors = await embedder.embed([storable(text) for text in texts])
     if asked.dimensions not in (None, embedder.dimension):
         raise BadInput(f"dimensions: {embedder.name} makes vectors of {embedder.dimension}")
+    texts = [asked.input] if isinstance(asked.input, str) else asked.input
+    vectors = await embedder.embed([storable(text) for text in texts])
     packed = asked.encoding_format == "base64"
     data = [
         EmbeddingJson(object="embedding", index=at, embedding=_packed(vector) if packed else vector.tolist())
