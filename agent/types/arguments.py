@@ -167,8 +167,7 @@ def _content(name: str, value: object) -> str:
         raise refuse(name, value, "no text; write the fact as a sentence")
     if not value.strip():
         raise BadInput(f"{name}: it is empty; write the fact as a sentence")
-    text_up_to(MAX_CONTENT, "say it as single facts")(name, value)
-    return value
+    return text_up_to(MAX_CONTENT, "say it as single facts")(name, value)
 
 
 def _subjects(name: str, value: object) -> tuple[str, ...]:
@@ -180,7 +179,7 @@ def _subjects(name: str, value: object) -> tuple[str, ...]:
         raise BadInput(
             f"{name}: more than {MOST_SUBJECTS} texts, or one of more than {MAX_SUBJECT} characters"
         )
-    return found
+    return tuple(map(storable, found))
 
 
 def _ttl(name: str, value: object) -> Any:

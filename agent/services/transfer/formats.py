@@ -45,7 +45,8 @@ def messages_in(given: Any, user: str) -> list[Message] | None:
         try:
             found += read(entry, user)
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise BadInput(f"entry {number} cannot be read: {error!r}; nothing was imported") from error
+            why = f"{type(error).__name__}: {str(error)[:100]}"
+            raise BadInput(f"entry {number} cannot be read: {why}; nothing was imported") from error
     return found
 
 

@@ -105,8 +105,9 @@ def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnReq
     """Return the request with the user and the conversation that a message of a place names; in private with
     the one of the person's own that `formats` names."""
     if incoming.place.private:
-        chat = None if incoming.conversation else conversation_id(incoming.user, given.get("chat"))
-        return replace(incoming, conversation=chat or incoming.conversation)
+        chat = None if incoming.conversation else storable(str(given.get("chat") or ""))
+        named = conversation_id(incoming.user, chat)
+        return replace(incoming, conversation=named or incoming.conversation)
     try:
         user = user_named("user", given.get("user", incoming.user))
         named = incoming.conversation or given.get("conversation")
@@ -124,4 +125,5 @@ def _uuid(id: Any, incoming: TurnRequest) -> str:
     try:
         return str(UUID(str(id)))
     except ValueError:
-        return str(uuid5(NAMESPACE_URL, f"hachi:{incoming.user}:{incoming.conversation_id}:{id}"))
+        told = storable(f"hachi:{incoming.user}:{incoming.conversation_id}:{id}")
+        return str(uuid5(NAMESPACE_URL, told))

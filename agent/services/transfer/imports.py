@@ -6,6 +6,7 @@ Everything is read and checked before the first row is written, so a bad file ch
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from reprlib import repr as shown
 from typing import Any, get_args
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from agent.errors import BadInput
 from agent.services.transfer.export import FORMAT, VERSION
 from agent.services.transfer.formats import facts_in, messages_in
 from agent.types.arguments import User, moment_of, one_of, place_of, user_named
-from agent.types.checks import reads_arguments
+from agent.types.checks import read_of, reads_arguments
 from agent.types.meanings import draft_of
 from memory.audience import PRIVATE, Place
 from memory.facts.aliases import links_of
@@ -34,6 +35,7 @@ from memory.text.ttl import LONGEST
 MEMORIES_AT_ONCE = 50
 """Memories of a place that are restored in one transaction."""
 
+_ID = read_of(str | None)
 OLD_PLACE = (
     "this export of a place does not say who said what; export the place again with this version, "
     "nothing was imported"
@@ -138,7 +140,7 @@ def parse_import(given: Any, *, user: User) -> ParsedImport:
         raise BadInput("this is no export of hachi, ChatGPT, Claude or mem0, and no list of messages")
     if given.get("version") != VERSION:
         raise BadInput(
-            f"this was written by a newer hachi (version {given.get('version')!r}); upgrade this one"
+            f"this was written by a newer hachi (version {shown(given.get('version'))}); upgrade this one"
         )
     memories, messages = (given.get(key, []) for key in ("memories", "messages"))
     if not (isinstance(memories, list) and isinstance(messages, list)):
@@ -202,16 +204,18 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
     origin = Provenance(
         user=user,
         said_at=created_at,
-        place=Place.parse(entry.get("place")),
+        place=place_of(entry.get("place")),
         source=one_of(*get_args(Source))("source", entry.get("source", "note")),
-        message_id=entry.get("message_id"),
+        message_id=_ID("message_id", entry.get("message_id")),
     )
     return draft, origin
 
 
 def _memory_of(place: Place, entry: Any) -> tuple[Memory, Sequence[str]]:
     """Return a memory of a place as it was, and the ids of the messages that stated it."""
-    draft, origin = _memory(entry, entry["user"] and user_named("user", entry["user"]))
+    draft, origin = _memory(
+        entry, entry["user"] if entry["user"] == "" else user_named("user", entry["user"])
+    )
     owners = frozenset(owner for owner in entry["owners"] if owner.startswith("user:")) | {place.key}
     memory = CandidateFact(draft, replace(origin, place=place), None, origin.said_at).memory(owners)
     return replace(memory, id=str(UUID(entry["id"]))), [str(UUID(id)) for id in entry["sources"]]

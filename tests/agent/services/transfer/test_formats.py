@@ -1,7 +1,7 @@
 """Exports of other programs are taken in: their conversations in order and with their times, once."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -121,6 +121,40 @@ async def test_the_memories_of_mem0_are_facts_with_their_dates(open_pet: OpenPet
 def test_what_cannot_be_read_is_refused_whole(given: Any, told: str) -> None:
     with pytest.raises(BadInput, match=told):
         parse_import(given, user="ana")
+
+
+ID = "5c8a2f0e-0000-4000-8000-000000000000"
+SAID = {"id": ID, "author": "ana", "text": "I row", "sent_at": "2024-05-01T10:00:00Z", "user": "ana"}
+FACT = {"id": ID, "content": "Ana rows", "created_at": SAID["sent_at"], "message_id": ID, "place": "acme"}
+FACT |= {"user": "ana", "owners": ["user:ana"], "sources": [ID], "subjects": ["sport"]}
+OURS = {"format": "hachi-export", "version": 1, "memories": [FACT], "messages": [SAID]}
+
+
+def damaged(value: Any) -> Iterator[Any]:
+    """The value with each part of it, one at a time, as something else."""
+    yield from ({}, [None], 7, "half \ud83d")
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in [*parts]:
+        for other in damaged(part):
+            changed = value.copy()
+            changed[name] = other
+            yield changed
+
+
+@pytest.mark.parametrize("given", [CHATGPT, CLAUDE, OURS, OURS | {"place": "acme"}])
+async def test_a_file_with_odd_values_is_taken_in_or_refused_whole(
+    open_pet: OpenPet, rows: Any, given: Any
+) -> None:
+    pet = await open_pet(traces=False)
+    for file in damaged(given):
+        stored, refused = len(rows("SELECT id FROM messages")), ""
+        try:
+            await pet.conversations.import_(parse_import(file, user="ana"), user="ana", for_others=True)
+        except BadInput as error:
+            refused = str(error)
+        assert len(refused) < 1000
+        assert not refused or len(rows("SELECT id FROM messages")) == stored, file
+    json.dumps(await pet.conversations.export(user="ana"), ensure_ascii=False).encode()
 
 
 def test_what_is_no_json_is_refused() -> None:
