@@ -12,11 +12,11 @@ def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | Non
     """The decision to ignore what is not worth keeping; None for anything else."""
     content, importance = candidate.draft.content, candidate.draft.importance
     until = candidate.expires_at
-    if not content:
-        return Decision(content, "ignore", None, "there is nothing in it")
     if len(content) > MAX_CONTENT:
         reason = f"longer than {MAX_CONTENT:,} characters; say it as single facts"
         return Decision(content[:200] + " …", "ignore", None, reason)
+    if not normalise(content):
+        return Decision(content, "ignore", None, "there is nothing in it")
     if importance < importance_floor:
         reason = f"importance {importance:g} is under {importance_floor:g}"
         return Decision(content, "ignore", None, reason)

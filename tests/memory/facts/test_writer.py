@@ -142,7 +142,7 @@ async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Sta
     ("content", "given", "reason"),
     [
         ("", {}, "there is nothing in it"),
-        (" \n\x00 ", {}, "there is nothing in it"),
+        (" \n\x00\u200b ", {}, "there is nothing in it"),
         ("x" * (MAX_CONTENT + 1), {}, "longer than 2,000 characters; say it as single facts"),
         ("Anna said hello", {"importance": 0.29}, "importance 0.29 is under 0.3"),
         (
