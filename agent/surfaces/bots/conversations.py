@@ -5,7 +5,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableSequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -100,9 +100,10 @@ class Conversations:
     async def edited(self, message: IncomingMessage, listening: Listening) -> None:
         """Let what a person has edited replace what they said. A message that waits is read as it is now, one
         that is being answered, or was within the last minutes, is answered again."""
-        self._turns.edited(message)
-        self._interrupt(message.origin)
-        if self.answers(message.origin):
+        if here := [*self._here(message.origin)]:
+            for messages, at in here:
+                messages[at] = replace(message, job=messages[at].job, posts=messages[at].posts)
+            self._interrupt(message.origin)
             return
         sent = await self._deliveries.sent([message.origin])
         if sent is None:
@@ -137,9 +138,13 @@ class Conversations:
 
     def answers(self, origin: str) -> bool:
         """Return whether a message waits here, or is being answered and may still change."""
-        known = self._conversations.values()
-        waiting = (one.origin for talk in known for one in (*talk.waiting, *talk.turn.burst * talk.turn.open))
-        return origin in waiting
+        return any(self._here(origin))
+
+    def _here(self, origin: str) -> Iterator[tuple[MutableSequence[IncomingMessage], int]]:
+        """Yield the places of a message among those that wait or are being answered and may still change."""
+        for talk in self._conversations.values():
+            for messages in (talk.waiting, *[talk.turn.burst] * talk.turn.open):
+                yield from ((messages, at) for at, one in enumerate(messages) if one.origin == origin)
 
     def interrupt(self, is_meant: Callable[[IncomingMessage], bool]) -> None:
         """End the turns that answer a message that is meant. What was generated stays, marked as stopped."""

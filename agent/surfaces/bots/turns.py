@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,8 +31,6 @@ from memory.text import storable
 
 log = logging.getLogger("hachi.bots")
 
-MAX_EDITED = 1_000
-"""Edited messages that are remembered, in case they still wait for their turn."""
 MAX_TOLD = 1_000
 """What people were told that is remembered, so that they are told it once."""
 STOPPED = "(stopped)"
@@ -78,33 +76,23 @@ class Answering:
 class Turns:
     pet: Companion
     platform: Platform
-    _edited: OrderedDict[str, IncomingMessage] = field(default_factory=OrderedDict)
-    """By origin, messages that were edited; some may wait for their turn."""
     _told: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
 
     @property
     def deliveries(self) -> Deliveries:
         return self.pet.conversations.deliveries
 
-    def edited(self, message: IncomingMessage) -> None:
-        """Note what a message is now."""
-        self._edited[message.origin] = message
-        if len(self._edited) > MAX_EDITED:
-            self._edited.popitem(last=False)
-
     async def answer(self, turn: Answering) -> Shown | None:
         """Answer the messages as they are now; those that are left, once one of them was deleted, as this
         process was told or another."""
-        burst, posts = await self.whole(turn.burst)
-        while left := await self._as_now(burst):
-            burst, view = left, self.platform.reply_to(left[-1])
-            noted = partial(self.deliveries.posted, left[-1].job) if left[-1].job else None
+        turn.burst[:], posts = await self.whole(turn.burst)
+        while burst := await self._left(turn.burst):
+            view = self.platform.reply_to(burst[-1])
+            noted = partial(self.deliveries.posted, burst[-1].job) if burst[-1].job else None
             async with Reply(view, turn.interrupt, self.platform.edit_seconds, noted, posts) as reply:
                 turn.reply = reply
                 final = await self._run(turn, burst, reply)
-                while (now := await self._as_now(burst)) != burst and len(now) == len(
-                    burst
-                ):  # some were edited
+                while (now := await self._left(turn.burst)) != burst and len(now) == len(burst):  # edited
                     burst, reply.text = now, ""
                     final = await self._run(turn, burst, reply)
                 if now == burst:
@@ -112,9 +100,8 @@ class Turns:
                     return await self._show(burst[-1], reply, final) if final else None
                 await reply.withdraw()
             posts = ()
-            for message in burst:  # stored after it was deleted
-                if message not in now:
-                    await self.forget(message.origin)
+            for origin in {one.origin for one in burst} - {one.origin for one in now}:
+                await self.forget(origin)  # what was stored after it was deleted
         return None
 
     async def tell(self, message: IncomingMessage, text: str) -> Shown:
@@ -141,11 +128,10 @@ class Turns:
         self._told.append(told)
         return True
 
-    async def _as_now(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
-        """Return the messages as they were edited, without those that were deleted."""
+    async def _left(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
+        """Return the messages that were not deleted."""
         gone = await self.deliveries.gone([one.job for one in burst])
-        now = [(one, self._edited.get(one.origin, one)) for one in burst if one.job not in gone]
-        return [replace(new, job=one.job, posts=one.posts) for one, new in now]
+        return [one for one in burst if one.job not in gone]
 
     async def whole(self, burst: list[IncomingMessage]) -> tuple[list[IncomingMessage], Sequence[str]]:
         """Return the messages with the others that they were stored as one with, and the posts in which they

@@ -189,7 +189,7 @@ async def test_a_memory_is_edited_in_a_modal(bot, pet, platform, server) -> None
     assert await here(pet) == ["Ana has the measles"]
 
 
-LETTERS = st.text(max_size=400)
+LETTERS = st.text(max_size=40).map(lambda text: text * 10)
 
 
 @given(
