@@ -88,7 +88,7 @@ class Turns:
         turn.burst[:], posts = await self.whole(turn.burst)
         while burst := await self._left(turn.burst):
             view = self.platform.reply_to(burst[-1])
-            noted = partial(self.deliveries.posted, burst[-1].job) if burst[-1].job else None
+            noted = partial(self.deliveries.posted, burst[-1].job)
             async with Reply(view, turn.interrupt, self.platform.edit_seconds, noted, posts) as reply:
                 turn.reply = reply
                 final = await self._run(turn, burst, reply)
