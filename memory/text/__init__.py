@@ -12,6 +12,8 @@ _CONTROLS = re.compile(
     r"\r\n?|\x1b\[[0-?]{0,32}[ -/]{0,4}[@-~]"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029]"
 )
+_STOPS = "。｡！？।॥።။។"
+"""Marks that end a sentence without a space."""
 _CLOSING_QUOTES = "」』”’）】"
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…][\"'”’»)\]])\s+|(?<=[.!?…؟۔।])\s+"
