@@ -67,7 +67,7 @@ class AnsweringModel(Model):
     ) -> ModelResponse:
         self.systems.append(system_instructions or "")
         self.inputs.append(input)
-        asked = input if isinstance(input, str) else input[0]["content"]
+        asked = input if isinstance(input, str) else input[0].get("content", "")
         self.asked.append(asked)
         if self._hold is not None and self._hold in str(input):
             self.held.set()

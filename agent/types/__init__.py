@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic
 from typing_extensions import TypedDict, TypeVar
 
 from agent.types.arguments import Argument, Name, Seconds, Text, Turns, Where, model_or_name
-from agent.types.client import Called, ClientTurn, Item
+from agent.types.client import CLIENT_TURN, Called, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory
 
@@ -138,7 +138,7 @@ class TurnOptions(TypedDict, total=False):
     """What the calling program wishes of the answer; the model sees it as a wish."""
     origins: Sequence[str]
     """The ids that a chat platform gave to the message, for when it is deleted there."""
-    client: ClientTurn | None
+    client: Annotated[ClientTurn, CLIENT_TURN] | None
     """What a client of a chat API sends beside the message; its history then is the conversation."""
     settle: bool
     """Wait until the answer's memories are stored, so that the reply tells of them."""

@@ -1,9 +1,12 @@
 """What a client of a chat API sends beside a message."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
+
+from agent.errors import BadInput
+from agent.types.arguments import Argument, refuse
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -108,3 +111,27 @@ class ClientTurn:
     quoted: tuple[str, ...] = ()
     """The ids of what `replies_to` holds, of rows or by `quote_id` of `memory.sql.jobs.deliveries`: the trace
     rests on them."""
+
+
+@cache
+def _turns() -> "TypeAdapter[ClientTurn]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(ClientTurn)
+
+
+def _read_turn(name: str, value: object) -> ClientTurn:
+    """Return it with each field as its type has it. Raises BadInput for one that is of another kind."""
+    from pydantic import ValidationError
+
+    if not isinstance(value, ClientTurn):
+        raise refuse(name, value, "no ClientTurn")
+    try:
+        return _turns().validate_python(asdict(value))
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        where = ".".join([name, *map(str, fault["loc"])])
+        raise BadInput(f"{where}: {fault['msg'][0].lower()}{fault['msg'][1:]}") from error
+
+
+CLIENT_TURN = Argument(_read_turn)

@@ -19,6 +19,7 @@ import hachi.sync
 from agent.companion import OpenOptions
 from agent.tracing.store.filters import TraceFilter
 from agent.types import TurnOptions
+from agent.types.client import ClientTurn, Said
 from hachi import BadInput, HachiError, Place, StoreUnavailable
 from hachi.testing import AnsweringModel, OwnSettings
 
@@ -162,6 +163,17 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
             "respond",
             {"text": "x", "answer": Numbers},
             "answer: <class 'tests...ents.Numbers'> cannot be asked for: its JSON is no object",
+        ),
+        ("respond", {"text": "x", "client": {}}, "client: {} is no ClientTurn"),
+        (
+            "respond",
+            {"text": "x", "client": ClientTurn(shown=5)},
+            "client.shown: input should be a valid str",
+        ),  # type: ignore[arg-type]
+        (
+            "respond",
+            {"text": "x", "client": ClientTurn((Said("system", "x"),))},  # type: ignore[arg-type]
+            "client.history.0.Said.role: input should be 'user' or 'assistant'",
         ),
         ("respond", {"text": "x", "ending": int}, "ending: <class 'int'> is no async function"),
         ("respond", {"text": "x", "user": "a\x00b"}, "the user needs a name"),
