@@ -31,8 +31,11 @@ class Replays:
     def output(self, *, full: bool = False, junit: Path | None = None, name: str = "replay") -> Output:
         if junit:
             write_output(junit, _junit(self.each, name), "the report is")
-        same = all(one.same for one in self.done)
-        return Output([_as_json(one) for one in self.each], lambda: self.print(full), 0 if same else CHANGED)
+        same, data = all(one.same for one in self.done), [_as_json(one) for one in self.each]
+        told = (
+            (lambda: None) if str(junit) == "-" else lambda: self.print(full)
+        )  # the report alone can be read
+        return Output(data, told, 0 if same else CHANGED)
 
     def print(self, full: bool) -> None:
         """Print each turn in short, and what they have in common."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-from xml.etree.ElementTree import parse
+from xml.etree.ElementTree import fromstring, parse
 
 import pytest
 
@@ -50,6 +50,7 @@ def test_a_set_is_replayed_as_one(talked, tmp_path):
     )
     [failure] = parse(report).getroot().iter("failure")
     assert failure.get("message") == "the reply does not hold “Lyon”"
+    assert fromstring(talked("traces", "set", "run", "smoke", "--junit", "-").out).get("tests") == "2"
     assert "no set 'x'; there are: smoke" in talked("traces", "set", "run", "x").complaint
     assert talked("traces", "set", "delete", "smoke").out.startswith("deleted the set smoke")
     assert talked("traces", "set", "list", "--json").json == []
