@@ -32,6 +32,7 @@ from pydantic_settings import (
 
 from agent.errors import SettingsError
 from agent.types.budget import Budget
+from agent.types.price import read_prices
 
 DEFAULT_MODEL = "gpt-5-mini"
 
@@ -50,6 +51,11 @@ Ids = Annotated[
     PlainSerializer(lambda ids: ",".join(map(str, sorted(ids)))),
 ]
 BudgetSetting = Annotated[Budget, NoDecode, BeforeValidator(Budget.parse), PlainSerializer(str)]
+
+
+def _prices(value: str) -> str:
+    read_prices(value)
+    return value
 
 
 def _patterns(value: str) -> str:
@@ -214,7 +220,7 @@ class Settings(BaseSettings):
     """Regular expressions, one a line; matches are removed from traces before they are written."""
     trace_days: Annotated[float, Field(gt=0)] | None = 30.0
     """Traces are deleted after so many days; `none` keeps them."""
-    prices: str = ""
+    prices: Annotated[str, AfterValidator(_prices)] = ""
     """What a million tokens cost, by model: `gpt-5-mini=0.25/2/0.025 mine=1/2` (in, out, cached)."""
     otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`."""

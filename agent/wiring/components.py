@@ -12,11 +12,12 @@ from agent.models.providers import base_url_of
 from agent.models.registry import Models
 from agent.services.statistics import Figures
 from agent.settings import Settings
-from agent.tracing.prices import Prices, read_prices
+from agent.tracing.prices import Prices
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.extensions import Extensions
+from agent.types.price import read_prices
 from agent.wiring.home import open_database
 from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable

@@ -103,8 +103,9 @@ class Session(ExitStack):
         async with AsyncExitStack() as closing:
             database = people = await closing.enter_async_context(self.database())
             settings = self.settings()
-            from agent.tracing.prices import Prices, read_prices
+            from agent.tracing.prices import Prices
             from agent.tracing.store.traces import Traces
+            from agent.types.price import read_prices
             from memory.sql.engine import Database
 
             if apart := settings.traces_url:

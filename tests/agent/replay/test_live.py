@@ -6,7 +6,8 @@ import pytest
 from scripted_server import Call, Fail, answer
 
 from agent.replay.replay import Replayed, ReplayOptions, causes, replay
-from agent.tracing.prices import Prices, read_prices
+from agent.tracing.prices import Prices
+from agent.types.price import read_prices
 
 MOVED = {"content": "Ana lives in Lyon", "subjects": ["ana", "home"], "ttl": None}
 

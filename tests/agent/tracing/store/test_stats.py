@@ -5,11 +5,12 @@ from datetime import timedelta
 import pytest
 from scripted_server import Call, Fail, Say, answer
 
-from agent.errors import BadInput, ModelError
-from agent.tracing.prices import Price, Prices, read_prices
+from agent.errors import ModelError
+from agent.tracing.prices import Prices
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.stats import percentile, stats_of
 from agent.types import Usage
+from agent.types.price import Price, read_prices
 
 EVERY = TraceFilter(kinds=frozenset())
 
@@ -88,7 +89,7 @@ def test_a_model_is_priced_by_its_name_without_maker_and_version():
     assert prices.total([("mine", usage), ("openai/gpt-5-mini-2025-08-07", usage)]) == 3.25
     assert prices.total([("mine", usage), ("nobodys", usage)]) is None
     assert read_prices("a=1/2, b=0.5/1/0.25") == {"a": Price(1, 2), "b": Price(0.5, 1, 0.25)}
-    with pytest.raises(BadInput, match="is no price such as"):
+    with pytest.raises(ValueError, match="is no price such as"):
         read_prices("a=cheap")
 
 
