@@ -16,8 +16,8 @@ _STOPS = "。｡！？।॥።။។"
 """Marks that end a sentence without a space."""
 _CLOSING_QUOTES = "」』”’）】"
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?…][\"'”’»)\]])\s+|(?<=[.!?…؟۔।])\s+"
-    rf"|(?<=[。！？।])(?![。！？{_CLOSING_QUOTES}])\s*|(?<=[。！？][{_CLOSING_QUOTES}])\s*"
+    r"(?<=[.!?…][\"'”’»)\]])\s+|(?<=[.!?…؟۔։])\s+"
+    rf"|(?<=[{_STOPS}])(?![{_STOPS}{_CLOSING_QUOTES}])\s*|(?<=[。！？][{_CLOSING_QUOTES}])\s*"
     r"|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
 )
 
