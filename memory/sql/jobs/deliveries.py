@@ -152,10 +152,11 @@ class Deliveries:
 
     async def forget(self, origin: str, now: datetime) -> None:
         """Forget what came with a message that was deleted on its platform, and have the reply's posts go of
-        which nothing is stored."""
+        which nothing is stored. If it comes later, it is not accepted."""
         source, _, id = origin.partition(":")
         edited = deliveries.c.id.startswith(f"{id} ", autoescape=True)
-        async with self._database.write() as connection:
+        async with self._database.write(lock=[origin]) as connection:
+            await self._note(connection, source, id, now)
             this = and_(deliveries.c.source == source, or_(deliveries.c.id == id, edited))
             await _forget(connection, this, now)
 

@@ -55,8 +55,10 @@ async def test_an_accepted_message_has_one_job_until_it_is_answered(database: Da
     assert await accepted.queue.take(job) is None
     [edited] = await accepted.due("chat:", clock())
     assert (edited.about, await accepted.gone([edited.id])) == ("chat:7", frozenset())
-    await accepted.forget("chat:7", clock())
+    for origin in ("chat:7", "chat:9"):
+        await accepted.forget(origin, clock())
     assert await accepted.gone([edited.id]) == {edited.id}
+    assert await accepted.accept("chat:9", "chat:ana", clock()) is None, "it was deleted before it came"
     await accepted.later(job, "nothing is left of it", clock())
 
 
