@@ -27,6 +27,7 @@ from agent.tracing.trace import Trace, TraceWithJobs
 from agent.turn.context.build import BuiltContext
 from agent.turn.context.persona import read_persona
 from agent.turn.context.prompt import budgets_of, build_messages_for_model
+from agent.turn.extensions import Extensions
 from agent.turn.loop import run_agent
 from agent.types import Usage
 from memory.audience import Place
@@ -222,9 +223,9 @@ async def run_turn(
             settings,
             build_messages_for_model(built.prompt),
             turn,
-            (lambda _: None) if streamed else None,
-            tools,
+            Extensions(tools),
             built.prompt.client,
+            (lambda _: None) if streamed else None,
         )
         note(reply={"message": result.answer.message, "calls": result.calls})
         if turn.writer and result.answer.memories:

@@ -88,23 +88,21 @@ async def run_agent(
     settings: Settings,
     messages: Sequence[dict[str, Any]],
     turn: TurnContext,
-    on_event: OnEvent | None = None,
-    tools: Sequence[Tool] = TOOLS,
-    client: ClientTurn | None = None,
-    extensions: Extensions | None = None,
+    added: Extensions,
+    client: ClientTurn,
+    on_event: OnEvent | None,
 ) -> AgentResult:
     """Run the loop over `messages`, the system message first.
 
     With `on_event` the model streams, and `on_event` receives the text of `message` as it is generated, and
-    what the tools do. Guardrails and hooks are those of the `extensions`. A call of a tool of the `client`
-    ends the run; the model is shown another name for one that has a name of ours. Raises ModelError,
+    what the tools do. Tools, guardrails and hooks are those `added`. A call of a tool of the `client` ends
+    the run; the model is shown another name for one that has a name of ours. Raises ModelError,
     GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
-    client = client or ClientTurn()
+    tools = await added.offered()
     called = [item["name"] for item in said if item.get("type") == "function_call"]
     names = shown_names([*(tool.name for tool in client.tools), *called], {tool.name for tool in tools})
-    added = extensions or Extensions()
     agent = _agent(chosen, settings, system["content"], tools, client, names)
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]

@@ -36,6 +36,7 @@ from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import AgentResult, run_agent, with_end
 from agent.turn.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
+from agent.types.client import ClientTurn
 from agent.types.events import MemoryDecided, StreamEvent
 from memory.facts.writer import FactWriter
 from memory.process.breaker import calls_for
@@ -130,16 +131,8 @@ async def _answer(
     built = await build_context(deps.context, received)
     tools = _tool_context(deps, received, built)
     messages = messages_of(built.prompt)
-    result = await run_agent(
-        deps.model,
-        deps.settings,
-        messages,
-        tools,
-        on_event,
-        tools=await deps.extensions.offered(),
-        client=request.client,
-        extensions=deps.extensions,
-    )
+    client = request.client or ClientTurn()
+    result = await run_agent(deps.model, deps.settings, messages, tools, deps.extensions, client, on_event)
     forget = await deps.forget_requests.candidates(result.answer.forget, received)
     if ending and (end := await ending(forget, result.tools)):
         result = with_end(result, end, on_event)
