@@ -102,10 +102,8 @@ def _config(dimension: int) -> Any:
         VectorStorageDatatype,
     )
 
-    # Numbers of two bytes, as in SQL: half the room, and the same is found. They are not read ahead: a search
-    # needs those of one reader, and all of them take 1.3 kB a point.
-    half = VectorStorageDatatype.Float16
-    dense = EdgeVectorParams(dimension, Distance.Cosine, datatype=half, memory=Memory.Cold)
+    # Numbers of two bytes, as in SQL: half the room, and the same is found.
+    dense = EdgeVectorParams(dimension, Distance.Cosine, datatype=VectorStorageDatatype.Float16)
     return EdgeConfig(
         vectors=dict.fromkeys(schema.DENSE, dense),
         sparse_vectors={lane: EdgeSparseVectorParams(modifier=Modifier.Idf) for lane in schema.SPARSE},
