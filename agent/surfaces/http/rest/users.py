@@ -13,13 +13,23 @@ from starlette.responses import Response
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
-from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.identity import MAX_NAME
 from agent.surfaces.http.limits import Id, Strict
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.session_memories import NewMemory, find_memory, status_of, stored_memory
 from agent.surfaces.http.routes import api_routes
-from agent.types.arguments import Content, DueTime, Importance, Limit, Page, Query, Status, Ttl, Type
+from agent.types.arguments import (
+    Content,
+    DueTime,
+    Importance,
+    Limit,
+    Page,
+    Query,
+    Status,
+    Ttl,
+    Type,
+    user_named,
+)
 from agent.types.context_json import ContextJson
 from agent.types.records_json import (
     DecisionJson,
@@ -45,11 +55,9 @@ router = api_routes("/api/users/{user}", tag="a person")
 
 
 async def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
-    """Return the user in the path. Raises ApiError if the caller may not act for them."""
-    named = user.strip()
-    if not named or not named.isprintable():
-        raise not_found("user")
-    return str(caller.acting_for(named))
+    """Return the user in the path. Raises BadInput for no name, and ApiError if the caller may not act for
+    them."""
+    return str(caller.acting_for(user_named("user", user)))
 
 
 User = Annotated[str, Depends(_path_user)]

@@ -1,6 +1,7 @@
 """What is known of a person, over REST. What the services do is tested with them."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
@@ -111,6 +112,17 @@ async def test_wrong_requests_get_a_typed_error(ana, method, path, body, status)
     assert error.keys() == {"message", "type", "param", "code"}
     assert error["message"]
     assert "`hachi " not in error["message"]
+
+
+async def test_whoever_may_talk_is_reached_by_their_id(site: Any) -> None:
+    service, names = await site.headers(), ("نیم\u200cفاصله", "👩\u200d🚀")
+    for user in names:  # both have a joiner, which prints nothing
+        await site.say("I row on Fridays", service, user=user, conversation=user)
+        for address in (f"/api/users/{quote(user)}/messages", f"/api/sessions/{quote(user)}/memories"):
+            assert "I row on Fridays" in (await site.client.get(address, headers=service)).text
+    for nobody in ("%20", "a%0Ab"):
+        refused = await site.client.get(f"/api/users/{nobody}/messages", headers=service)
+        assert (refused.status_code, "needs a name" in refused.text) == (400, True)
 
 
 async def test_a_person_is_exported_and_erased(ana: Ana) -> None:
