@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 from agent.errors import BadInput
 from memory.audience import Place
 from memory.records import MAX_CONTENT, MemoryType, TaskStatus
-from memory.text import storable
+from memory.text import is_a_line, storable
 from memory.text.ttl import read_ttl
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ short_text = text_up_to(MAX_NAME)
 def readable_name(name: str, value: object) -> str:
     """The name in the normal form for storage and comparison."""
     text = short_text(name, value)
-    if text == value and len(text.strip().splitlines()) == 1:
+    if text == value and is_a_line(text):
         return text.strip()
     raise BadInput(f"the {name} needs a name: some readable text that tells them from others")
 

@@ -22,6 +22,7 @@ from memory.index.embedders import Embedder
 from memory.index.sync import IndexSync
 from memory.records import Chunk, Document
 from memory.sql.engine import Database
+from memory.text import is_a_line
 
 log = logging.getLogger("hachi.knowledge")
 
@@ -113,7 +114,7 @@ class DocumentLibrary:
 def document_name(text: str) -> str:
     """The text as a document's name: a file name without a folder. Raises ValueError."""
     name = text.strip()
-    plain = name.isprintable() and name.strip(".") and {"/", "\\"}.isdisjoint(name)
+    plain = is_a_line(name) and name.strip(".") and {"/", "\\"}.isdisjoint(name)
     if not plain or len(name) > MAX_NAME:
         raise ValueError(
             f"name: a document needs the name of a file, such as notes.md: one line of at most {MAX_NAME} "

@@ -33,6 +33,11 @@ def storable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def is_a_line(text: str) -> bool:
+    """Whether the text can be a name: one line that is not blank and can be stored as it is."""
+    return text == storable(text) and len(text.strip().splitlines()) == 1
+
+
 def without_surrogates(text: str) -> str:
     """Like `storable`, but lone surrogates are dropped and NUL stays."""
     if text.isascii():

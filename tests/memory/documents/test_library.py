@@ -115,7 +115,15 @@ async def test_documents_come_and_go_without_an_index(library: Any, caplog: pyte
 
 
 def test_a_file_name_is_a_document_name_and_a_path_or_several_lines_are_not() -> None:
-    for name in ("notes.md", "  notes.md ", "Über uns (2).pdf", "noch.ein.name", "README", ".env"):
+    for name in (
+        "notes.md",
+        "  notes.md ",
+        "Über uns (2).pdf",
+        "noch.ein.name",
+        "README",
+        ".env",
+        "نیم\u200cفاصله.md",
+    ):
         assert document_name(name) == name.strip()
     wrong = [
         "",

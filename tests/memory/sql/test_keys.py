@@ -69,8 +69,12 @@ async def test_its_last_use_is_known_to_the_minute(keys: Keys, database: Databas
 
 
 async def test_a_key_that_says_too_little_or_too_much_is_not_made(keys: Keys, clock: Any) -> None:
+    await keys.create(
+        "👩\u200d🚀", "user", "نیم\u200cفاصله", now=clock()
+    )  # with joiners, which print nothing
+    [made] = await keys.all()
     wrong: list[Any] = [("laptop", "user", None), ("laptop", "service", "ana"), ("lap\ntop", "service", None)]
     for name, kind, user in [*wrong, ("laptop", "user", "a\x00na")]:
         with pytest.raises(BadKey):
             await keys.create(name, kind, user, now=clock())
-    assert await keys.all() == []
+    assert await keys.all() == [made]
