@@ -40,7 +40,7 @@ def recorded_call(
     input: Any,
     tools: Sequence[Any],
     settings: ModelSettings,
-    schema: AgentOutputSchemaBase | None = None,
+    schema: AgentOutputSchemaBase | None,
 ) -> Iterator[Call]:
     """Record a call around the block; `schema` is what the provider is asked to enforce. Exceptions are
     recorded and re-raised."""

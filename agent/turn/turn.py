@@ -79,11 +79,11 @@ class TurnDependencies:
 async def take_turn(
     deps: TurnDependencies,
     request: TurnRequest,
-    on_event: OnEvent | None = None,
+    on_event: OnEvent | None,
     *,
-    settle: bool = False,
-    ending: Ending | None = None,
-    within: float | None = None,
+    settle: bool,
+    ending: Ending | None,
+    within: float | None,
 ) -> Reply:
     """Answer the request; it is there `within` so many seconds, or nothing of it is stored. `on_event`
     receives the reply's text as the model generates it, and what tools do. What `ending` makes of the answer

@@ -92,10 +92,10 @@ async def open_components(
     closing: AsyncExitStack,
     settings: Settings,
     clock: Clock,
-    model: "Model | None" = None,
-    upkeep_model: "Model | None" = None,
-    surface: str = "python",
-    added: Extensions | None = None,
+    model: "Model | None",
+    upkeep_model: "Model | None",
+    surface: str,
+    added: Extensions,
 ) -> Components:
     """What remembers, open until `closing` ends. No generator stands open meanwhile: a program's event loop
     would end it in disorder where nobody closes the companion."""
@@ -115,7 +115,7 @@ async def open_components(
     models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
     closing.push_async_callback(models.close)
     components = _components(
-        settings, clock, models, breakers, database, traces_database, embedder, surface, added or Extensions()
+        settings, clock, models, breakers, database, traces_database, embedder, surface, added
     )
     closing.push_async_callback(components.index.close)
     closing.push_async_callback(components.sync.stop)
