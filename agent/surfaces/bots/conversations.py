@@ -15,7 +15,6 @@ from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, s
 from agent.surfaces.bots.turns import Answering, NotShown, Shown, Turns
 from memory.errors import MemoryFault
 from memory.people.places import Listening
-from memory.sql.jobs.deliveries import Deliveries
 
 log = logging.getLogger("hachi.bots")
 
@@ -63,6 +62,7 @@ class Conversations:
 
     def __post_init__(self) -> None:
         self._turns = Turns(self.pet, self.platform)
+        self.deliveries = self.pet.conversations.deliveries
 
     async def receive(self, message: IncomingMessage, listening: Listening) -> None:
         """Queue a message that is to be answered, or may be, unless it came before, to this process or
@@ -78,7 +78,7 @@ class Conversations:
         """Keep the message with a job to answer it, before the platform is told that it came. Of who wants
         nothing kept there is the job alone."""
         event, now = message.event if await self._keeps(message) else None, self.pet.clock()
-        if job := await self._deliveries.accept(message.origin, message.user, now, message.version, event):
+        if job := await self.deliveries.accept(message.origin, message.user, now, message.version, event):
             self.add(replace(message, job=job))
 
     async def _keeps(self, message: IncomingMessage) -> bool:
@@ -105,7 +105,7 @@ class Conversations:
                 messages[at] = replace(message, job=messages[at].job, posts=messages[at].posts)
             self._interrupt(message.origin)
             return
-        sent = await self._deliveries.sent([message.origin])
+        sent = await self.deliveries.sent([message.origin])
         if sent is None:
             await self.receive(message, listening)  # a mention was added
         elif sent.reply is None or sent.reply.sent_at > self.pet.clock() - REWRITE:
@@ -170,11 +170,7 @@ class Conversations:
         await asyncio.gather(*late, return_exceptions=True)
         left += [one for known in self._conversations.values() for one in (*known.turn.burst, *known.dropped)]
         if jobs := [message.job for message in left if message.job]:
-            await self._deliveries.release(jobs, self.pet.clock())
-
-    @property
-    def _deliveries(self) -> Deliveries:
-        return self.pet.conversations.deliveries
+            await self.deliveries.release(jobs, self.pet.clock())
 
     def _running(self) -> "list[asyncio.Task[None]]":
         workers = [c.worker for c in self._conversations.values() if c.worker and not c.worker.done()]
@@ -195,12 +191,12 @@ class Conversations:
         try:
             shown = await work
             jobs = [message.job for message in burst if message.job]
-            await self._deliveries.answered(jobs, self.pet.clock(), *(shown or ()))
+            await self.deliveries.answered(jobs, self.pet.clock(), *(shown or ()))
         except Exception as error:
             log.error("a turn is lost: %s", error, exc_info=not isinstance(error, NotShown))
             with suppress(MemoryFault):
                 for job in [message.job for message in burst if message.job]:
-                    await self._deliveries.later(job, str(error), self.pet.clock())
+                    await self.deliveries.later(job, str(error), self.pet.clock())
 
     async def _next_turn(self, conversation: _Conversation) -> Shown | None:
         """Returns the id of the row that was answered or, in its place, of the question, with the ids of

@@ -18,7 +18,6 @@ from agent.surfaces.bots.streamed_reply import Gone, Reply
 from agent.surfaces.bots.turns import NotShown
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
-from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.jobs.job import POSTS, Job
 
 log = logging.getLogger("hachi.bots")
@@ -62,9 +61,8 @@ class PlatformJobs:
     """Receives what was written since a moment, at which the bot was last there."""
     _noted_at: datetime | None = None
 
-    @property
-    def _deliveries(self) -> Deliveries:
-        return self.conversations.pet.conversations.deliveries
+    def __post_init__(self) -> None:
+        self._deliveries = self.conversations.deliveries
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -26,7 +26,7 @@ from agent.surfaces.bots.streamed_reply import Reply
 from agent.surfaces.links import forget_path
 from agent.types.client import ClientTurn
 from memory.audience import PRIVATE
-from memory.sql.jobs.deliveries import Deliveries, quote_id
+from memory.sql.jobs.deliveries import quote_id
 from memory.text import storable
 
 log = logging.getLogger("hachi.bots")
@@ -78,9 +78,8 @@ class Turns:
     platform: Platform
     _told: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
 
-    @property
-    def deliveries(self) -> Deliveries:
-        return self.pet.conversations.deliveries
+    def __post_init__(self) -> None:
+        self.deliveries = self.pet.conversations.deliveries
 
     async def answer(self, turn: Answering) -> Shown | None:
         """Answer the messages as they are now; those that are left, once one of them was deleted, as this

@@ -14,7 +14,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.companion import Companion
-from agent.settings import Settings
 from agent.surfaces.http.application import secure
 from agent.surfaces.http.authentication import LOOPBACK_NAMES, authenticate
 from agent.surfaces.http.identity import Caller
@@ -27,9 +26,7 @@ ALL_ADDRESSES = frozenset({"", "0.0.0.0", "::", "[::]"})
 _identity: ContextVar[Identity] = ContextVar("identity")
 
 
-def app(
-    pet: Companion, settings: Settings, *, host: str = "127.0.0.1", loopback: bool, names: Sequence[str] = ()
-) -> Starlette:
+def app(pet: Companion, *, host: str = "127.0.0.1", loopback: bool, names: Sequence[str] = ()) -> Starlette:
     """Return an ASGI application over an open companion. `host` is its address and `names` are its other
     names; with `loopback` no key is needed until the first one is made."""
     server = MemoryServer(pet, _identity.get)
@@ -38,13 +35,13 @@ def app(
         json_response=True,
         stateless_http=True,
         transport_security=allowed_names(host, loopback, names),
-        max_request_body_size=settings.http_max_body,
+        max_request_body_size=pet.settings.http_max_body,
     )
     sessions = server.session_manager
     routes = [Route(PATH, Authenticated(sessions.handle_request), methods=["POST"])]
     made = Starlette(routes=routes, lifespan=lambda _: sessions.run())
     made.router.redirect_slashes = False
-    secure(made, pet, settings, loopback=loopback)
+    secure(made, pet, pet.settings, loopback=loopback)
     return made
 
 

@@ -145,14 +145,14 @@ async def mcp(
         return
     unnamed = user is None and place == "dm"
     require(unnamed, "over HTTP the key says whose memory it is; leave --user and --place out")
-    settings, names = session.settings(), allow_host or []
+    session.settings()
     from agent.surfaces.mcp.http import PATH, app
 
     await _serve(
         session,
         host,
         http,
-        lambda pet, loopback, _: app(pet, settings, host=host, loopback=loopback, names=names),
+        lambda pet, loopback, _: app(pet, host=host, loopback=loopback, names=allow_host or ()),
         option="--http",
         path=PATH,
     )

@@ -117,7 +117,7 @@ async def opened(
     home: Path, host: str = "127.0.0.1", names: tuple[str, ...] = (), **given: Any
 ) -> AsyncIterator[Site]:
     async with companion_in(home, **given) as pet:
-        made = app(pet, pet.settings, host=host, loopback=is_loopback(host), names=names)
+        made = app(pet, host=host, loopback=is_loopback(host), names=names)
         async with serving(made) as (url, _):
             yield Site(f"{url}/mcp", pet)
 
