@@ -39,7 +39,7 @@ async def settled(*processes: Conversations) -> None:
     await processes[-1].settle()
 
 
-@pytest.mark.parametrize("told", [(1,), (0, 1), (1, 0)])
+@pytest.mark.parametrize("told", [(0,), (1,), (0, 1), (1, 0)])
 async def test_a_message_that_is_edited_has_one_reply_whichever_process_is_told(
     two: tuple[Conversations, Conversations],
     platform: Any,

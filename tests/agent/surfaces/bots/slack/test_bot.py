@@ -179,7 +179,6 @@ async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(
     assert text == "You said &lt;!channel&gt;, &lt;@UBEN&gt; &amp; see https://x.test/?a=1&b=2"
     assert slack.called("chat.postMessage")[0]["unfurl_links"] is False
     assert [status for _, _, status in slack.statuses] == ["is thinking…", ""]
-    assert [status for _, _, status in slack.statuses] == ["is thinking…", ""]
     _, said = server.asked[0].conversation[-1]
     assert said.startswith("[file poem.txt]\nFrüh\n<!here>\n[end of poem.txt]")
     assert "[attached, but not read: me.png (image/png" in said
