@@ -31,7 +31,9 @@ def context_of(trace: Trace) -> BuiltContext:
     one of a turn that can be replayed."""
     summary = trace.summary
     if summary.kind != TURN:
-        raise BadInput(f"{summary.short} is a background job; replay the turn that it belongs to")
+        raise BadInput(
+            f"{summary.short} is {summary.kind!r}; only turns are replayed, with the work after them"
+        )
     if summary.status in ("running", "killed"):
         raise BadInput(f"{summary.short} has not ended, so there is nothing to compare with")
     if read_data(trace.root, "incoming", "text") is None:

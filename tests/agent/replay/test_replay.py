@@ -126,7 +126,7 @@ async def test_what_cannot_be_replayed_is_refused(pet, recorded):
     empty = replace(trace, root=Span("turn"))
     early = replace(trace, root=Span("turn", data=trace.root.data))
     for refused, why in (
-        (job, "replay the turn that it belongs to"),
+        (job, "only turns are replayed"),
         (replace(trace, summary=replace(trace.summary, status="killed")), "has not ended"),
         (empty, "HACHI_TRACE_CONTENT was none"),
         (replace(empty, summary=replace(trace.summary, user=None)), "the user was anonymous"),
