@@ -30,6 +30,8 @@ COLUMNS = {
 """Each with its width where rows are printed before the next ones are known."""
 MIN_WIDTH = 12
 """Of the columns that shrink on a narrow terminal."""
+GAP = 2
+"""Between two columns."""
 MIN_TABLE = 100
 """Columns of the whole table. A narrower terminal wraps its lines, and no column is lost."""
 MAX_LINES = 12
@@ -69,6 +71,11 @@ def print_summaries(
     summaries: Sequence[Summary], now: datetime, *, headings: bool = True, fixed: bool = False
 ) -> None:
     """Print a table. With `fixed` widths its rows fit below those of another one."""
+    out = console()
+    spare = COLUMNS["SAID"] - MIN_WIDTH
+    whole = sum(COLUMNS.values()) + GAP * len(COLUMNS)
+    out.width = max(out.width, whole - spare if fixed else MIN_TABLE)
+    widths = COLUMNS | {"SAID": COLUMNS["SAID"] - max(0, whole - out.width)}
     columns = [
         Column(
             name,
@@ -76,15 +83,13 @@ def print_summaries(
             min_width=MIN_WIDTH if name in ("SAID", "STATUS") else None,
             no_wrap=name not in ("SAID", "STATUS"),
         )
-        for name, wide in COLUMNS.items()
+        for name, wide in widths.items()
     ]
-    table = Table(*columns, box=None, padding=(0, 2, 0, 0), show_header=headings, header_style="dim")
+    table = Table(*columns, box=None, padding=(0, GAP, 0, 0), show_header=headings, header_style="dim")
     for summary in summaries:
         *texts, status = (Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells(summary, now))
         status.stylize(_STATUS_STYLES.get(summary.status, "yellow" if summary.trouble else ""))
         table.add_row(*texts, status)
-    out = console()
-    out.width = max(out.width, MIN_TABLE)
     out.print(table)
 
 

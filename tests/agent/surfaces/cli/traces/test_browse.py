@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime
 
 import pytest
 from command import stopping, until
@@ -9,6 +10,10 @@ from scripted_server import Call, Hang
 
 from agent.companion import Companion
 from agent.settings import Settings
+from agent.surfaces.cli.traces.lines import COLUMNS, print_summaries
+from agent.tracing.trace import Summary
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +37,22 @@ def test_turns_are_listed_newest_first(told):
     assert "acme/general" in lines[1]
     for shown in (lines, told("traces", "ls", COLUMNS="60").out.splitlines()):
         assert shown[1].rstrip().endswith("  ok")
+
+
+def test_rows_that_are_followed_keep_every_column_on_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    about = {
+        "kind": "turn",
+        "started_at": NOW,
+        "status": "ok",
+        "user": "ana",
+        "took": 0.123,
+        "said": "hi " * 99,
+    }
+    print_summaries([Summary(id="trace_" + "ab" * 16, **about)], NOW, fixed=True)
+    heads, row = capsys.readouterr().out.splitlines()
+    assert heads.split() == [*COLUMNS]
+    assert (row[:8], row.split()[-3:]) == ("abababab", ["123", "ms", "ok"])
 
 
 @pytest.mark.parametrize(
