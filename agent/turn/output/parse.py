@@ -77,8 +77,6 @@ def _repaired(text: str, depth: int, instead: str) -> Answer:
         return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1, instead)
     text, found = _without_cut_object(text, list(objects_in(text)))
     envelope, around = _chosen(text, found)
-    if envelope.message is None and envelope.sure and (whole := _WHOLE_MESSAGE.search(text)):
-        envelope.message = unescape(whole[1])
     memories, message = drafts_in(envelope.memories), _SPILLED.sub(r"\1", envelope.message or "")
     cut = isinstance(envelope.message, CutText)
     message = first_turn(_CLOSED.sub("", message)) if cut else message
@@ -102,6 +100,8 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope, str]:
         if part.sure or part.message is not None:
             told = [*filter(is_memory, item.whole)]
             part.add(Envelope(memories=told, sure=bool(told)))
+        if part.sure and part.message is None:
+            part.message = _message_in(text, item)
         if isinstance(item.value, list) and not part.sure and used and not unfenced(between):
             part = Envelope(memories=item.value, sure=not is_call(item.value))  # sentences to remember
         if not part.sure and (part.message is None or not _stands_alone(text, item, following, part)):
@@ -117,6 +117,12 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope, str]:
         return whole, prose(text)
     after = [text[one.end : other.start] for one, other in pairwise(used)]
     return whole, unfenced(text[: used[0].start]) or unfenced("\n".join([*after, text[used[-1].end :]]))
+
+
+def _message_in(text: str, item: Found) -> str | None:
+    """Return the message that is written whole in an object, wherever damage has put it."""
+    whole = _WHOLE_MESSAGE.search(text, item.start, item.end)
+    return unescape(whole[1]) if whole else None
 
 
 def _stands_alone(text: str, item: Found, following: Found | None, part: Envelope) -> bool:
