@@ -1,6 +1,5 @@
 """A value that cannot be used is refused with the same sentence, whichever way it comes."""
 
-import json
 import math
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -71,19 +70,18 @@ async def over_mcp(pet: Companion, tool: str, arguments: dict[str, Any]) -> str:
 
 async def test_a_fact_that_cannot_be_kept_is_refused_alike(pet: Companion, http: httpx2.AsyncClient) -> None:
     known = await pet.remember("Ana skis", user="ana")
-    json_body: dict[str, Any] = {"headers": {"content-type": "application/json"}}
     for told, (given, _) in WRONG.items():
         body: dict[str, Any] = {"content": "Ana swims"} | given
         assert await in_python(pet.remember(user="ana", **body)) == told
         assert await in_python(pet.memories.remember_many([body], user="ana")) == told
         assert await in_python(pet.memories.update(str(known.id), user="ana", **body)) == told
+        if "nan" in told:  # no JSON has such a number
+            continue
         for path in ("/api/users/ana/memories", "/api/sessions/ana/memories"):
-            assert over_rest(await http.post(path, content=json.dumps(body), **json_body)) == told
+            assert over_rest(await http.post(path, json=body)) == told
         if "subjects" not in given:
-            address = f"/api/users/ana/memories/{known.id}"
-            assert over_rest(await http.patch(address, content=json.dumps(body), **json_body)) == told
-        if "nan" not in told:  # the protocol has no such number
-            assert await over_mcp(pet, "remember", body) == told
+            assert over_rest(await http.patch(f"/api/users/ana/memories/{known.id}", json=body)) == told
+        assert await over_mcp(pet, "remember", body) == told
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana skis"]
 
 
