@@ -119,7 +119,7 @@ async def show(
     if full:
         await traces.add_left_out_texts(found.trace, now)
     lines = full_lines if full else overview_lines
-    return Output(trace_json(found), lambda: print_lines(lines(found.trace, found.jobs)))
+    return Output(trace_json(found), lambda: print_lines(lines(found.trace, found.jobs), whole=full))
 
 
 @group.command()
@@ -148,7 +148,7 @@ async def diff(
 
     def text() -> None:
         if found:
-            print_lines(difference_lines(one.summary, other.summary, found, whole=full))
+            print_lines(difference_lines(one.summary, other.summary, found, whole=full), whole=full)
         else:
             say(f"{one.summary.short} and {other.summary.short} are the same")
 

@@ -56,13 +56,13 @@ _STATUS_STYLES = {
 }
 
 
-def print_lines(lines: Iterable[Line]) -> None:
-    """Print them cut to the width of a terminal; whole in a file or a pipe."""
+def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
+    """Print them cut to the width of a terminal, which wraps `whole` ones. In a pipe all are whole."""
     out = console()
     for line in lines:
         if out.is_terminal:
             text = Text.assemble(line.branch, (line.text, _STYLES.get(line.tone, "")))
-            out.print(text, no_wrap=True, overflow="ellipsis")
+            out.print(text, no_wrap=True, overflow="ignore" if whole else "ellipsis", soft_wrap=whole)
         else:
             print(line)
 

@@ -43,7 +43,13 @@ class Replays:
         if live:
             print_table(COLUMNS, map(_row, self.done))
         print_lines(
-            line for one in self.each if full or not (live and one in self.done) for line in _lines(one, full)
+            (
+                line
+                for one in self.each
+                if full or not (live and one in self.done)
+                for line in _lines(one, full)
+            ),
+            whole=full,
         )
         if len(self.each) > 1:
             self._print_summary()

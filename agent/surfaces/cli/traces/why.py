@@ -40,9 +40,8 @@ async def why(
     found = await explain(pet.components.database, pet.components.sync, pet.traces, asked, wanted)
     seen = {} if trace else {one.id: await traces_of(pet.traces, one.id, pet.clock()) for one in found}
     data = [_as_json(one, seen.get(one.id, ())) for one in found]
-    return Output(
-        data, lambda: print_lines(line for one in found for line in lines(one, seen.get(one.id, ())))
-    )
+    told = (line for one in found for line in lines(one, seen.get(one.id, ())))
+    return Output(data, lambda: print_lines(told, whole=True))
 
 
 def _as_json(one: "Why", traces: "Sequence[tuple[Summary, str]]") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -112,6 +113,16 @@ def test_two_turns_are_compared(told):
         "after": "what is Lucie allergic to?",
         "cause": False,
     }
+
+
+def test_on_a_narrow_terminal_an_overview_is_cut_and_everything_is_whole(told):
+    def shown(*args, **screen):
+        out = re.sub(r"\x1b\[[0-9;]*m", "", told("traces", "show", "last", *args, **screen).out)
+        return [line.rstrip() for line in out.splitlines()]
+
+    narrow = {"screen": True, "COLUMNS": "40"}
+    assert max(map(len, shown(**narrow))) <= 40 < max(map(len, shown()))
+    assert shown("--full", **narrow) == shown("--full")
 
 
 def test_traces_are_exported_to_a_private_file(told, tmp_path):
