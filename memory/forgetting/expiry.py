@@ -51,8 +51,8 @@ def _owners(given: Iterable[Memory]) -> set[str]:
 async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
     """Up to `BATCH` expired memories of all owners, locked until the transaction ends. The next purge handles
     those that another transaction has locked."""
-    due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.id).limit(BATCH)
-    ids = (await connection.execute(due.with_for_update(skip_locked=True))).scalars().all()
+    due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.expires_at)
+    ids = list(await connection.scalars(due.limit(BATCH).with_for_update(skip_locked=True)))
     return await fetch(connection, memories.c.id.in_(ids)) if ids else []
 
 

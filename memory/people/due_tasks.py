@@ -22,7 +22,8 @@ from memory.sql.jobs.statements import claimable
 from memory.sql.tables import message_origins, messages, rests_on, tasks, work
 
 TOO_OLD = timedelta(days=30)
-"""A task that has been due for longer than this is not announced, but stays in the list of tasks."""
+"""A task that has been due for longer than this is not announced, nor looked at by the job that announces; it
+stays in the list of tasks."""
 AT_ONCE = 50
 """Tasks handled in one transaction."""
 
@@ -49,7 +50,7 @@ class DueTasks:
         self._queue = queue
 
     async def take(self, prefixes: Collection[str], now: datetime) -> int:
-        """Add a job for each due task. Returns how many tasks were due."""
+        """Add a job for each due task. Returns how many tasks that were."""
         total = 0
         while taken := await self._take_some(prefixes, now):
             total += taken
@@ -65,9 +66,8 @@ class DueTasks:
             for row in rows:
                 same = update(tasks).where(tasks.c.id == row.id)
                 await connection.execute(same.values(reminded=row.due))
-                if now - row.due <= TOO_OLD:
-                    payload = {"task": row.id, "due": row.due.isoformat()}
-                    await self._queue.add(connection, REMIND, row.user_id, payload, now)
+                payload = {"task": row.id, "due": row.due.isoformat()}
+                await self._queue.add(connection, REMIND, row.user_id, payload, now)
         return len(rows)
 
     async def waiting(self, prefixes: Collection[str], now: datetime) -> Sequence[str]:
@@ -104,9 +104,11 @@ _ASKED = (
 
 
 def _due(now: datetime) -> ColumnElement[bool]:
-    """True for tasks that are due, not done, and not yet announced for this due time."""
+    """True for tasks that are due, not `TOO_OLD`, not done, and not yet announced for this due time."""
     unannounced = or_(tasks.c.reminded.is_(None), tasks.c.reminded != tasks.c.due)
-    return and_(tasks.c.due <= now, tasks.c.status != "done", unannounced, ~TASK_IS_HIDDEN)
+    return and_(
+        tasks.c.due.between(now - TOO_OLD, now), tasks.c.status != "done", unannounced, ~TASK_IS_HIDDEN
+    )
 
 
 def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:

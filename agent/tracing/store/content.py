@@ -6,14 +6,24 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import delete, select, true, update
+from sqlalchemy import Select, delete, exists, literal, or_, select, true, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.tracing.serialization import Stored
 from agent.tracing.trace import CALL, TURN
 from memory.audience import user_key
 from memory.sql.messages.message_rows import kept
-from memory.sql.tables import memory_owners, messages, trace_bodies, trace_rows, trace_sets, traces, users
+from memory.sql.readable import is_active
+from memory.sql.tables import (
+    memories,
+    memory_owners,
+    messages,
+    trace_bodies,
+    trace_rows,
+    trace_sets,
+    traces,
+    users,
+)
 
 
 def as_written(text: str) -> str:
@@ -53,8 +63,14 @@ async def not_erased(connection: AsyncConnection, written: Sequence[Stored]) -> 
         if ids := {id for needed, id in rests_on if needed is table and id}:
             there = select(table.c.id).where(table.c.id.in_(ids), condition)
             here |= set(await connection.scalars(there))
-    if keys := {user_key(one.user): one.user for one in about if one.kind == CALL and one.user}:
-        owners = select(memory_owners.c.owner).where(memory_owners.c.owner.in_(keys)).distinct()
-        here |= {keys[owner] for owner in await connection.scalars(owners)}
+    if callers := sorted({one.user for one in about if one.kind == CALL and one.user}):
+        here |= set(await connection.scalars(union_all(*map(_if_remembered, callers))))
     here |= {one.user for one in about if one.kind != TURN and one.user == one.place}  # the work of a place
     return [one for one, (_, id) in zip(written, rests_on, strict=True) if id in here]
+
+
+def _if_remembered(user: str) -> Select[str]:
+    """The person, if they told a memory or one is theirs: two seeks, however many they have."""
+    told = exists().where(memories.c.user_id == user)
+    theirs = exists().where(memory_owners.c.owner == user_key(user), is_active())
+    return select(literal(user)).where(or_(told, theirs))

@@ -66,7 +66,8 @@ class EmbeddedIndex:
         self._copy: EdgeShard | None = None
         """While `compact` copies: every change is made in it too."""
         self._removed = False
-        """Whether the files may hold points that were removed."""
+        """Whether the files are to be copied (`compact`): they may hold points of deleted rows. With each row
+        that is deleted its point is removed; that one was replaced alone is left to `optimise`."""
 
     @property
     def folder(self) -> Path:
@@ -108,7 +109,6 @@ class EmbeddedIndex:
                 self._require_room()
                 for one in filter(None, (shard, self._copy)):
                     one.update(UpdateOperation.upsert_points([engine.engine_point(point) for point in part]))
-            self._removed = True  # of a point that is replaced, the engine keeps the old one
             await asyncio.sleep(0)
 
     async def remove(self, ids: Sequence[str]) -> None:
@@ -160,6 +160,7 @@ class EmbeddedIndex:
             files.delete_unheld(self._parent)
         needed = await self.count() * (4 * self._space.dimension + POINT_BYTES)
         if files.size(self.folder) > 1.5 * needed + files.RESERVE / 4:
+            self._removed = True  # of points that were replaced, the engine keeps the old ones
             await self.compact()
 
     async def compact(self) -> bool:

@@ -37,7 +37,7 @@ tasks = Table(
     Column("due", Utc),
     Column("created_at", Utc, nullable=False),
     Column("last_updated", Utc, nullable=False),
-    Column("reminded", Utc, comment="the due time that was announced, or given up; another one is due again"),
+    Column("reminded", Utc, comment="the due time that was announced; another one is due again"),
     Index("ix_tasks_due", "due"),
 )
 
