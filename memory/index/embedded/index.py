@@ -227,9 +227,7 @@ class EmbeddedIndex:
                     "the memory index is filled again at the next start: %s", engine.first_line(error)
                 )
             finally:
-                held, self._folder_lock = self._folder_lock, None
-                if held is not None:
-                    held.release()
+                self._let_go()
 
     @asynccontextmanager
     async def _opened(self) -> "AsyncIterator[EdgeShard]":
@@ -253,6 +251,11 @@ class EmbeddedIndex:
             if self._folder_lock is None:
                 self._folder_lock = files.hold_first(self._parent)
                 self._folder_lock.folder.mkdir(mode=0o700, exist_ok=True)
+
+    def _let_go(self) -> None:
+        held, self._folder_lock = self._folder_lock, None
+        if held is not None:
+            held.release()
 
     def _load(self) -> None:
         """Open the index that was closed cleanly, or make an empty one."""
@@ -305,7 +308,9 @@ class EmbeddedIndex:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
+        except OSError as error:  # as where the folder was deleted, and with it what keeps others out
+            self._drop()
+            self._let_go()
             reason = error.strerror or error
             raise IndexUnavailable(f"the memory index cannot be kept in {self._parent}: {reason}") from error
         except BaseException as error:

@@ -136,6 +136,23 @@ async def test_an_index_is_made_whatever_the_folder_holds_or_tried_again(tmp_pat
         await index.close()
 
 
+@pytest.mark.parametrize("compacting", [False, True])
+async def test_one_whose_folder_was_deleted_is_made_anew_and_held(tmp_path: Path, compacting: bool) -> None:
+    parent = tmp_path / "index"
+    index, _ = await with_one_removed(parent)
+    compacted = asyncio.create_task(index.compact()) if compacting else None
+    await asyncio.sleep(0)
+    shutil.rmtree(parent)
+    with pytest.raises(IndexUnavailable, match="cannot be kept in"):
+        await (compacted or index.put([a_point(1)]))
+    await index.put([a_point(1)])
+    assert (await index.position(), await index.count()) == (None, 1)
+    other = await with_points(parent)
+    assert folders(parent) == ["1", "2"]
+    await other.close()
+    await index.close()
+
+
 def folders(parent: Path) -> list[str]:
     return sorted(path.name for path in parent.iterdir() if path.is_dir())
 
