@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
+from sqlalchemy import Select, and_, bindparam, delete, or_, select, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
@@ -128,9 +128,12 @@ async def withhold(
     """
     ids = {*message_ids, *memory_ids}
     heard = {*message_ids, *await connection.scalars(statements_of(memory_ids))}
-    rests = _covering(heard) | active_conversations.c.id.in_(resting_on(ids, "covered"))
-    rests = rests if written_before is None else rests & (active_conversations.c.updated_at < written_before)
-    query = select(active_conversations).where(active_conversations.c.summary != "", rests)
+    resting = union(_covering(heard), resting_on(ids, "covered"))
+    query = select(active_conversations).where(
+        active_conversations.c.summary != "", active_conversations.c.id.in_(resting)
+    )
+    if written_before is not None:
+        query = query.where(active_conversations.c.updated_at < written_before)
     rows = [row for row in (await connection.execute(query)).all() if _reads(row.owner, owners)]
     emptied = [row.id for row in rows]
     in_short = await _memory_summaries(connection, ids.union(emptied), owners)
@@ -149,12 +152,12 @@ async def withhold(
     return len(emptied) + len(in_short)
 
 
-def _covering(heard: Collection[str]) -> ColumnElement[bool]:
-    """True for summaries of conversations that cover one of these messages."""
-    active = active_conversations.c
-    same = and_(messages.c.conversation_id == active.conversation_id, heard_by() == active.owner)
-    covered = select(messages.c.id).where(same, messages.c.seq <= active.covered, messages.c.id.in_(heard))
-    return covered.correlate(active_conversations).exists()
+def _covering(heard: Collection[str]) -> Select[str]:
+    """Selects the summaries of conversations that cover one of these messages. It begins with the messages,
+    or it would read every conversation that has a summary."""
+    active = active_conversations.alias("covering").c
+    same = and_(active.conversation_id == messages.c.conversation_id, active.owner == heard_by())
+    return select(active.id).where(same, active.covered >= messages.c.seq, messages.c.id.in_(heard))
 
 
 async def _memory_summaries(
