@@ -100,6 +100,19 @@ class _Environment(EnvSettingsSource):
         return {**written, **super()._load_env_vars()}
 
 
+def misspelt() -> list[str]:
+    """Say of each variable `HACHI_*` that nothing reads, but is nearly a setting, which one it may mean."""
+    variables = {field: _variable(Settings.model_fields, field)[0] for field in Settings.model_fields}
+    found = _Environment(Settings).env_vars
+    given = sorted(name.upper() for name, value in found.items() if value and name.startswith("hachi_"))
+    unread = [name for name in given if name not in variables.values()]
+    return [
+        f"{name} is read by nothing; did you mean {variables[field]}?"
+        for name in unread
+        for field in get_close_matches(name.removeprefix("HACHI_").lower(), variables, n=1)
+    ]
+
+
 class Settings(BaseSettings):
     """Read once, then passed along. Constructor arguments win over the environment, and that over `.env`."""
 

@@ -49,8 +49,12 @@ class Check:
 
 async def check_everything(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:
     """Return the checks, and the number of rows of each kind if the database can be read."""
+    from agent.settings import misspelt
+
     counts: dict[str, int] = {}
     checks = [*await _check_database(session, counts), *await _check_search(session, settings, counts)]
+    if unread := misspelt():
+        checks.append(Check("settings", False, "; ".join(unread)))
     if settings.persona:
         checks.append(await _check("persona", lambda: _persona(settings)))
     if settings.tools:
@@ -235,7 +239,7 @@ async def _disk(home: "Path") -> str:
     said = ", ".join(f"{name} {_megabytes(size)}" for name, size in sizes.items() if size)
     if free < LEAST_FREE:
         raise MemoryFault(f"only {_megabytes(free)} are free in {home}; make room ({said})")
-    return f"{_megabytes(free)} free; {said}"
+    return "; ".join(filter(None, (f"{_megabytes(free)} free", said)))
 
 
 def mask(text: str | None) -> str | None:

@@ -92,6 +92,20 @@ def test_what_cannot_be_opened_is_marked(hachi, home):
     assert "Kept" not in ran.out
 
 
+def test_a_misspelt_setting_is_told(hachi, monkeypatch):
+    monkeypatch.setenv("HACHI_TRACE_DAY", "3")
+    monkeypatch.setenv("HACHI_OPENAI_BASE_URL", AWAY)
+    monkeypatch.setenv("HACHI_ZZZ", "of somebody's own tool")
+    ran = hachi("doctor", "--json")
+    assert (ran.code, [check["detail"] for check in ran.json["checks"] if check["ok"] is False]) == (
+        1,
+        [
+            "HACHI_OPENAI_BASE_URL is read by nothing; did you mean OPENAI_BASE_URL?; "
+            "HACHI_TRACE_DAY is read by nothing; did you mean HACHI_TRACE_DAYS?"
+        ],
+    )
+
+
 def test_a_slow_check_and_a_missing_part_are_told(shared, monkeypatch):
     async def sleeps(_):
         await asyncio.sleep(5)
