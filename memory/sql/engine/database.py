@@ -301,7 +301,8 @@ class Database:
 
     async def migrate(self, *, backed_up: bool = False, tell: Tell = lambda *_: None) -> bool:
         """Create the tables, or convert those of the second edition. A copy of SQLite's file is made before;
-        of PostgreSQL one must have been made: `backed_up`. Returns False if they were up to date."""
+        of PostgreSQL one must have been made: `backed_up`. Returns False if they were up to date, or another
+        process brought them there first."""
         revision = await self.revision()
         if not outdated(revision, self.where):
             return False
@@ -319,6 +320,8 @@ class Database:
                 await connection.run_sync(create)
             elif convert and outdated(now, self.where):
                 await connection.run_sync(convert)
+            else:
+                return False
         return True
 
     def drop_copy(self) -> None:
