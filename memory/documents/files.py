@@ -102,10 +102,13 @@ def _is_ours(name: str) -> bool:
 def _why_skipped(path: Path, start: Path) -> str | None:
     """Why a file in a folder is skipped; None if it is read, empty if the reason is not reported."""
     try:
-        if path.is_symlink() and path.is_dir():
-            inside = is_below(os.path.realpath(path), os.path.realpath(start))
-            return "" if inside else "it is a link to a folder elsewhere; add that folder itself"
-        if not stat.S_ISREG(path.stat().st_mode):
+        mode = path.stat().st_mode
+        kind = "folder" if stat.S_ISDIR(mode) else "file"
+        if path.is_symlink() and not is_below(os.path.realpath(path), os.path.realpath(start)):
+            return f"it is a link to a {kind} elsewhere; add that {kind} itself"
+        if kind == "folder":  # which the walk reads where it stands
+            return ""
+        if not stat.S_ISREG(mode):
             return "it is not a file"
     except OSError as error:
         return _reason(error)

@@ -61,23 +61,23 @@ def test_a_file_is_found_once_and_a_missing_one_told(tmp_path: Path, monkeypatch
         find([tmp_path, tmp_path / "gone.md"])
 
 
-def test_links(tmp_path: Path) -> None:
-    touch(tmp_path, "other/a.md")
+def test_no_link_leads_out_of_an_added_folder(tmp_path: Path) -> None:
+    touch(tmp_path, "other/a.md", "papers/real.md")
     folder = tmp_path / "papers"
-    folder.mkdir()
     links = {"a.md": folder / "b.md", "b.md": folder / "a.md", "c.md": folder / "nowhere", "home": folder}
-    links |= {"link.md": tmp_path / "other" / "a.md", "elsewhere": tmp_path / "other"}
+    links |= {"out.md": tmp_path / "other" / "a.md", "elsewhere": tmp_path / "other", "in.md": folder / "real.md"}
     for name, target in links.items():
         (folder / name).symlink_to(target)
     found = find([folder])
-    assert names(found) == ["link.md"]
+    assert names(found) == ["in.md", "real.md"]
     assert reasons(found) == {
         "a.md": "it is a loop of symbolic links",
         "b.md": "it is a loop of symbolic links",
         "c.md": "it is gone, or a link to nothing",
         "elsewhere": "it is a link to a folder elsewhere; add that folder itself",
+        "out.md": "it is a link to a file elsewhere; add that file itself",
     }
-    assert names(find([folder / "a.md"])) == ["a.md"]
+    assert names(find([folder / "out.md"])) == ["out.md"]
     with pytest.raises(UnreadableDocument, match="loop"):
         read(folder / "a.md")
 
