@@ -79,7 +79,8 @@ class Authenticator:
             # DNS rebinding: another page's host name can point to this server
             if bare_host(Headers(scope=scope).get("host", "")) not in LOOPBACK_NAMES:
                 raise forbidden("there is no key yet, so only localhost may be asked; `hachi keys create`")
-            refuse_other_site(scope)
+            if is_foreign(scope):
+                raise forbidden("this was sent from another site, which needs a key; `hachi keys create`")
             return None
         address = address_of(scope)
         key = await keys.check(secret, self._pet.clock()) if secret else None
@@ -93,17 +94,25 @@ class Authenticator:
         return key
 
 
-def refuse_other_site(scope: Scope) -> None:
-    """Raise ApiError for a request that another site makes a browser send, and that may change something.
+def is_foreign(scope: Scope) -> bool:
+    """Return whether a page of another site makes a browser send the request, and it may change something or
+    that page may read the answer; to follow a link from there is neither.
+
     What a browser says of the site decides; an older one names the origin alone, which a proxy that renames
-    the host makes differ. Programs other than browsers send neither header."""
+    the host makes differ. Programs other than browsers send neither header.
+    """
     headers = Headers(scope=scope)
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site:
         own = site in ("same-origin", "none")
     else:
         own = origin is None or origin.partition("://")[2] == headers.get("host")
-    if not own and scope["method"] not in READING:
+    return not own and (origin is not None or scope["method"] not in READING)
+
+
+def refuse_other_site(scope: Scope) -> None:
+    """Raise ApiError for a request that `is_foreign`."""
+    if is_foreign(scope):
         raise forbidden("This was sent from another site, and is not done.")
 
 

@@ -65,7 +65,11 @@ def test_no_link_leads_out_of_an_added_folder(tmp_path: Path) -> None:
     touch(tmp_path, "other/a.md", "papers/real.md")
     folder = tmp_path / "papers"
     links = {"a.md": folder / "b.md", "b.md": folder / "a.md", "c.md": folder / "nowhere", "home": folder}
-    links |= {"out.md": tmp_path / "other" / "a.md", "elsewhere": tmp_path / "other", "in.md": folder / "real.md"}
+    links |= {
+        "out.md": tmp_path / "other" / "a.md",
+        "elsewhere": tmp_path / "other",
+        "in.md": folder / "real.md",
+    }
     for name, target in links.items():
         (folder / name).symlink_to(target)
     found = find([folder])
