@@ -117,23 +117,41 @@ async def still_hidden(connection: AsyncConnection, kind: Kind, ids: Iterable[st
     return found
 
 
+_left, _made_private = (
+    memory_owners.alias("left"),
+    select(forgettings.c.id).where(forgettings.c.why == "private"),
+)
+_NO_LONGER_SHOWN = (
+    link_is_hidden(),
+    or_(
+        ~exists().where(_left.c.memory_id == memory_owners.c.memory_id, ~link_is_hidden(_left)),
+        exists().where(
+            hidden.c.row_id == _of_link(memory_owners),
+            hidden.c.kind == "link",
+            hidden.c.forgetting_id.in_(_made_private),
+        ),
+    ),
+)
+"""True for links of memories of which all links are hidden, or one was by making private."""
+
+
+def is_not_to_be_shown(id: ColumnElement[str]) -> ColumnElement[bool]:
+    """True for the ids that `hidden_among` finds, by look-ups in indexes."""
+    memory = exists().where(memory_owners.c.memory_id == id, *_NO_LONGER_SHOWN)
+    return or_(exists().where(hidden.c.row_id == id), memory)
+
+
 async def hidden_among(connection: AsyncConnection, ids: Iterable[str]) -> set[str]:
     """Which of these ids are of messages, tasks or entries that are hidden or withdrawn from their place, or
     of memories of which all links are hidden, or one was by making private. What rests on one of them is not
     to be shown."""
     found: set[str] = set()
-    left = memory_owners.alias("left")
-    private = select(forgettings.c.id).where(forgettings.c.why == "private")
-    entry = (hidden.c.row_id == _of_link(memory_owners), hidden.c.kind == "link")
-    made_private = exists().where(*entry, hidden.c.forgetting_id.in_(private))
     for part in parts(ids):
         rows = select(hidden.c.row_id).where(hidden.c.row_id.in_(part))
-        others = exists().where(left.c.memory_id == memory_owners.c.memory_id, ~link_is_hidden(left))
-        linked = (memory_owners.c.memory_id.in_(part), link_is_hidden(), or_(~others, made_private))
-        found |= {
-            *await connection.scalars(rows),
-            *await connection.scalars(select(memory_owners.c.memory_id).where(*linked)),
-        }
+        linked = select(memory_owners.c.memory_id).where(
+            memory_owners.c.memory_id.in_(part), *_NO_LONGER_SHOWN
+        )
+        found |= {*await connection.scalars(rows), *await connection.scalars(linked)}
     return found
 
 

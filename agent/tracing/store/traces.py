@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import ColumnElement, Insert, Table, delete, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -29,11 +28,11 @@ from agent.types.checks import checks_arguments
 from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.sql.engine import Database
-from memory.sql.hidden import hidden_in
+from memory.sql.hidden import hidden_in, is_not_to_be_shown
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.transcript import Transcript
-from memory.sql.tables import hidden as hidden_rows
 from memory.sql.tables import trace_bodies, trace_rows, traces
+from memory.sql.tables.columns import as_uuid
 
 LAST = "last"
 TURNS = TraceFilter()
@@ -179,12 +178,7 @@ class Traces:
 
     async def _summaries(self, rows: Sequence[Any], now: datetime) -> "list[Summary]":
         """Return the summaries of these rows, without the content of those that show what is hidden."""
-        hidden: set[int] = set()
-        if rows and await self._people.rows(select(hidden_rows.c.row_id).limit(1)):
-            query = select(trace_rows).where(trace_rows.c.trace.in_([row.seq for row in rows]))
-            shown = [(row.trace, str(UUID(bytes=row.row_id))) for row in await self.database.rows(query)]
-            ids = await hidden_in(self._people, {id for _, id in shown})
-            hidden = {trace for trace, id in shown if id in ids}
+        hidden = await self._hidden([row.seq for row in rows]) if rows else set()
         names = await Transcript(self._people).speakers.names({row.user_id for row in rows if row.user_id})
         work = await self._work([row.id for row in rows if row.kind == TURN])
         usual = await self.usual() if rows else 0.0
@@ -198,6 +192,17 @@ class Traces:
             for row in rows
         ]
         return [replace(one, cost=self.prices.cost(one)) for one in found]
+
+    async def _hidden(self, numbers: Sequence[int]) -> set[int]:
+        """Return which of these traces, by `seq`, show a hidden row."""
+        rows = select(trace_rows.c.trace, as_uuid(trace_rows.c.row_id).label("id"))
+        shown = rows.where(trace_rows.c.trace.in_(numbers)).cte("shown").prefix_with("MATERIALIZED")
+        if self._people is self.database:
+            hidden = select(shown.c.trace).where(is_not_to_be_shown(shown.c.id)).distinct()
+            return {row.trace for row in await self.database.rows(hidden)}
+        found = await self.database.rows(select(shown))
+        ids = await hidden_in(self._people, {row.id for row in found})
+        return {row.trace for row in found if row.id in ids}
 
     async def list(
         self,

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData, String, TypeDecorator
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import GenericFunction
 
 metadata = MetaData(
     naming_convention={
@@ -39,3 +41,23 @@ class Utc(TypeDecorator[datetime]):
 
 row_id = String(36)
 counter = BigInteger().with_variant(Integer, "sqlite")
+
+
+class as_uuid(GenericFunction[str]):
+    """The text of a UUID that a column holds as 16 bytes."""
+
+    type = row_id
+    inherit_cache = True
+
+
+@compiles(as_uuid, "sqlite")
+def _from_hex(element: Any, compiler: Any, **more: Any) -> str:
+    column = compiler.process(element.clauses, **more)
+    parts = ((1, 4), (5, 2), (7, 2), (9, 2), (11, 6))
+    digits = ", ".join(f"hex(substr({column}, {at}, {length}))" for at, length in parts)
+    return f"lower(printf('%s-%s-%s-%s-%s', {digits}))"
+
+
+@compiles(as_uuid, "postgresql")
+def _cast(element: Any, compiler: Any, **more: Any) -> str:
+    return f"encode({compiler.process(element.clauses, **more)}, 'hex')::uuid::text"

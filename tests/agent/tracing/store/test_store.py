@@ -1,9 +1,11 @@
 """Traces in SQL, on both databases."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction
@@ -233,3 +235,33 @@ async def test_a_set_outlives_what_its_traces_showed_and_what_its_replies_must_h
     assert (await delete_set(traces, "smoke"), await sets(traces)) == (2, {})
     with pytest.raises(NotFound, match="no set 'smoke'; there are: none"):
         await turns_of_set(traces, "smoke")
+
+
+async def test_what_shows_hidden_rows_is_asked_in_one_statement_that_reads_by_indexes(traces, database):
+    await traces.write(
+        [
+            showing(number, *(f"{number:08x}-0000-4000-8000-{n:012x}" for n in range(50)))
+            for number in range(1, 21)
+        ],
+        NOW,
+    )
+    asked = list[tuple[str, Any]]()
+
+    def note(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if "hidden" in statement:
+            asked.append((statement, parameters))
+
+    async with database.write() as connection:
+        await hide(connection, await begin(connection, "ana", "forgotten", NOW, NOW), {"message": [ROW]})
+    event.listen(database.engine.sync_engine, "before_cursor_execute", note)
+    assert len(await traces.list(EVERY, NOW)) == 20
+    [(statement, parameters)] = asked
+    async with database.write() as connection:
+        if database.sqlite:
+            plan = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        else:
+            await connection.exec_driver_sql("SET LOCAL enable_seqscan = off")  # of tables as small as these
+            plan = await connection.exec_driver_sql(f"EXPLAIN {statement}", parameters)
+        lines = [row[-1] for row in plan]
+    whole = re.compile(r"(SCAN|.*Seq Scan on) (trace_rows|hidden|memory_owners)")
+    assert [line for line in lines if whole.match(line)] == []
