@@ -1,10 +1,8 @@
 """What a turn needs, made when it is first asked for."""
 
-import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 from typing import TYPE_CHECKING
 
 from agent.models.registry import load
@@ -32,7 +30,6 @@ class Runtime:
 async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime:
     """What a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
     await load("agent.turn.turn")
-    _leave_what_is_loaded_to_itself()
     from agent.background.worker import Worker
     from agent.turn.commit import AnswerStore
     from agent.turn.turn import TurnDependencies
@@ -63,13 +60,6 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     )
     worker.wake(poll=True)
     return Runtime(turn, worker)
-
-
-@cache
-def _leave_what_is_loaded_to_itself() -> None:
-    """Leave the libraries out of garbage collections: they stay, and to walk through them again and again
-    takes a tenth of a turn. Only once, since what closed companions leave behind is to be collected."""
-    gc.freeze()
 
 
 async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidation":

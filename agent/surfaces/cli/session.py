@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -13,6 +14,7 @@ from contextlib import (
     nullcontext,
 )
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from agent.services.listing import ListService
     from agent.settings import Settings
     from agent.tracing.store.traces import Traces
+    from agent.wiring.runtime import Runtime
     from memory.audience import Place
     from memory.sql.engine import Database
 
@@ -39,6 +42,28 @@ JSON = inspect.Parameter(
     default=False,
     annotation=Annotated[bool, typer.Option("--json", help="Print JSON.")],
 )
+
+
+@cache
+def _companion() -> "type[Companion]":
+    """The companion of a process that is all ours."""
+    from agent.companion import Companion
+
+    class OwnProcess(Companion):
+        async def runtime(self) -> "Runtime":
+            runtime = await super().runtime()
+            leave_what_is_loaded_to_itself()
+            return runtime
+
+    return OwnProcess
+
+
+@cache
+def leave_what_is_loaded_to_itself() -> None:
+    """Leave the libraries out of garbage collections: they stay, and to walk through them again and again
+    takes a tenth of a turn. Never in a program that imports us: its own garbage would stay too. Once, since
+    what closed companions leave behind is to be collected."""
+    gc.freeze()
 
 
 class Session(ExitStack):
@@ -65,9 +90,7 @@ class Session(ExitStack):
     @asynccontextmanager
     async def companion(self, *, upkeep: bool = False) -> "AsyncIterator[Companion]":
         settings = self.settings()
-        from agent.companion import Companion
-
-        async with Companion.open(settings, upkeep=upkeep, surface=self.surface) as pet:
+        async with _companion().open(settings, upkeep=upkeep, surface=self.surface) as pet:
             if older := pet.admin.health.older:
                 say(older)
             yield pet
