@@ -66,7 +66,8 @@ def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
     if len(text) < _LONGEST:
         plain = unicodedata.normalize("NFKC", text).strip()
         try:
-            moment = _iso(plain, zone, now) or _english(plain.casefold().rstrip(".!"), now.astimezone(zone))
+            here, spoken = now.astimezone(zone), " ".join(plain.rstrip(".!").split())
+            moment = _iso(plain, zone, now) or _from_now(spoken, here) or _english(spoken.casefold(), here)
             if moment is not None and moment.year in YEARS:
                 return (_placed(moment, zone)).astimezone(UTC)
         except (ValueError, OverflowError, OSError):
@@ -106,11 +107,16 @@ def _at_a_good_time(day: date, here: datetime) -> datetime:
     return datetime.combine(day, DAY_END if passed else MORNING)
 
 
+def _from_now(text: str, here: datetime) -> datetime | None:
+    """The time that is "in" so long; naive in the zone of `here` for whole days."""
+    later = read_ttl(text[len("in ") :], m="minutes").duration if text.casefold().startswith("in ") else None
+    if later is None:
+        return None
+    return here.astimezone(UTC) + later if later % _DAY else here.replace(tzinfo=None) + later
+
+
 def _english(text: str, here: datetime) -> datetime | None:
-    """The time, naive in the zone of `here`, or aware; None if any part of the text is not understood."""
-    text = " ".join(text.split())
-    if later := read_ttl(text.removeprefix("in ")).duration if text.startswith("in ") else None:
-        return here.astimezone(UTC) + later if later % _DAY else here.replace(tzinfo=None) + later
+    """The time, naive in the zone of `here`; None if any part of the text is not understood."""
     found = _WHEN.fullmatch(text) if text else None
     if found is None:
         return None

@@ -1,20 +1,21 @@
 """Parses how long a memory is valid, as a model or a person wrote it: ``7d``, ``2 weeks``, ``P1DT12H``.
 
 A month is 30 days and a year 365. An unreadable duration means for ever, so that a typing error never loses a
-fact.
+fact; so does an ambiguous one, such as ``3m``, which may be minutes or months, or ``1,500 h``.
 """
 
 import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 LONGEST = timedelta(days=100 * 365.25)
 """A duration over a hundred years is a typing error."""
 
 _SECONDS = {
     "s sec secs second seconds": 1,
-    "m min mins minute minutes": 60,
+    "min mins minute minutes": 60,
     "h hr hrs hour hours": 3600,
     "d day days": 86_400,
     "w wk wks week weeks": 7 * 86_400,
@@ -22,10 +23,14 @@ _SECONDS = {
     "y yr yrs year years": 365 * 86_400,
 }
 _UNITS = {name: seconds for names, seconds in _SECONDS.items() for name in names.split()}
+_MOST_MONTHS = 24
+"""So many ``m`` may still be months: "18m", not "90m". After hours they are minutes, after years months."""
 _FOREVER = frozenset(("", "null", "none", "never", "forever", "permanent"))
 
-_PART = re.compile(r"(?P<count>\d+(?:[.,]\d+)?|an?\b|one\b)[\s-]*(?P<unit>[^\W\d_]+)")
-_JOIN = re.compile(r"(?:\s|,|&|\+|\band\b)*")
+_PART = re.compile(r"(?P<count>\d+(?:[.,]\d+)?|an?\b|one\b)[\s-]*(?P<unit>[^\W\d_]+)", re.IGNORECASE)
+_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?!\d)")
+"""One and a half to one, a thousand and a half to another."""
+_JOIN = re.compile(r"(?:\s|,|&|\+|\band\b)*", re.IGNORECASE)
 _ISO = re.compile(
     r"p(?:(\d+(?:[.,]\d+)?)y)?(?:(\d+(?:[.,]\d+)?)m)?(?:(\d+(?:[.,]\d+)?)w)?(?:(\d+(?:[.,]\d+)?)d)?"
     r"(?:t(?:(\d+(?:[.,]\d+)?)h)?(?:(\d+(?:[.,]\d+)?)m)?(?:(\d+(?:[.,]\d+)?)s)?)?"
@@ -49,19 +54,23 @@ _FOR_EVER = Ttl(None, True)
 _UNREAD = Ttl(None, False)
 
 
-def read_ttl(value: object) -> Ttl:
-    """Parse a duration. Never raises: without a clear, positive one it is for ever and not understood."""
+def read_ttl(value: object, *, m: Literal["minutes", "unclear"] = "unclear") -> Ttl:
+    """Parse a duration. Never raises: without a clear, positive one it is for ever and not understood. `m` is
+    what ``3m`` means."""
     if value is None:
         return _FOR_EVER
     if isinstance(value, timedelta):
         return _within_bounds(value.total_seconds())
     if not isinstance(value, str) or len(value) > _MOST_CHARACTERS:
         return _UNREAD
-    text = unicodedata.normalize("NFKC", value).strip().strip(".\"'").strip().casefold()
+    written = unicodedata.normalize("NFKC", value).strip().strip(".\"'").strip()
+    text = written.casefold()
     if text in _FOREVER:
         return _FOR_EVER
-    text = text.removeprefix("for ").strip()
-    return _within_bounds(_iso_seconds(text) or _spoken_seconds(text))
+    if _THOUSANDS.search(text):
+        return _UNREAD
+    spoken = written[len("for ") :].strip() if text.startswith("for ") else written
+    return _within_bounds(_iso_seconds(text) or _spoken_seconds(spoken, m))
 
 
 def describe(duration: timedelta | None) -> str:
@@ -99,20 +108,31 @@ def _iso_seconds(text: str) -> float:
     )
 
 
-def _spoken_seconds(text: str) -> float:
-    """The sum of ``<count> <unit>`` parts; 0 if there is anything else."""
-    total, position = 0.0, 0
+def _spoken_seconds(text: str, m: str) -> float:
+    """The sum of ``<count> <unit>`` parts; 0 if there is anything else, or it can mean two things."""
+    total, position, before = 0.0, 0, 0
     while position < len(text):
         part = _PART.match(text, position)
         if part is None:
             return 0
-        count, unit = _number(part["count"]), _UNITS.get(part["unit"])
+        count, written = _number(part["count"]), part["unit"]
+        unit = _UNITS.get(written.casefold()) or _m_seconds(written, count, before, m)
         if unit is None or not count:
             return 0
-        total += count * unit
+        total, before = total + count * unit, unit
         joined = _JOIN.match(text, part.end())
         position = joined.end() if joined else part.end()
     return total
+
+
+def _m_seconds(written: str, count: float, before: int, m: str) -> int | None:
+    """The seconds of an ``m`` or ``M`` behind a part of the unit `before`, 0 for none. None where it may be
+    both, and for anything else."""
+    if written not in ("m", "M"):
+        return None
+    if before == _UNITS["hour"] or (written == "m" and (m == "minutes" or count > _MOST_MONTHS)):
+        return _UNITS["minute"]
+    return _UNITS["month"] if written == "M" or before == _UNITS["year"] else None
 
 
 def _number(text: str) -> float:

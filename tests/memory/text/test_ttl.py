@@ -14,11 +14,13 @@ READ = {
     7 * DAY: ["7d", "7-day", "P7D", "７ｄ", "a week"],
     14 * DAY: ["2w"],
     timedelta(minutes=1): ["PT1M"],
-    timedelta(minutes=90): ["90m", "1,5 h"],
+    timedelta(minutes=3): ["3min", "3 MINUTES", "PT3M"],
+    timedelta(minutes=90): ["90m", "1,5 h", "1h30m", "1H 30M", "1 hour and 30m"],
     36 * HOUR: ["1d12h", "P1DT12H", "  1 Day AND 12 Hours. "],
     30 * DAY: ["1mo", "P1M"],
-    90 * DAY: ["for 3 months"],
-    365 * DAY: ["1y"],
+    90 * DAY: ["for 3 months", "3M", "3 M", "For 3 M", "３Ｍ", "3mo", "3Mo"],
+    365 * DAY: ["1y", "1Y"],
+    (365 + 180) * DAY: ["1y6m", "1Y 6M"],
     3 * DAY: [timedelta(days=3)],
 }
 
@@ -26,6 +28,11 @@ READ = {
 @pytest.mark.parametrize(("text", "duration"), [(text, long) for long in READ for text in READ[long]])
 def test_a_duration_is_read_however_it_is_written(text, duration):
     assert read_ttl(text) == Ttl(duration, True)
+
+
+@pytest.mark.parametrize("text", ["1m", "3m", "18 m", "2d 6m", "1.5m", "1,500 h", "1.000d"])
+def test_what_may_be_one_thing_or_another_is_kept_for_ever(text):
+    assert read_ttl(text) == Ttl(None, False)
 
 
 @pytest.mark.parametrize("text", [None, "", "  ", "null", "None", "NEVER", "permanent"])
