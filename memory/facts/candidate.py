@@ -108,17 +108,17 @@ class CandidateFact:
 
     def corrects(self, memory: Memory) -> bool:
         """Whether the draft names this memory as the one to replace, the people present may read it, and the
-        replacement would change it. Only a newer statement replaces."""
+        replacement would change it, be it a capital or a mark. Only a newer statement replaces."""
         if memory.id != self.draft.replaces or not (self.sees(memory) and self.newer_than(memory)):
             return False
         draft = self.draft
-        proposed = (self.key, draft.importance, draft.type, set(draft.subjects))
-        known = (content_key(memory.content), memory.importance, memory.type, set(memory.subjects))
+        proposed = (draft.content, draft.importance, draft.type, set(draft.subjects))
+        known = (memory.content, memory.importance, memory.type, set(memory.subjects))
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
 
     def still_valid(self, worded_so: Mapping[str, Memory]) -> tuple[dict[str, Memory], dict[str, Memory]]:
-        """The memories with the same words by owner, without those that the draft corrects in something other
-        than its words; and those that have expired, but are not purged yet."""
+        """The memories with the same words by owner, without those that the draft corrects; and those that
+        have expired, but are not purged yet."""
         expired = {owner: memory for owner, memory in worded_so.items() if has_expired(memory, self.now)}
         valid = {
             owner: memory

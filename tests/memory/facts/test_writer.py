@@ -126,6 +126,22 @@ async def test_a_correction_to_what_is_known_already_takes_the_wrong_one_away(st
     assert await stack.known() == {"Anna walks her dog every morning"}
 
 
+@on_both
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("The code is Hunter2", "The code is hunter2"), ("Anna said no", "Anna said no!"), ("ΑΝΝΑ", "Αννα")],
+)
+async def test_a_correction_is_done_if_it_changes_a_capital_or_a_mark(
+    stack: Stack, wrong: str, right: str
+) -> None:
+    old = await stack.remember(wrong)
+    new = await stack.remember(right, replaces=old.id)
+    assert (new.action, new.target_id) == ("replace", old.id)
+    assert [memory.content for memory in await stack.memories()] == [right]
+    again = await stack.remember(right, replaces=new.id)
+    assert (again.action, again.id) == ("ignore", new.id)
+
+
 async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Stack) -> None:
     bens = await stack.remember("Ben's PIN is 1234", "ben")
     own_in_private = await stack.remember("Anna's PIN is 1234", "anna")
