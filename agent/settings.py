@@ -238,7 +238,8 @@ class Settings(BaseSettings):
     otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
-    """Requests a minute that one key may make of the API, and as many of the console; 0 is any number."""
+    """Requests a minute that one key may make of the API for one person, and as many of the console; 0 is any
+    number."""
     http_cors: str = ""
     """Origins, between blanks, whose pages may ask `hachi serve` from a browser; `*` is any. Empty: none."""
     http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000
@@ -249,7 +250,8 @@ class Settings(BaseSettings):
     forward_user_info_header_jwt_secret: SecretStr | None = _conventional(
         "FORWARD_USER_INFO_HEADER_JWT_SECRET", "forward_user_info_header_jwt_secret"
     )
-    """What Open WebUI signs its users with. Then a service's key names a user by such a token alone."""
+    """What Open WebUI signs its users with. Then a service's key acts for a user by such a token alone,
+    and for nobody without one."""
     http_timeout: Annotated[float, Field(gt=0)] = 30.0
     """Seconds that a client may take to send a request."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")

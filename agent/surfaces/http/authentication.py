@@ -4,6 +4,7 @@ is created, a server that only this machine can reach treats every request as a 
 import logging
 import math
 import time
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, Header, Request, Security
@@ -39,7 +40,8 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Authenticator:
-    """Checks keys, limits the request rate of each, and limits the wrong keys that an address may show."""
+    """Resolves who acts, for every route; limits the requests of each key for one person, and the wrong keys
+    that an address may show."""
 
     def __init__(self, pet: Companion, *, per_minute: int, loopback: bool) -> None:
         self._pet = pet
@@ -50,30 +52,27 @@ class Authenticator:
         self._failures = RateLimiter(FAILED_PER_MINUTE)
 
     async def caller(self, scope: Scope) -> Caller:
-        """Return whom a request acts for. Raises ApiError."""
-        key = await self.authorize(scope)
-        return caller_of(key, Headers(scope=scope), self._signed, self._pet.clock())
+        """Return whom a request acts for, and count it. Raises ApiError. A second call for the same request
+        returns the same."""
+        if _CALLER not in scope:
+            headers = Headers(scope=scope)
+            scheme, secret = get_authorization_scheme_param(headers.get("authorization"))
+            scope[_KEY] = await self.key(secret if scheme.lower() == "bearer" else "", scope)
+            scope[_CALLER] = self.counted(scope[_KEY], headers)
+        caller: Caller = scope[_CALLER]
+        return caller
 
-    async def authorize(self, scope: Scope) -> Key | None:
-        """Return the key of a request; None if none is needed. Raises ApiError. A second call for the same
-        request returns the same key."""
-        if _KEY not in scope:
-            scheme, secret = get_authorization_scheme_param(Headers(scope=scope).get("authorization"))
-            scope[_KEY] = await self.authenticate(secret if scheme.lower() == "bearer" else "", scope)
-        key: Key | None = scope[_KEY]
-        return key
+    def counted(self, key: Key | None, headers: Headers, named: str = "") -> Caller:
+        """Return whom a request with this key acts for, which may name a person beside its headers. Raises
+        ApiError, also where there were too many."""
+        caller = caller_of(key, headers, self._signed, self._pet.clock())
+        caller = replace(caller, user=caller.acting_for(named))
+        bucket = f"{key.id if key else ''} {caller.user or ''}"
+        _take(self._limiter, bucket, "too many requests with this key")
+        return caller
 
-    async def authenticate(self, secret: str, scope: Scope) -> Key | None:
+    async def key(self, secret: str, scope: Scope) -> Key | None:
         """Return the key of a request; None if none is needed. Raises ApiError."""
-        key = await self._key(secret, scope)
-        self.count(key)
-        return key
-
-    def count(self, key: Key | None) -> None:
-        """Count a request with this key. Raises ApiError if there were too many."""
-        _take(self._limiter, key.id if key else "", "too many requests with this key")
-
-    async def _key(self, secret: str, scope: Scope) -> Key | None:
         keys: Keys = self._pet.admin.keys
         if self._loopback and not await keys.exist():
             # DNS rebinding: another page's host name can point to this server
@@ -126,8 +125,8 @@ def address_of(scope: Scope) -> str:
     return client[0] if client else ""
 
 
-_KEY = "hachi.key"
-"""Where the scope of a request keeps the key that was checked."""
+_KEY, _CALLER = "hachi.key", "hachi.caller"
+"""Where the scope of a request keeps the key that was checked, and whom it acts for."""
 
 
 def key_of(scope: Scope) -> Key | None:
@@ -157,10 +156,11 @@ async def authenticate(
     _chat: Annotated[str | None, Header(alias=CHAT_HEADER, description=WHICH)] = None,
     _task: Annotated[str | None, Header(alias=TASK_HEADER, description=OWN_TASK)] = None,
 ) -> Caller:
-    """Return the caller of a request; health checks need none. Raises ApiError. What is not `request` only
-    describes the API."""
+    """Return the caller of a request, who acts for the `user` of its path; health checks need none. Raises
+    ApiError. What is not `request` only describes the API."""
     authenticator: Authenticator = request.app.state.authenticator
     caller = await authenticator.caller(request.scope)
+    caller = replace(caller, user=caller.acting_for(request.path_params.get("user")))
     request.state.operator = caller.admin
     request.state.acts_for = caller.user
     return caller

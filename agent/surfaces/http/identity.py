@@ -58,9 +58,13 @@ class Caller:
             return self.user
         if self.user is not None:
             raise forbidden(f"this request is for {self.user!r}, and names {named!r}")
-        if self.must_sign:
-            raise forbidden(f"this key may name a user by a signed token alone, in {TOKEN_HEADER}")
+        self.check_may_name()
         return named
+
+    def check_may_name(self) -> None:
+        """Raise ApiError for a key that names people and places by a signed token alone, and shows none."""
+        if self.must_sign and self.user is None:
+            raise forbidden(f"this key may name a user by a signed token alone, in {TOKEN_HEADER}")
 
 
 def caller_of(key: Key | None, headers: Headers, secret: str, now: datetime) -> Caller:

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from datetime import timedelta, tzinfo
 
 from fastapi import Request
+from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticator, refuse_other_site
 from agent.surfaces.http.errors import ApiError
+from agent.surfaces.http.identity import Caller
 from agent.surfaces.links import read_link, signed, token_of, unverified, verified
 from memory.sql.keys import Key, digest
 
@@ -67,18 +69,25 @@ class Visits:
 
     async def _admit(self, request: Request) -> Visitor:
         if request.headers.get("authorization", "").lower().startswith("bearer "):
-            caller = await self._authenticator.caller(request.scope)
-            return self._visitor(caller.key, caller.user or "")
+            return self._visitor(await self._authenticator.caller(request.scope))
         if visit := await self._visit(request.cookies.get(COOKIE, "")):
             key, name = visit
-            self._authenticator.count(key)
-            return self._visitor(key, name) if key else Visitor(name, admin=False)
-        return self._visitor(await self._checked(request, ""), "")
+            return self._visitor(self._acting(key, name)) if key else Visitor(name, admin=False)
+        return self._visitor(self._acting(await self._checked(request, "")))
+
+    def _acting(self, key: Key | None, name: str = "") -> Caller:
+        """Return whom a visit with this key acts for; `name` is for a service's. Raises ApiError."""
+        try:
+            return self._authenticator.counted(key, Headers(), "" if key and key.user else name)
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            raise OtherKey(403, "forbidden", str(error)) from error
 
     async def begin(self, secret: str, name: str, request: Request, response: Response) -> None:
-        """Set a cookie for a visitor with this key; `name` is for a service's. Raises ApiError."""
+        """Set a cookie for a visitor with this key. Raises ApiError."""
         key = await self._checked(request, secret)
-        self._visitor(key, name)
+        self._visitor(self._acting(key, name))
         if key is not None:
             until = self._clock() + VISIT
             self._keep(signed({"sub": name, "key": key.id}, digest(secret), until), VISIT, request, response)
@@ -112,25 +121,24 @@ class Visits:
 
     async def _checked(self, request: Request, secret: str) -> Key | None:
         try:
-            return await self._authenticator.authenticate(secret, request.scope)
+            return await self._authenticator.key(secret, request.scope)
         except ApiError as error:
             if secret or error.status != 401:
                 raise
             message = "A key opens this page." if self._person else "Traces need an admin's key."
             raise ApiError(401, "invalid_api_key", message) from error
 
-    def _visitor(self, key: Key | None, name: str) -> Visitor:
+    def _visitor(self, caller: Caller) -> Visitor:
         if self._person is None:
-            if key is not None and not key.admin:
+            if not caller.admin:
                 message = "this is no admin's key; `hachi keys create NAME --service --admin` makes one"
                 raise OtherKey(403, "forbidden", message)
             return Visitor(None, True)
-        if key is None:
+        if caller.key is None:
             return Visitor(self._person, True)
-        user = key.user or name
-        if not user:
+        if caller.user is None:
             raise OtherKey(403, "forbidden", "This key speaks for many people; name one of them.")
-        return Visitor(user, key.admin)
+        return Visitor(caller.user, caller.admin)
 
 
 async def require_visit(request: Request) -> None:

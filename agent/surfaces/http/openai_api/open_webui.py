@@ -42,7 +42,7 @@ def where(name: str | None, user: str | None, caller: Caller) -> Where:
     if name and name.startswith(TEMPORARY):
         return Where(None)
     if name and name.startswith(CHANNEL):
-        if caller.key and caller.key.kind == "user":
+        if not caller.service:
             raise forbidden("a channel is a place where others talk too: only a service's key may name it")
         return Where(user, Place((CHANNELS, name.removeprefix(CHANNEL))))
     return Where(user, PRIVATE, conversation_id(user, name))

@@ -71,8 +71,9 @@ async def _shared(
     """Return a place as owner. Only a service's key proves who may be there. Raises ApiError, or BadInput for
     an unreadable or private place."""
     if place is not None:
-        if caller.user is not None or (caller.key is not None and caller.key.kind == "user"):
+        if caller.user is not None or not caller.service:
             raise forbidden("a place's documents need a service's key, and a request that names no user")
+        caller.check_may_name()
         owner_of_documents(None, place)
     return {"user": None, "place": place}
 

@@ -90,6 +90,7 @@ class Session:
 async def _session(sessionId: str, caller: Authenticated, pet: Pet) -> Session:
     """Return the caller's session; for a service that names no user, that of the only possible one. Raises
     the same ApiError for somebody else's session as for one that does not exist."""
+    caller.check_may_name()
     if len(sessionId) <= MAX_SESSION:
         user = caller.user or await pet.sessions.only_user(sessionId)
         if user == sessionId:

@@ -55,9 +55,8 @@ router = api_routes("/api/users/{user}", tag="a person")
 
 
 async def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
-    """Return the user in the path. Raises BadInput for no name, and ApiError if the caller may not act for
-    them."""
-    return str(caller.acting_for(user_named("user", user)))
+    """Return the user in the path, for whom the caller acts. Raises BadInput for no name."""
+    return caller.user or user_named("user", user)
 
 
 User = Annotated[str, Depends(_path_user)]

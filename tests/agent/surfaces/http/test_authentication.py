@@ -8,60 +8,17 @@ import jwt
 import pytest
 
 from agent.services.statistics import NAMED, NAMELESS
-from agent.surfaces.http.application import app
 from agent.surfaces.http.authentication import FAILED_PER_MINUTE
 
 Serve = Callable[..., Awaitable[Any]]
 
-NO_KEY_NEEDED = {"/healthz", "/readyz"}
 WRONG_KEY = {"authorization": "Bearer hachi-nothing"}
 USER = "x-openwebui-user-id"
 SECRET = "Ben owns a red boat"
-PATH_VALUES = {
-    "{user}": "ben",
-    "{sessionId}": "ben",
-    "{field}": "tone",
-    "{name}": "a.md",
-    "{model}": "hachi",
-    "{memoryId}": "0" * 36,
-    "{id}": "0" * 36,
-}
-
-
-def operations(site: Any) -> list[tuple[str, str]]:
-    """Method and address of each operation that needs a key."""
-    found = []
-    for path, methods in app(site.pet, site.pet.settings).openapi()["paths"].items():
-        address = path
-        for part, value in PATH_VALUES.items():
-            address = address.replace(part, value)
-        found += [(method, address) for method in methods if path not in NO_KEY_NEEDED]
-    return found
 
 
 async def contents(site: Any, user: str) -> list[str]:
     return [memory.content for memory in await site.pet.memories.list(user=user)]
-
-
-async def test_no_operation_works_without_a_key_or_with_a_key_for_somebody_else(site: Any) -> None:
-    await site.pet.remember(SECRET, user="ben")
-    ana = await site.headers("ana", admin=True)
-    tried = operations(site)
-    assert len(tried) > 30
-    for method, path in tried:
-        answer = await site.client.request(method, path, headers={USER: "ben"})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key"), path
-        assert answer.headers["www-authenticate"] == "Bearer"
-        answer = await site.client.request(method, path, headers=ana | {USER.title(): "ben"})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden"), (method, path)
-        assert answer.json()["error"]["type"] == "permission_error"
-        if "/ben" in path:
-            answer = await site.client.request(method, path, headers=ana)
-            assert answer.status_code == (404 if "/sessions/" in path else 403), (method, path)
-            assert SECRET not in answer.text
-    for path in NO_KEY_NEEDED:
-        assert (await site.client.get(path, headers=WRONG_KEY)).status_code == 200
-    assert await contents(site, "ben") == [SECRET]
 
 
 async def test_only_a_whole_active_key_in_its_own_header_is_accepted(site: Any) -> None:
@@ -70,7 +27,9 @@ async def test_only_a_whole_active_key_in_its_own_header_is_accepted(site: Any) 
     values = (secret, f"Basic {secret}", "Bearer", f"Bearer {secret[:-1]}", f"Bearer {secret.upper()}")
     wrong: list[Any] = [{"x-api-key": secret}, [(b"authorization", "Bearer é".encode())]]
     for headers in [*wrong, *({"authorization": value} for value in values)]:
-        assert (await site.client.get("/v1/models", headers=headers)).status_code == 401, headers
+        answer = await site.client.get("/v1/models", headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key"), headers
+        assert answer.headers["www-authenticate"] == "Bearer"
     assert (await site.client.get("/v1/models", params={"api_key": secret})).status_code == 401
     assert (await site.client.get("/v1/models", headers=right)).status_code == 200
     await site.pet.admin.keys.revoke(key.id, site.pet.clock())
@@ -83,8 +42,10 @@ async def test_a_users_key_acts_for_its_user_whoever_else_is_named(site: Any) ->
     assert told.status_code == 200
     assert any("maps" in content for content in await contents(site, "ana"))
 
+    await site.pet.remember(SECRET, user="ben")
     for more in ({"user": "ben"}, {"user": " ben "}):
-        assert (await site.say("what do I own?", ana, **more)).status_code == 403
+        refused = await site.say("what do I own?", ana, **more)
+        assert (refused.status_code, refused.json()["error"]["type"]) == (403, "permission_error")
     ignored = {
         "user_id": "ben",
         "metadata": {"user_id": "ben"},
@@ -150,8 +111,12 @@ async def test_on_loopback_no_key_is_needed_until_one_was_made(serve: Serve) -> 
     assert await status() == 401
 
 
-async def test_each_key_has_its_own_requests_per_minute(serve: Serve) -> None:
+async def test_each_person_has_their_own_requests_per_minute(serve: Serve) -> None:
     site = await serve(http_rate=3)
+    service = await site.headers()
+    for user, status in (("dan", 200), ("dan", 200), ("dan", 200), ("dan", 429), ("eve", 200)):
+        answer = await site.client.get("/v1/models", headers=service | {USER: user})
+        assert answer.status_code == status
     ana, ben = await site.headers("ana"), await site.headers("ben")
     for _ in range(3):
         assert (await site.client.get("/v1/models", headers=WRONG_KEY)).status_code == 401
