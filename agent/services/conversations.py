@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,20 +19,17 @@ from memory.audience import Place, owners_of
 from memory.documents.library import DocumentLibrary
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many
-from memory.facts.derived import read_again
 from memory.facts.writer import FactWriter
 from memory.forgetting.erasure import Erasure
 from memory.forgetting.hiding import replace_messages
+from memory.forgetting.rewording import reword
 from memory.index.sync import IndexSync, Progress
-from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Forgotten, Message
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in
 from memory.sql.jobs.deliveries import Deliveries, Sent, note_origins
 from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.summaries import owner_of
 from memory.sql.messages.transcript import Transcript
-from memory.sql.rests_on import record
 from memory.text import storable
 
 
@@ -86,17 +83,21 @@ class ConversationService:
         too, and the turn that answers it again stores the new wording."""
         old, reply = sent.message, sent.reply
         async with self.database.write(lock=owners_of(sent.user, sent.place)) as connection:
-            now = self.clock()
-            gone = {old.id} | ({reply.id} if again and reply else set())
-            await replace_messages(connection, gone, sent.user, now)
+            now, replies = self.clock(), {reply.id} if reply else set()
             if again:
+                await replace_messages(connection, {old.id, *replies}, sent.user, now)
                 return
-            new = replace(old, id=new_id(), text=storable(text))
-            await self.transcript.append(connection, new, user=sent.user, place=sent.place, now=now)
+            new = await reword(
+                connection,
+                self.transcript,
+                old,
+                storable(text),
+                sent.user,
+                sent.place,
+                now,
+                answers=replies,
+            )
             await note_origins(connection, new.id, sent.origins)
-            if reply:
-                await record(connection, reply.id, [new.id], "answered")
-            await read_again(connection, old.conversation_id, owner_of(sent.user, sent.place), now)
 
     async def export(self, *, user: User) -> dict[str, Any]:
         """Everything that `pet.people.erase` deletes, as plain JSON values; `import_` reads it."""

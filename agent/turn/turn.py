@@ -200,15 +200,15 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
     sent = await compare(deps.transcript, request)
     if request.user is None:
         return ReceivedMessage(request, None, sent.history)
-    message = message_of(request, sent.follows)
-    id = sent.question or message.id
     async with deps.database.write(lock=sent.locks(request.user)) as connection:
         now = deps.clock()
-        await follow(connection, sent, request.user, now)
-        if id == message.id:
+        follows = await follow(connection, deps.transcript, sent, request.user, now)
+        if (id := sent.question) is None:
+            message = message_of(request, follows)
+            id = message.id
             await deps.transcript.append(connection, message, user=request.user, place=request.place, now=now)
         await note_origins(connection, id, request.origins)
-    return ReceivedMessage(request, id, sent.history)
+    return ReceivedMessage(request, id, sent.history, sent.continues)
 
 
 def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext) -> TurnContext:

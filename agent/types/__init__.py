@@ -74,6 +74,8 @@ class ReceivedMessage:
     """In the transcript; None when anonymous."""
     history: tuple[Item, ...] | None = None
     """The conversation before it as the client has it; None where the transcript has it."""
+    continues: bool = False
+    """Whether the conversation in the transcript comes between the client's history and it."""
 
 
 @dataclass(frozen=True, slots=True)

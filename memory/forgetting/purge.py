@@ -123,10 +123,10 @@ async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[
 
 
 async def _end(connection: AsyncConnection, forgetting: str) -> None:
-    """Delete a forgetting. One of messages that a person forgot stays, with their ids and without an end."""
+    """Delete a forgetting. Of one by a person it stays on record, without an end, when it was, and the ids of
+    messages."""
     this = and_(forgettings.c.id == forgetting, forgettings.c.why == "forgotten")
-    named = exists().where(hidden.c.forgetting_id == forgettings.c.id, hidden.c.kind == "message")
-    kept = update(forgettings).where(this, named).values(until=None, named=None)
+    kept = update(forgettings).where(this).values(until=None, named=None)
     if (await connection.execute(kept)).rowcount == 0:
         await connection.execute(delete(forgettings).where(forgettings.c.id == forgetting))
 

@@ -26,6 +26,15 @@ async def record_each(connection: AsyncConnection, found: Iterable[tuple[str, st
         await connection.execute(insert(rests_on).on_conflict_do_nothing(), rows)
 
 
+async def rest_as_others(connection: AsyncConnection, reply: str, question: str) -> None:
+    """Let a reply rest on what the other replies to its question were written from."""
+    others = select(rests_on.c.derived_id).where(
+        rests_on.c.source_id == question, rests_on.c.how == "answered", rests_on.c.derived_id != reply
+    )
+    sources = select(rests_on.c.source_id).where(rests_on.c.derived_id.in_(others), rests_on.c.how == "found")
+    await record(connection, reply, await connection.scalars(sources.distinct()), "found")
+
+
 async def let_go(connection: AsyncConnection, ids: Collection[str]) -> None:
     """Delete what is stored of the sources of these texts."""
     if ids:

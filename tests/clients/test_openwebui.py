@@ -239,16 +239,19 @@ def test_an_answer_is_given_anew_and_continued(person: Any, model: ScriptedServe
 
 
 def test_a_long_question_is_edited_at_once(person: Any, model: ScriptedServer) -> None:
-    model.script(answer("Noted.", {"content": "Lucie is allergic to nuts"}), answer("Milk, then."))
+    nuts = {"content": "Lucie is allergic to nuts"}
+    model.script(answer("Hello."), answer("Noted.", nuts), answer("Milk, then."))
     ana, more = person("Ana"), "She likes pears and plums. " * 2_000
     chat = Chat(ana)
+    chat.say("Good evening.")
     chat.say(f"Lucie is allergic to nuts. {more}")
     eventually(ana.memories)
     began = time.monotonic()
     chat.edit(f"Lucie is allergic to milk. {more}")
     assert time.monotonic() - began < 5
-    assert "nuts" not in model.asked[1].text
-    assert [text[:27] for text in ana.transcript()] == ["Lucie is allergic to milk. ", "Milk, then."]
+    assert "nuts" not in model.asked[2].text
+    milk = ["Lucie is allergic to milk. ", "Milk, then."]
+    assert [text[:27] for text in ana.transcript()] == ["Good evening.", "Hello.", *milk]
     eventually(lambda: not ana.memories())
 
 

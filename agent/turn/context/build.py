@@ -131,13 +131,14 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
 
 
 async def _history(services: ContextServices, received: ReceivedMessage) -> Sequence[Message | Item]:
-    """Return the messages before the question: as the client has them, or the last ones of the transcript."""
-    if received.history is not None:
+    """Return the messages before the question: as the client has them, or the last ones of the transcript; or
+    both, where the client has none that is stored."""
+    if received.history is not None and not received.continues:
         return received.history
     request, limit = received.request, services.history_messages
     last = await services.transcript.last(request.conversation_id, request.audience, limit + 1)
     history = [message for message in last if message.id != received.id]
-    return history[max(0, len(history) - limit) :]
+    return [*(received.history or ()), *history[max(0, len(history) - limit) :]]
 
 
 def _ids(history: Sequence[Message | Item]) -> list[str]:

@@ -2,16 +2,17 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import owners_of
 from memory.records import Message
 from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
 from memory.sql.readable import MESSAGES_READABLE
-from memory.sql.tables import active_conversations, messages
+from memory.sql.tables import Utc, active_conversations, forgettings, messages
 
 REACH = 2
 """How many messages on either side are indexed with a message, as its window."""
@@ -77,6 +78,18 @@ AROUND = (
     .order_by(_hit.c.seq, messages.c.seq)
 )
 """Each of these messages with up to `REACH` on either side of it in its conversation."""
+
+
+_FORGOTTEN_SINCE = exists().where(
+    forgettings.c.person == bindparam("forgetful"),
+    forgettings.c.at >= bindparam("since", type_=Utc()),
+    forgettings.c.why != "edited",
+)
+
+
+def forgotten_since(user: str, moment: datetime) -> Condition:
+    """True if anything of the user's was forgotten at this moment or later, as long as that is on record."""
+    return Condition(_FORGOTTEN_SINCE, {"forgetful": user, "since": moment})
 
 
 async def missing(connection: AsyncConnection, ids: Collection[str], owner: str | None = None) -> set[str]:

@@ -1,27 +1,19 @@
 """A conversation whose history the client keeps and sends whole."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from effort import steps_of
-from hypothesis import given
-from hypothesis import strategies as st
 from scripted_server import Asked, Call, Fail, Say, ScriptedServer, answer
 
 from agent.errors import ModelError
-from agent.turn.client.history import Key, compared, pairs_of
 from agent.types.budget import Budget
 from agent.types.client import Called, ClientTool, ClientTurn, Item, Returned, Said
 from hachi import Companion
-from memory.records import Message
 
 Rows = Callable[..., list[dict[str, Any]]]
 
 PERU = [Said("user", "Name a country"), Said("assistant", "Peru")]
-EVER = datetime(2026, 1, 1, tzinfo=UTC)
 REPLACED = "its message was replaced"
 
 
@@ -161,18 +153,98 @@ async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(pet, 
     assert "Sunday" in str(await pet.search_memories("sail Sundays", user="ana"))
 
 
-async def test_an_edit_of_the_first_message_replaces_the_whole_chat_and_may_be_taken_back(pet, server, rows):
+async def test_a_chat_of_which_nothing_is_sent_is_continued(pet, server, rows):
     yak = {"content": "Ana has a yak"}
-    server.script(answer("Baa.", yak), answer("Moo."), answer("Baa again."))
+    server.script(answer("Baa.", yak), *map(answer, ("Moo.", "Baa.", "Hm.", "Hm.")))
     await say(pet, "I have a yak", conversation="pets")
     await say(pet, "I have a zebu", conversation="pets")
-    assert seen(server.asked[-1]) == ["I have a zebu"]
-    assert kept(rows) == ["I have a zebu", "Moo."]
-    assert await pet.memories.list(user="ana") == []
-    first = [Said("user", "I have a yak"), Said("assistant", "Baa.")]
-    await say(pet, "what do I have?", *first, conversation="pets")
-    assert kept(rows) == ["I have a yak", "Baa.", "what do I have?", "Baa again."]
+    assert seen(server.asked[-1]) == ["I have a yak", "Baa.", "I have a zebu"]
+    summary = [Said("user", "Summary: Ana has a yak."), Said("assistant", "Understood.")]
+    await say(pet, "I have a yak", *summary, conversation="pets")  # the same words again
+    assert seen(server.asked[-1])[:4] == ["Summary: Ana has a yak.", "Understood.", "I have a yak", "Baa."]
+    told = ["I have a yak", "Baa.", "I have a zebu", "Moo.", "I have a yak", "Baa."]
+    assert kept(rows) == told
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana has a yak"]
+    trimmed = [Said("user", "I have a zebu"), Said("assistant", "Moo."), Said("user", "I have a yak")]
+    await say(pet, "what do I have?", *trimmed, Said("assistant", "Baa."), conversation="pets")
+    assert kept(rows) == [*told, "what do I have?", "Hm."]
+    first = [Said("user", "I have a yak"), Said("assistant", "Baa.")]
+    await say(
+        pet, "and now?", *first, Said("user", "I have a zebu"), Said("assistant", "Moo."), conversation="pets"
+    )
+    assert kept(rows)[:4] == told[:4]  # a branch of it
+    assert len(kept(rows)) == 6
+
+
+@pytest.mark.parametrize("sent", ["Fair w", "Fair winds! And following seas.", "Fair winds, or so."])
+async def test_an_answer_that_was_stopped_continued_or_edited_is_stored_as_it_was_shown(
+    pet, server, rows, sent
+):
+    server.script(*map(answer, ("Hello.", "Fair winds!", "Aye.", "Aye!")))
+    start = [Said("user", "hi there"), Said("assistant", "Hello.")]
+    asked = [*start, Said("user", "I sail")]
+    await say(pet, "hi there", conversation="boat")
+    await say(pet, "I sail", *start, conversation="boat")
+    for _ in range(2):  # and answered anew
+        await say(pet, "with Ben", *asked, Said("assistant", sent), conversation="boat")
+    assert kept(rows)[:5] == ["hi there", "Hello.", "I sail", sent, "with Ben"]
+    assert "Fair winds!" in kept(rows, replaced=True)
+    receipt = await pet.conversations.forget(
+        rows("SELECT id FROM messages WHERE text = 'I sail'")[0]["id"], user="ana"
+    )
+    assert sent not in kept(rows)
+    assert receipt.replies >= 1
+
+
+async def test_an_answer_of_which_nothing_was_stored_is_stored_as_it_was_shown(pet, server, rows):
+    server.then = Fail(400)
+    with pytest.raises(ModelError):
+        await say(pet, "hi there", conversation="boat")
+    server.script(answer("Aye."))
+    await say(pet, "I sail", Said("user", "hi there"), Said("assistant", "Hel"), conversation="boat")
+    assert kept(rows) == ["hi there", "Hel", "I sail", "Aye."]
+
+
+@pytest.mark.parametrize("purged", [False, True])
+async def test_what_was_forgotten_does_not_come_back_with_a_clients_copy_of_an_answer(
+    pet, server, rows, clock, purged
+):
+    yak = {"content": "Ana has a yak"}
+    server.script(answer("Noted.", yak), answer("You told me: Ana has a yak."), answer("Hm."))
+    noted = [Said("user", "I have a yak"), Said("assistant", "Noted.")]
+    asked = [*noted, Said("user", "what do I have?"), Said("assistant", "You told me: Ana has a yak.")]
+    await say(pet, "I have a yak", conversation="pets")
+    await say(pet, "what do I have?", *noted, conversation="pets")
+    [fact] = await pet.memories.list(user="ana")
+    await pet.memories.forget(fact.id, user="ana")
+    if purged:
+        clock.advance(minutes=30)
+        await pet.admin.purge()
+    await say(pet, "go on", *asked, conversation="pets")
+    assert kept(rows) == ["what do I have?", "go on", "Hm."]
+
+
+async def test_a_question_that_was_edited_and_saved_is_replaced_and_its_answer_stays(pet, server, rows):
+    sails, rows_ = {"content": "Ana sails on Sundays"}, {"content": "Ana has a yak"}
+    server.script(
+        answer("Hello."), answer("Nice.", sails), answer("Baa.", rows_), answer("Yes."), answer("No.")
+    )
+    talk = [Said("user", "hi there"), Said("assistant", "Hello.")]
+    edited = [*talk, Said("user", "I row on Mondays"), Said("assistant", "Nice.")]
+    whole = [*talk, Said("user", "I sail on Sundays"), Said("assistant", "Nice.")]
+    last = [Said("user", "I have a yak"), Said("assistant", "Baa.")]
+    await say(pet, "hi there", conversation="boat")
+    await say(pet, "I sail on Sundays", *talk, conversation="boat")
+    await say(pet, "I have a yak", *whole, conversation="boat")
+    await say(pet, "still?", *edited, *last, conversation="boat")
+    assert kept(rows, replaced=True) == ["I sail on Sundays"]
+    assert set(kept(rows)) == {
+        *("hi there", "Hello.", "I row on Mondays", "Nice.", "I have a yak", "Baa.", "still?", "Yes.")
+    }
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana has a yak"]
+    then = [Said("user", "still?"), Said("assistant", "Yes.")]
+    await say(pet, "sure?", *edited, *last, *then, conversation="boat")
+    assert kept(rows, replaced=True) == ["I sail on Sundays"]
 
 
 @pytest.mark.parametrize("name", ["trains", None])
@@ -257,128 +329,3 @@ async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(pet, ser
     used = (Said("assistant", "Let me look."), Called("c1", "clock", "{}"), Returned("c1", "12:00"))
     await say(pet, "what time is it?", after=used)
     assert kept(rows) == ["what time is it?", "Noon."]
-
-
-def transcript(*told: str, clock: Any) -> list[Message]:
-    """Messages: an answer begins with a capital letter, `x@` is hidden, `x<A1` follows A1, `x<` nothing."""
-    found: list[Message] = []
-    ids: dict[str, str] = {"": ""}
-    for at, one in enumerate(told):
-        text, *follows = one.rstrip("@").split("<")
-        hidden = one.endswith("@")
-        role, before = role_of(text), ids[follows[0]] if follows else None
-        message = Message(str(at), "c", role, "ana", text, clock(), gone=hidden, follows=before)  # type: ignore[arg-type]
-        found.append(message)
-        ids[text] = message.id
-    return found
-
-
-def role_of(text: str) -> str:
-    return "assistant" if text[0].isupper() else "user"
-
-
-def list_of(*told: str) -> list[Key]:
-    return [(role_of(text), text) for text in told]
-
-
-@pytest.mark.parametrize(
-    ("stored", "sent", "pairs"),
-    [
-        ("q1 A1 q2 A2", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
-        ("q1 A1 q2 A2", "q1 A1 x", "0 1 -"),
-        ("q1 A1 ok Sure q2 A2 ok Great", "ok Great q3", "6 7 -"),  # trimmed
-        ("ok Sure q1 A1", "q1 A1 ok", "2 3 -"),  # trimmed, and the question was said before
-        ("ok Sure q1 A1 ok Sure", "ok Sure q2", "4 5 -"),
-        ("ok Sure q1 A1 ok Sure q2 A2", "ok Sure x", "0 1 -"),  # nothing else tells where
-        ("wrapped A1 q2 A2", "q1 A1 q2 A2 q3", "0 1 2 3 -"),  # a template
-        ("q1 A1 wrapped A2", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
-        ("q1 A1 wrapped A2", "q2 A2 q3", "2 3 -"),
-        ("q1 A1 q2 A2 q3 A3", "q1 A1 q3 A3 q4", "0 1 4 5 -"),  # one was deleted
-        ("q1 A1 q2 A2 q3 A3", "q1 A1 q3", "0 1 -"),  # an edit, whatever was asked later
-        ("q1 A1 q2 A2", "q1 Edited q2 A2 q3", "0 - 2 3 -"),
-        ("q1 A1 q2 A2", "x X q1 A1 q2 A2 q3", "- - 0 1 2 3 -"),  # an example
-        ("q1 A1 q2 A2", "q1 A1 forgotten Gone q2 A2 q3", "0 1 - - 2 3 -"),
-        ("q1 A1 q2@ A2@ x<A1 X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),  # an older branch
-        ("q1 A1 q2@ A2@ x<A1@ X@ y<A1 Y", "q1 A1 x X q3", "0 1 4 5 -"),
-        ("q1 A1 q2 A2 x<A1@ X@ q3<A2 A3", "q1 A1 x X q4", "0 1 4 5 -"),  # left twice
-        ("q1 A1 wrapped@ A2@ x<A1 X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
-        ("q1@ A1@ x< X", "q1 A1 q2", "0 1 -"),
-        ("q1 A1 q2 A2 x<A1@ X@ ok@ Sure@", "q1 A1 q2 A2 ok", "0 1 2 3 -"),  # the `ok` to X
-        ("q1 A1 q2 A2 x<A1@ X@ ok@ Sure@", "q1 A1 q2 A2 ok Sure q3", "0 1 2 3 - - -"),
-        ("q1 A1 ok Sure x<A1@ X@ ok@ Sure@", "q1 A1 x X ok Sure q2", "0 1 4 5 6 7 -"),
-        ("q1 A1@ A2<q1", "q1 A1 q2", "0 1 -"),
-        ("q1 A1@ q2@ A3@ A2<q1", "q1 A2 q2", "0 4 -"),
-        ("q1 A1 q2 A2 q3 A3@ A4<q3", "q1 A1 q3 A3 q4", "0 1 4 5 -"),  # an older answer, and one was deleted
-        ("q1 A1", "x X y", "- - -"),
-    ],
-)
-def test_a_clients_list_is_laid_beside_the_transcript_by_position(clock, stored, sent, pairs):
-    found = pairs_of(transcript(*stored.split(), clock=clock), list_of(*sent.split()))
-    assert " ".join(str(found.get(at, "-")) for at in range(len(sent.split()))) == pairs
-
-
-@pytest.mark.parametrize("size", [30, pytest.param(200, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("sent", [["ok"], ["ok", "Sure"], ["ok", "Sure", "x"], ["x"]])
-@pytest.mark.parametrize("stored", [["ok"], ["ok@", "Sure@", "ok", "Sure"]])
-def test_long_lists_of_the_same_words_are_compared_in_linear_time(clock, stored, sent, size):
-    ours = transcript(*(stored * 300)[:300], clock=clock)
-    short, long = (list_of(*(sent * length)[:length]) for length in (size, 4 * size))
-    assert steps_of(pairs_of, ours, long) < 6 * steps_of(pairs_of, ours, short)
-
-
-class Chat:
-    """A client with a tree of messages, of which it sends one path, and the transcript that follows it."""
-
-    def __init__(self) -> None:
-        self.stored: list[Message] = []
-        self.path: list[str] = []
-        self.paths: list[list[str]] = [[]]
-
-    def ask(self, question: str, reply: str, *, wrapped: str = "", trimmed: int = 0) -> None:
-        """Ask after the path; the client has the question without its template from then on."""
-        sent = list_of(*self.path[trimmed:], wrapped + question)
-        found = compared(self.stored, pairs_of(self.stored, sent), len(sent) - 1)
-        hide = {one.id for one in self.stored if one.id in found.hidden}
-        self.stored = [self._with(one, one.id in hide, one.id in found.back) for one in self.stored]
-        asked = found.question or self._store(wrapped + question, found.follows)
-        self._store(reply, asked)
-        self.path = [*self.path, question, reply]
-        self.paths.append(self.path)
-
-    @staticmethod
-    def _with(one: Message, hide: bool, back: bool) -> Message:
-        return replace(one, gone=hide or (one.gone and not back))
-
-    def _store(self, text: str, follows: str | None) -> str:
-        id = str(len(self.stored))
-        self.stored.append(Message(id, "c", role_of(text), "ana", text, EVER, follows=follows))  # type: ignore[arg-type]
-        return id
-
-    def current(self) -> list[str]:
-        return [one.text.removeprefix("t:") for one in self.stored if not one.gone]
-
-
-steps = st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.integers(0, 9)), min_size=1, max_size=12)
-
-
-@given(steps)
-def test_what_holds_is_the_path_that_the_client_is_on(told):
-    chat = Chat()
-    for at, (branch, wrapped, trimmed) in enumerate(told):
-        chat.path = chat.paths[branch % len(chat.paths)]
-        goes_on = chat.path == chat.current()
-        cut = 2 * (trimmed % max(1, len(chat.path) // 2)) if goes_on else 0
-        chat.ask(f"q{at}", f"A{at}", wrapped="t:" * wrapped, trimmed=cut)
-        assert chat.current() == chat.path
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["ok", "no"]), st.sampled_from(["Sure", "Hm"]))))
-def test_a_path_of_repeated_words_is_followed_too(told):
-    chat = Chat()
-    chat.ask("hello", "Hello")
-    for branch, question, reply in told:
-        chat.path = chat.paths[1 + branch % (len(chat.paths) - 1)]
-        if [*chat.path, question, reply] in chat.paths:
-            continue  # by its words alone nobody can tell it from the one before
-        chat.ask(question, reply)
-        assert chat.current() == chat.path
