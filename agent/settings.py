@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from dotenv import dotenv_values
 from platformdirs import user_data_path
 from pydantic import (
     AfterValidator,
@@ -33,11 +32,9 @@ from pydantic_settings import (
 from agent.errors import SettingsError
 from agent.types.budget import Budget
 from agent.types.price import read_prices
+from agent.types.settings_file import read_settings_file
 
 DEFAULT_MODEL = "gpt-5-mini"
-
-
-ENV_FILE = Path(".env")
 
 
 def _ids(value: Any) -> Any:
@@ -92,19 +89,37 @@ def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails)
 
 
 class _Environment(EnvSettingsSource):
-    """The environment, and below it the variables of the file `.env` in the folder where a program is
-    started. Others' are left alone."""
+    """The environment, and below it the settings file. Others' variables are left alone."""
+
+    def __init__(self, settings: type[BaseSettings], given: Mapping[str, Any]) -> None:
+        self._given = given
+        super().__init__(settings)
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
-        written = {name.lower(): value for name, value in dotenv_values(ENV_FILE).items() if value}
-        return {**written, **super()._load_env_vars()}
+        environment = super()._load_env_vars()
+        named, home = (
+            self._given.get(field, environment.get(f"hachi_{field}")) for field in ("env_file", "home")
+        )
+        file = Path(named or Path(home or user_data_path("hachi")) / ".env")
+        written = {
+            name.lower(): value for name, value in read_settings_file(file, required=bool(named)).items()
+        }
+        self.sources = {**dict.fromkeys(written, str(file)), **dict.fromkeys(environment, "environment")}
+        """Where each variable was read, by its name in small letters."""
+        return {**written, **environment}
+
+
+def sources() -> dict[str, str]:
+    """Where each setting that is set was read, by its variable: `environment`, or the path of the file."""
+    read = _Environment(Settings, {}).sources
+    variables = (_variable(Settings.model_fields, field)[0] for field in Settings.model_fields)
+    return {name: read[name.lower()] for name in variables if name.lower() in read}
 
 
 def misspelt() -> list[str]:
     """Say of each variable `HACHI_*` that nothing reads, but is nearly a setting, which one it may mean."""
     variables = {field: _variable(Settings.model_fields, field)[0] for field in Settings.model_fields}
-    found = _Environment(Settings).env_vars
-    given = sorted(name.upper() for name, value in found.items() if value and name.startswith("hachi_"))
+    given = sorted(name.upper() for name in _Environment(Settings, {}).sources if name.startswith("hachi_"))
     unread = [name for name in given if name not in variables.values()]
     return [
         f"{name} is read by nothing; did you mean {variables[field]}?"
@@ -114,12 +129,14 @@ def misspelt() -> list[str]:
 
 
 class Settings(BaseSettings):
-    """Read once, then passed along. Constructor arguments win over the environment, and that over `.env`."""
+    """Read once, then passed along. Arguments win over the environment, and that over the settings file."""
 
     model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="forbid", env_ignore_empty=True)
 
     home: Path = Field(default_factory=lambda: user_data_path("hachi"))
     """The data folder: database, index, chat history, log."""
+    env_file: Path | None = None
+    """A file with settings, a line each, which the environment wins over; unset is `.env` in `home`."""
     database_url: SecretStr | None = _conventional("DATABASE_URL", "database_url")
     """`postgresql://…` to share one database between processes; unset is SQLite in `home`."""
     qdrant_url: str | None = _conventional("QDRANT_URL", "qdrant_url")
@@ -285,7 +302,7 @@ class Settings(BaseSettings):
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, _Environment(settings_cls)
+        return init_settings, _Environment(settings_cls, init_settings())
 
     @field_validator("trace_days", mode="before")
     @classmethod

@@ -132,7 +132,7 @@ def _statements_compiled_once() -> Iterator[None]:
 
 def _forget_settings(patch: pytest.MonkeyPatch) -> None:
     """What is set outside must not reach the tests."""
-    patch.setattr("agent.settings.ENV_FILE", Path("/nowhere/.env"))
+    patch.setattr("agent.settings.user_data_path", lambda name: Path("/nowhere") / name)
     for name in [name for name in os.environ if name.startswith(SETTINGS)]:
         patch.delenv(name)
 

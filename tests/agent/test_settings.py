@@ -4,6 +4,7 @@ import ast
 import inspect
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ CONVENTIONAL = (
 
 VALUES: dict[str, tuple[str, Any]] = {
     # name: (as written in the environment, as read)
+    "env_file": ("/dev/null", Path("/dev/null")),
     "console_url": ("https://hachi.example", "https://hachi.example"),
     "traces": ("no", False),
     "trace_content": ("none", "none"),
@@ -176,21 +178,56 @@ def test_a_server_of_ones_own_needs_the_name_of_a_model():
         _ = Settings(provider="ollama").chosen_model
 
 
-def test_a_file_beside_the_program_is_read_below_the_environment(tmp_path, monkeypatch):
-    file = tmp_path / ".env"
-    file.write_text(
-        "HACHI_MODEL=tiny\nOPENAI_BASE_URL='http://127.0.0.1:1/v1'\nHACHI_MODE=\nPOSTGRES_PASSWORD=x\n"
-    )
-    monkeypatch.setattr(agent.settings, "ENV_FILE", file)
+WRITTEN = "HACHI_MODEL=tiny\nOPENAI_BASE_URL='http://127.0.0.1:1/v1'\nHACHI_MODE=\nPOSTGRES_PASSWORD=x\n"
+
+
+def written(file: Path, text: str = WRITTEN) -> Path:
+    file.write_text(text)
+    file.chmod(0o600)
+    return file
+
+
+@pytest.mark.parametrize("setting", ["home", "env_file"])
+def test_the_file_of_the_home_or_the_one_that_is_named_is_read_below_the_environment(
+    setting, tmp_path, monkeypatch
+):
+    file = written(tmp_path / ".env")
+    given = {setting: tmp_path if setting == "home" else file}
+    assert Settings.load(**given).model == "tiny"
+    monkeypatch.setenv(variable(setting), str(given[setting]))
     settings = Settings.load()
-    assert (settings.model, settings.openai_base_url, settings.mode) == (
-        "tiny",
-        "http://127.0.0.1:1/v1",
-        "companion",
-    )
+    assert (settings.model, settings.openai_base_url, settings.mode) == ("tiny", OWN, "companion")
+    assert Settings.load(home=tmp_path / "other", env_file=None).model is None, "an argument wins"
     monkeypatch.setenv("HACHI_MODEL", "huge")
     assert Settings.load().model == "huge"
     assert Settings.load(model="given").model == "given"
-    file.write_text("HACHI_MAX_TURNS=many")
+    written(file, "HACHI_MAX_TURNS=many")
     with pytest.raises(SettingsError, match="HACHI_MAX_TURNS='many' cannot be read"):
         Settings.load()
+
+
+def test_no_file_of_the_working_directory_is_read(tmp_path, monkeypatch):
+    written(tmp_path / ".env", "OPENAI_BASE_URL=http://stranger.example\nDATABASE_URL=postgresql://shop\n")
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.load()
+    assert (settings.openai_base_url, settings.database_url) == (None, None)
+
+
+def test_a_file_that_others_could_have_written_or_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    file = written(tmp_path / ".env")
+    for mode in (0o620, 0o602):
+        file.chmod(mode)
+        with pytest.raises(SettingsError, match="others may write it") as raised:
+            Settings.load(home=tmp_path)
+        assert str(file) in str(raised.value)
+    file.chmod(0o644)
+    assert Settings.load(home=tmp_path).model == "tiny"
+    monkeypatch.setattr("os.geteuid", lambda: 4711)
+    if file.stat().st_uid:
+        with pytest.raises(SettingsError, match="belongs to another user"):
+            Settings.load(home=tmp_path)
+    monkeypatch.undo()
+    file.write_bytes(b"HACHI_MODEL=\xff\xfe")
+    for given in ({"home": tmp_path}, {"env_file": tmp_path / "missing"}, {"env_file": tmp_path}):
+        with pytest.raises(SettingsError, match=r"cannot be read \(.+\)$"):
+            Settings.load(**given)

@@ -24,11 +24,19 @@ from memory.errors import NotOpen, StoreUnavailable
 from memory.process.spans import note_write
 from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
-from memory.sql.engine.schema import Tell, back_up, converter, copy_of, create, outdated, read_revision
+from memory.sql.engine.schema import (
+    Tell,
+    back_up,
+    converter,
+    copy_of,
+    create,
+    outdated,
+    read_revision,
+    require_head,
+)
 from memory.sql.engine.together import READING, Together
 from memory.sql.engine.write_counter import counter_file, read_counter, store_counter
 from memory.sql.engine.writers import Writers
-from memory.sql.tables.triggers import missing_triggers
 
 _STEP = 64
 """Pages that are given back in one transaction."""
@@ -103,6 +111,8 @@ class Database:
                 await self.migrate()
             elif outdated(await self.revision(), self.where):
                 raise StoreUnavailable(f"the tables in {self.where} are missing or old: run `hachi migrate`")
+            async with self.read() as connection:
+                await connection.run_sync(require_head, self.where)
         except BaseException:
             self._prepared = False
             raise
@@ -263,15 +273,12 @@ class Database:
             await self.empty_log()
 
     async def damage(self) -> list[str]:
-        """The triggers that are missing, and what SQLite's quick check finds wrong, at most five things; it
-        reads the whole file."""
+        """What SQLite's quick check finds wrong, at most five things; it reads the whole file."""
+        if not self.sqlite:
+            return []
         async with self.read() as connection:
-            missing = await connection.run_sync(missing_triggers)
-            damage = [f"the trigger {name} is missing" for name in sorted(missing)]
-            if self.sqlite:
-                found = await connection.exec_driver_sql("PRAGMA quick_check(5)")
-                damage += [row[0] for row in found if row[0] != "ok"]
-        return damage
+            found = await connection.exec_driver_sql("PRAGMA quick_check(5)")
+            return [row[0] for row in found if row[0] != "ok"]
 
     async def identity(self) -> str:
         """Twelve characters that this database alone has: a copy elsewhere has others. SQLite's file bears a
@@ -295,9 +302,10 @@ class Database:
         return str(number)
 
     async def revision(self) -> str | None:
-        """The migration that the tables are at; None if the database has no tables."""
+        """The migration that the tables are at; None if the database has no tables. Raises StoreUnavailable,
+        also for tables of another program."""
         async with self.read() as connection:
-            return await connection.run_sync(read_revision)
+            return await connection.run_sync(read_revision, self.where)
 
     async def migrate(self, *, backed_up: bool = False, tell: Tell = lambda *_: None) -> bool:
         """Create the tables, or convert those of the second edition. A copy of SQLite's file is made before;
@@ -315,7 +323,7 @@ class Database:
             await back_up(Path(self.where))
         convert = await converter(tell) if revision else None
         async with self.write(lock=["migrate"]) as connection:
-            now = await connection.run_sync(read_revision)  # another process may have been first
+            now = await connection.run_sync(read_revision, self.where)  # another process may have been first
             if now is None:
                 await connection.run_sync(create)
             elif convert and outdated(now, self.where):

@@ -7,21 +7,23 @@ for its lock.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 
 from memory.errors import StoreUnavailable
 from memory.sql.tables import metadata
-from memory.sql.tables.triggers import create_triggers
+from memory.sql.tables.triggers import create_triggers, trigger_texts
 
 HEAD = "0023"
 """The newest migration. A test compares it with the migration files."""
 SECOND_EDITION = "0022"
 """What the tables of the second edition were at in the end."""
+OURS = "memory_owners"
+"""A table that is in each of Hachi's databases, and has a name that nobody else uses."""
 MOVING = "moving"
 """Begins the revision of a database that everything is being moved into."""
 
@@ -48,11 +50,55 @@ def outdated(revision: str | None, where: str) -> bool:
     return True
 
 
-def read_revision(connection: Connection) -> str | None:
-    """The migration that the tables are at; None if there are none."""
-    if not connection.dialect.has_table(connection, "alembic_version"):
+_OBJECTS = {
+    "sqlite": "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'",
+    "postgresql": """
+        SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' ELSE 'index' END, relname, NULL FROM pg_class
+        WHERE relkind IN ('r', 'p', 'i', 'I') AND relnamespace = current_schema()::regnamespace
+        UNION ALL SELECT 'trigger', tgname, prosrc
+        FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_proc ON pg_proc.oid = tgfoid
+        WHERE NOT tgisinternal AND tgenabled <> 'D' AND relnamespace = current_schema()::regnamespace
+    """,
+}
+_SHOWN = 5
+"""How many names a message lists."""
+
+
+def read_revision(connection: Connection, where: str) -> str | None:
+    """The migration that the tables are at; None if there are none. Raises StoreUnavailable for tables of
+    another program."""
+    there = set(inspect(connection).get_table_names())
+    if there and OURS not in there:
+        raise StoreUnavailable(
+            f"{where} holds another program's tables ({_listed(there)}) and none of Hachi's: name an empty "
+            "database"
+        )
+    if "alembic_version" not in there:
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def require_head(connection: Connection, where: str) -> None:
+    """Raise StoreUnavailable if a table, index or trigger of the newest version is missing or different."""
+    dialect = connection.dialect.name
+    there = {(kind, name): body for kind, name, body in connection.exec_driver_sql(_OBJECTS[dialect])}
+    tables = metadata.tables.values()
+    wanted = {("table", table.name) for table in tables}
+    wanted |= {("index", str(index.name)) for table in tables for index in table.indexes}
+    missing = [f"the {kind} {name}" for kind, name in wanted - there.keys()]
+    for name, body in trigger_texts(dialect).items():
+        if there.get(("trigger", name)) != body:
+            missing.append(f"the trigger {name}")
+    if missing:
+        raise StoreUnavailable(
+            f"{where} lacks {_listed(missing)} as this version makes them, so it is of another version or was"
+            " changed: restore a backup, or begin with another home"
+        )
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = ", ".join(sorted(names)[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
 
 
 def create(connection: Connection) -> None:

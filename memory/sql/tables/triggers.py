@@ -67,23 +67,21 @@ ON_SQLITE = {
 }
 """By name, as SQLite keeps them."""
 _ON_POSTGRESQL = {"tx": "pg_current_xact_id()::text::bigint", "json_each": "json_array_elements_text"}
-_FUNCTION = (
-    "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {}; RETURN NULL; END $$"
-)
-_THERE = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
-    "postgresql": "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
-    "WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace",
+_BODIES = {
+    name: f" BEGIN {does.format(**_ON_POSTGRESQL)}; RETURN NULL; END "
+    for name, (_, does) in _TRIGGERS.items()
 }
+"""By name, as PostgreSQL keeps the function that a trigger calls."""
+_FUNCTION = "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS $${}$$"
 
 
 def create_triggers(connection: Connection) -> None:
     """Make the triggers, once the tables are there."""
-    for name, (after, does) in _TRIGGERS.items():
+    for name, (after, _) in _TRIGGERS.items():
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(ON_SQLITE[name])
         else:
-            connection.exec_driver_sql(_FUNCTION.format(name, does.format(**_ON_POSTGRESQL)))
+            connection.exec_driver_sql(_FUNCTION.format(name, _BODIES[name]))
             connection.exec_driver_sql(f"CREATE TRIGGER {name} AFTER {after} EXECUTE FUNCTION {name}()")
 
 
@@ -94,6 +92,6 @@ def drop_triggers(connection: Connection) -> None:
         connection.exec_driver_sql(f"DROP {f'TRIGGER {name}' if on_sqlite else f'FUNCTION {name} CASCADE'}")
 
 
-def missing_triggers(connection: Connection) -> set[str]:
-    there = connection.exec_driver_sql(_THERE[connection.dialect.name]).scalars()
-    return set(_TRIGGERS).difference(there)
+def trigger_texts(dialect: str) -> dict[str, str]:
+    """Return what the database keeps of each trigger, by its name."""
+    return ON_SQLITE if dialect == "sqlite" else _BODIES

@@ -1,6 +1,5 @@
 """`hachi doctor`: what is wrong, what is configured, and what is there."""
 
-import os
 import platform
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,16 +38,17 @@ async def doctor(
 
 
 def _configured(settings: "Settings") -> list[dict[str, Any]]:
-    """Return every setting, secrets masked, and whether it is from the environment or the default."""
-    given = {name.upper() for name, value in os.environ.items() if value}
-    found = []
+    """Return every setting, secrets masked, and where it is from: the environment, a file, or the default."""
+    from agent.settings import sources
+
+    found, read = [], sources()
     for field, info in type(settings).model_fields.items():
         alias: Any = info.validation_alias
         name = alias.choices[-1] if alias else f"HACHI_{field.upper()}"
         value = getattr(settings, field)
         value = ", ".join(sorted(value)) if isinstance(value, frozenset) else value
         text = None if value in (None, "") else mask(str(value))
-        found.append({"name": name, "value": text, "source": "environment" if name in given else "default"})
+        found.append({"name": name, "value": text, "source": read.get(name, "default")})
     return found
 
 
@@ -81,7 +81,7 @@ def _print(found: dict[str, Any], *, every_setting: bool) -> None:
     for setting in found["settings"]:
         if every_setting or setting["source"] != "default":
             value = "unset" if setting["value"] is None else plain(setting["value"])
-            print(f"  {setting['name']:<25} {value}" + (f" ({setting['source']})" if every_setting else ""))
+            print(f"  {setting['name']:<25} {value} ({plain(setting['source'])})")
     print("\nVersions\n  " + ", ".join(f"{part} {number}" for part, number in found["versions"].items()))
     if found["counts"]:
         print("\nKept")

@@ -6,6 +6,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -126,10 +127,56 @@ async def test_the_migrated_tables_are_those_the_code_describes(database: Databa
     async with database.read() as connection:
         assert await connection.run_sync(differences) == []
     assert await database.damage() == []
-    if database.sqlite:
+
+
+async def test_a_database_without_a_table_index_or_trigger_of_this_version_is_refused(
+    tmp_path: Path, server: Server
+) -> None:
+    for url in (None, await server.new()):
+        database = await Database.open(url, tmp_path)
+        changes = [
+            "DROP TABLE trace_sets",
+            "DROP INDEX ix_work_due_at",
+            "DROP TRIGGER message_made" + ("" if database.sqlite else " ON messages"),
+            *(["DROP TRIGGER chunk_gone"] if database.sqlite else []),
+            "CREATE TRIGGER chunk_gone AFTER DELETE ON knowledge_chunks BEGIN SELECT 1; END"
+            if database.sqlite
+            else "CREATE OR REPLACE FUNCTION chunk_gone() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RETURN NULL; END $$",
+        ]
         async with database.write() as connection:
-            await connection.exec_driver_sql("DROP TRIGGER message_made")
-        assert await database.damage() == ["the trigger message_made is missing"]
+            for change in changes:
+                await connection.exec_driver_sql(change)
+        await database.close()
+        line = await fault(url, tmp_path)
+        assert "lacks the index ix_work_due_at, the table trace_sets, the trigger chunk_gone" in line
+        assert "the trigger message_made as this version makes them" in line
+        assert line.endswith("restore a backup, or begin with another home")
+
+
+async def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path, server: Server) -> None:
+    made = [f"CREATE TABLE {name} (id text)" for name in ("messages", "users", "memories")]
+    made += [
+        "CREATE TABLE alembic_version (version_num text)",
+        f"INSERT INTO alembic_version VALUES ('{HEAD}')",
+    ]
+    for statements in (made[:1], made):
+        file, url = tmp_path / f"{len(statements)}.db", await server.new(migrated=False)
+        with closing(sqlite3.connect(file)) as shop, shop:
+            for statement in statements:
+                shop.execute(statement)
+        before = file.read_bytes()
+        foreign = Database.connect(url, tmp_path)
+        async with foreign.write() as connection:
+            for statement in statements:
+                await connection.exec_driver_sql(statement)
+        for where in (f"sqlite:///{file}", url):
+            assert "none of Hachi's: name an empty database" in await fault(where, tmp_path)
+        with pytest.raises(StoreUnavailable, match="holds another program's tables"):
+            await foreign.migrate()
+        await foreign.close()
+        assert file.read_bytes() == before
+        assert file.with_name(f"{file.name}-wal") not in tmp_path.iterdir()  # noqa: ASYNC240 - of a test
 
 
 async def test_postgresql_without_tables_names_the_command_for_them(server: Server, tmp_path: Path) -> None:

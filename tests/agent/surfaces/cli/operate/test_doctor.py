@@ -44,6 +44,17 @@ def test_everything_in_order(hachi, home):
     assert settings["HACHI_MAX_TURNS"] == {"name": "HACHI_MAX_TURNS", "value": "5", "source": "default"}
 
 
+def test_each_value_is_shown_with_where_it_comes_from(hachi, home):
+    file = home / ".env"
+    file.write_text("HACHI_MAX_TURNS=7\nHACHI_MODEL=tiny\nOPENAI_API_KEY=sk-secret\n")
+    file.chmod(0o600)
+    told = hachi("doctor", HACHI_MODEL="huge").out
+    assert f"HACHI_MAX_TURNS           7 ({file})\n" in told
+    assert "HACHI_MODEL               huge (environment)\n" in told
+    assert f"({file})" in next(line for line in told.splitlines() if "OPENAI_API_KEY" in line)
+    assert "sk-secret" not in told
+
+
 def test_an_older_copy_of_the_database_is_told_until_a_backup_is_restored(hachi, home, tmp_path):
     shutil.copy(home / "hachi.db", tmp_path)
     hachi("memories", "add", "Ana skis")
@@ -128,7 +139,7 @@ def test_what_is_wrong_comes_first_and_only_changed_settings_are_shown_without_s
     assert (ran.code, "HACHI_MODEL must name" in ran.out) == (1, True)
     ran = shared("doctor", QDRANT_URL=AWAY, HACHI_MAX_TURNS="7")
     assert ran.out.splitlines()[:2] == ["Wrong", next(x for x in ran.out.splitlines() if x[:7] == "✗ index")]
-    assert "HACHI_MAX_TURNS           7\n" in ran.out
+    assert "HACHI_MAX_TURNS           7 (environment)\n" in ran.out
     assert "HACHI_MODEL_TIMEOUT" not in ran.out
     whole = shared("doctor", "--all")
     assert whole.out.startswith("Nothing is wrong\n")

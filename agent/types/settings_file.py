@@ -1,0 +1,37 @@
+"""The settings file: the one that `HACHI_ENV_FILE` names, or `.env` in the data folder. No other is read."""
+
+import os
+import stat
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from agent.errors import SettingsError
+
+
+def read_settings_file(path: Path, *, required: bool) -> dict[str, str]:
+    """Return the variables that are set in the file. Raises SettingsError if it cannot be read, or if others
+    could have written it: it says where keys and facts are sent."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            _require_ours(path, os.fstat(file.fileno()))
+            return {name: value for name, value in dotenv_values(stream=file).items() if value}
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not required:
+            return {}
+        raise _unreadable(path, error) from error
+    except (OSError, UnicodeError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _require_ours(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        return  # a pipe of another program, or /dev/null for none
+    if status.st_uid not in (0, os.geteuid()):
+        raise SettingsError(f"{path} belongs to another user; settings are read from a file of your own")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise SettingsError(f"others may write it, so {path} is not read; run: chmod 600 {path}")
+
+
+def _unreadable(path: Path, error: Exception) -> SettingsError:
+    return SettingsError(f"the settings file {path} cannot be read ({getattr(error, 'strerror', error)})")
