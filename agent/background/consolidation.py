@@ -4,7 +4,8 @@ A job reads the messages that no summary covers yet (`consolidation_input.py`) a
 with one model call (`consolidation_answer.py`). Facts are stored first, each decided like any other; then
 one transaction writes the summary, the profiles, what all of it rests on, and deletes the job. After a
 crash in between the job runs again: the facts that are there are shown to the model, and not stored
-twice. Without a model, or where it refuses, the summary quotes people, and nothing else is noted.
+twice. Of an answer that is not whole, what is counts, and half of the messages are asked about again; if that
+fails too, no summary covers them and the job is retried. Without a model the summary quotes people.
 """
 
 import json
@@ -19,14 +20,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.background.consolidation_answer import (
     ConsolidationAnswer,
-    InvalidAnswer,
     NamedFacts,
     extract_memory_updates,
     quoted_summary,
 )
 from agent.background.consolidation_budget import ConsolidationBudget
-from agent.background.consolidation_input import ConsolidationInput, ConsolidationReader
-from agent.errors import ModelUnavailable
+from agent.background.consolidation_input import MOST_MESSAGES, ConsolidationInput, ConsolidationReader
 from agent.models.choose import ChosenModel
 from agent.turn.consolidation_due import ConsolidationDue
 from agent.types.budget import Budget
@@ -51,13 +50,15 @@ from memory.sql.tables import active_conversations
 
 log = logging.getLogger("hachi.upkeep")
 
-LAST_ATTEMPT = 4
-"""From this attempt on, a model that does not answer is skipped, and only the summary is updated."""
 IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 
 
 class Overtaken(Exception):
     """What was read has changed meanwhile, so no summary of it was written."""
+
+
+class UnreadableAnswer(Exception):
+    """The model's answers about some messages were not whole, so no summary covers these."""
 
 
 @dataclass(frozen=True)
@@ -84,44 +85,55 @@ class Consolidation:
 
     async def check(self, job: Job) -> None:
         """Raise NotNow if the job has to wait: the model is left alone, or no calls are left."""
-        if self.model is None:
-            return
-        if job.attempts < LAST_ATTEMPT:
+        if self.model is not None:
             self.model.breaker.check()
-        await self.calls.check(job.user_id)
+            await self.calls.check(job.user_id)
 
     async def consolidate(self, job: Job) -> list[Decision]:
-        """Handle a CONSOLIDATE job with at most two model calls, whatever the model answers. Deletes the jobs
-        of the conversation, and adds one for what is left. Returns the decisions about facts. Raises
-        ModelError if the model cannot be reached, Overtaken if what was read has changed twice, and
-        BudgetSpent if no calls are left."""
+        """Handle a CONSOLIDATE job. Deletes the jobs of the conversation, and adds one for what is left.
+        Returns the decisions about facts. Raises ModelError if the model cannot be reached, UnreadableAnswer
+        if twice its answer was not whole, Overtaken if what was read has changed twice, and BudgetSpent if no
+        calls are left."""
         try:
             return await self.extract_and_save(job)
         except Overtaken:
             return await self.extract_and_save(job)
 
     async def extract_and_save(self, job: Job) -> list[Decision]:
-        """Read what no summary covers, extract the changes, and write them."""
+        """Read what no summary covers, extract the changes, and write them. Where an answer is not whole, ask
+        once more about half of the messages; each further attempt of the job begins with fewer."""
+        decisions = list[Decision]()
+        most, fault = max(MOST_MESSAGES >> (job.attempts - 1), 1), ""
+        for _ in range(2):
+            reading = await self._read(job, most)
+            if reading is None:
+                async with self.database.write() as connection:
+                    await self.queue.finish(connection, job)
+                return decisions
+            with span("exchange", reading=reading):  # the stored name
+                shown = {*reading.heard, *(fact.id for fact in reading.facts)}
+                note_rows({*shown, *filter(None, [reading.summary_id])})
+                found = await self._extract(reading, job)
+                note(findings=found, **({} if found.whole else {"well_formed": False}))
+            rest = most < MOST_MESSAGES
+            decisions += await self.apply_memory_updates_to_user_context(reading, found, job, rest=rest)
+            if found.whole:
+                return decisions
+            fault = f"the model's answer about {len(reading.lines)} messages: {found.faults[0]}"
+            most = max(len(reading.lines) // 2, 1)
+        raise UnreadableAnswer(fault)
+
+    async def _read(self, job: Job, most: int) -> ConsolidationInput | None:
         place = Place(tuple(job.payload["place"]))
         owner = user_key(job.user_id) if place.private else place.key
-        reading = await self.reader.next(job.payload["conversation"], owner, place)
-        if reading is None:
-            async with self.database.write() as connection:
-                await self.queue.finish(connection, job)
-            return []
-        with span("exchange", reading=reading):  # the stored name
-            note_rows(
-                {*reading.heard, *(fact.id for fact in reading.facts), *filter(None, [reading.summary_id])}
-            )
-            found = await self._extract(reading, job)
-            note(findings=found)
-        return await self.apply_memory_updates_to_user_context(reading, found, job)
+        return await self.reader.next(job.payload["conversation"], owner, place, most)
 
     async def apply_memory_updates_to_user_context(
-        self, reading: ConsolidationInput, found: ConsolidationAnswer, job: Job
+        self, reading: ConsolidationInput, found: ConsolidationAnswer, job: Job, *, rest: bool = False
     ) -> list[Decision]:
-        """Store the facts and tasks; then write the summary and the profiles, and delete the job, in one
-        transaction, which Overtaken undoes."""
+        """Store the facts and tasks; then, in one transaction, which Overtaken undoes, write the profiles
+        and, of a whole answer, the summary, and delete the job. What follows is due at once if it is the
+        `rest` of what was due."""
         named, stated = NamedFacts.of(reading, found), dict[str, list[str]]()
         decisions = await self._store_facts(reading, found, named, stated)
         await self._update_tasks(reading, found, stated)
@@ -134,11 +146,13 @@ class Consolidation:
                 await record(connection, id, messages, "stated")
             for user, entry in changes:
                 await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
+            if not found.whole:
+                return decisions
             if found.memory_summary and reading.to_summarise:
                 await self._record_memory_summary(connection, reading, found.memory_summary, summary)
             await self.queue.finish(connection, job)
             if self.due and summary and summary.goes_on and reading.upto > reading.after:
-                await self.due.go_on(connection, job, self.clock())
+                await self.due.go_on(connection, job, self.clock(), at_once=rest)
         return decisions
 
     async def update_active_summary(
@@ -149,9 +163,9 @@ class Consolidation:
         ended: Collection[str] = (),
     ) -> Written | None:
         """Store the summary and what it rests on; the `ended` facts are replaced. Returns None where none is
-        to be written. Raises Overtaken if something that it was written from is gone, or another
-        worker was quicker. That a fact which gave way just now has withheld the summary is no obstacle: the
-        new one was written from what took its place."""
+        to be written, as of an answer that is not whole. Raises Overtaken if something that it was written
+        from is gone, or another worker was quicker. That a fact which gave way just now has withheld the
+        summary is no obstacle: the new one was written from what took its place."""
         active = active_conversations.c
         here = active.conversation_id == reading.conversation, active.owner == reading.owner
         row = (await connection.execute(select(active_conversations).where(*here))).first()
@@ -169,7 +183,7 @@ class Consolidation:
         ):
             raise Overtaken("what it was read from has changed")
         rebuilt = not reading.summary or bool(row is not None and row.withheld)
-        if reading.upto == reading.after and not rebuilt:
+        if not found.whole or (reading.upto == reading.after and not rebuilt):
             return None
         written = await self.summaries.update_in(
             connection,
@@ -270,32 +284,23 @@ class Consolidation:
                     stated[change.task.id] = [line.message.id for line in lines]
 
     async def _extract(self, reading: ConsolidationInput, job: Job) -> ConsolidationAnswer:
-        """Extract with the model; without one, or if only the companion spoke, quote. If the model's answer
-        is unusable, or the last attempt fails, only the summary is updated."""
-        quoted = ConsolidationAnswer(quoted_summary(reading, self.budget))
+        """Extract with the model; without one, or if only the companion spoke, quote."""
         if self.model is None or (reading.lines and not reading.said):
-            return quoted
+            return ConsolidationAnswer(quoted_summary(reading, self.budget))
         payer = job.user_id
         await self.calls.spend(payer)
         try:
             found = await extract_memory_updates(self.model, reading, self.budget)
-        except InvalidAnswer as error:
-            note(well_formed=False)
-            self._note_extraction(payer, ok=False, error=str(error))
-            return quoted
         except Exception as error:
             self._note_extraction(payer, ok=False, error=f"{type(error).__name__}: {error}"[:200])
-            fault = self.explain(error)
-            if fault is None:
+            if (fault := self.explain(error)) is None:
                 raise
-            if isinstance(fault, ModelUnavailable) and job.attempts >= LAST_ATTEMPT:
-                return quoted
             raise fault from error
         updates = found.updates
         items = (*updates.new_facts, *updates.new_preferences, *updates.task_updates)
         self._note_extraction(
             payer,
-            ok=True,
+            ok=found.whole,
             facts=len(updates.new_facts),
             preferences=len(updates.new_preferences),
             tasks=len(updates.task_updates),

@@ -1,9 +1,10 @@
-"""The model call of a consolidation: builds its prompt and reads the answer.
+"""The model call of a consolidation: builds its prompt and reads the answer, item by item.
 
-An answer without a whole JSON object is rejected (`InvalidAnswer`). Of any other each value is read for
-itself, and the result says which ones could not be read.
+What is written whole counts. The result says which values could not be read, and whether the answer is
+whole: the object that was asked for, not cut off, with a summary and lists.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from pydantic_core import from_json
 from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput, both_ends
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
-from agent.models.json_objects import object_with
+from agent.models.json_objects import objects_in
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.context.user_snippet import (
     LONGEST_NAME,
@@ -43,12 +44,9 @@ TO_SUMMARISE = Budget(2_000)
 REREAD = Budget(3_000)
 """What people said before, where the summary is written again."""
 MAX_RULINGS = 200
+_BEGINS = re.compile(r'\{\s*"')
 MOST_QUOTES, LONGEST_QUOTE = 5, 240
 """How many messages a summary without a model quotes, and how many characters of each."""
-
-
-class InvalidAnswer(Exception):
-    """The model's answer cannot be applied. The message says why."""
 
 
 class FactRuling(Answered):
@@ -79,19 +77,21 @@ class ConsolidationAnswer:
     rulings: tuple[FactRuling, ...] = ()
     faults: tuple[str, ...] = ()
     """Which values of the answer could not be read, and why."""
+    whole: bool = True
+    """False if the answer was cut off, refused or of another form, so that something may be missing."""
 
 
 async def extract_memory_updates(
     chosen: ChosenModel, reading: ConsolidationInput, summary: Budget
 ) -> ConsolidationAnswer:
-    """Ask the model. Raises InvalidAnswer for an unusable answer, and when the server rejects the prompt
-    so that a retry would not help. Errors of the model's library pass through."""
+    """Ask the model. A refusal, by it or by the server, is an answer that is not whole. Errors of the model's
+    library pass through."""
     question = consolidation_prompt(reading, summary)
     try:
-        answer = await ask(chosen, "look_back", question, _schema(reading))
+        return read_answer(await ask(chosen, "look_back", question, _schema(reading)), summary)
     except (ModelRefusalError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
-        raise InvalidAnswer(f"{type(error).__name__}: {line(str(error))}") from error
-    return read_answer(answer, summary)
+        refused = f"{type(error).__name__}: {line(str(error))}"
+        return ConsolidationAnswer("", faults=(refused,), whole=False)
 
 
 def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
@@ -111,16 +111,20 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
 
 
 def read_answer(answer: str, summary: Budget) -> ConsolidationAnswer:
-    """Parse and validate the model's answer. Raises InvalidAnswer."""
-    found, faults = _object_in(answer), list[str]()
+    """Parse and validate the model's answer, of whatever form it is."""
+    found, closed = _object_in(answer)
+    faults = [] if found and closed else ["the answer is cut off, or not the object that was asked for"]
     updates = Findings.model_validate(found, context=faults)
     rest = _Rest.model_validate(found, context=faults)
+    faults += [] if "summary" in found or not found else ["summary: it is missing"]
+    lists = all(isinstance(found.get(name) or [], list) for name in Findings.model_fields)
     return ConsolidationAnswer(
         summary=lines_that_fit(rest.summary, summary),
         updates=updates,
         memory_summary=lines_that_fit(rest.memory_summary or "", MEMORY_SUMMARY),
         rulings=tuple(one for one in rest.rulings if one.ruling != "both"),
         faults=tuple(faults),
+        whole=closed and lists and isinstance(found.get("summary"), str),
     )
 
 
@@ -133,16 +137,27 @@ def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
     return "\n".join(newest_that_fit([(text, text) for text in [*lines][-MOST_QUOTES:]], summary))
 
 
-def _object_in(answer: str) -> dict[str, Any]:
+def _object_in(answer: str) -> tuple[dict[str, Any], bool]:
+    """Return the object that was asked for, wherever it stands, and whether its end was written. Of one that
+    is cut off, all up to the last item that is whole; without one nothing."""
     with suppress(ValueError):
-        if isinstance(whole := from_json(answer.strip()), dict):
-            return whole
-    found = object_with(answer, "summary", "new_facts")
-    if found is None:
-        raise InvalidAnswer("it contains no JSON object with these fields")
-    if found.cut:
-        raise InvalidAnswer("the JSON object is cut off")
-    return dict(found)
+        return _asked_for(from_json(answer.strip())) or {}, True
+    closed = all(answer.count(left) <= answer.count(right) for left, right in ("{}", "[]"))
+    if found := _asked_for([one.value for one in objects_in(answer)] if closed else ()):
+        return found, not getattr(found, "cut", False)
+    if begun := _BEGINS.search(answer):
+        with suppress(ValueError):
+            written = answer[begun.start() : answer.rfind("}") + 1]
+            return _asked_for(from_json(written, allow_partial=True)) or {}, False
+    return {}, False
+
+
+def _asked_for(value: Any) -> dict[str, Any] | None:
+    """Return the first object in a value that has a field which was asked for."""
+    if isinstance(value, dict) and not value.keys().isdisjoint(("summary", *Findings.model_fields)):
+        return value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return next(filter(None, map(_asked_for, inner)), None)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Literal
 
 from sqlalchemy import bindparam
@@ -173,9 +173,11 @@ class ConsolidationReader:
     most_behind: int = MOST_BEHIND
     """If more messages wait, those before the newest are left unread."""
 
-    async def next(self, conversation: str, owner: str, place: Place) -> ConsolidationInput | None:
-        """Return what is to be consolidated next, or None where nothing is: the summary covers every message,
-        none was withheld, and no summary of facts is due."""
+    async def next(
+        self, conversation: str, owner: str, place: Place, limit: int = MOST_MESSAGES
+    ) -> ConsolidationInput | None:
+        """Return what is to be consolidated next, at most `limit` messages, or None where nothing is: the
+        summary covers every message, none was withheld, and no summary of facts is due."""
         now = self.clock()
         most = max(self.most_behind, MOST_MESSAGES)
         active, lines = await self.store.database.together(
@@ -183,7 +185,7 @@ class ConsolidationReader:
             self.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most),
         )
         after = active.covered if active else 0
-        lines = _at_once(lines)
+        lines = _first(_at_once(lines), limit)
         earlier: Sequence[Message] = ()
         if active and active.withheld:
             async with self.store.database.read() as connection:
@@ -306,6 +308,12 @@ def _at_once(lines: Sequence[Line]) -> list[Line]:
         if len(people) > MOST_PEOPLE:
             return fit[:place]
     return fit
+
+
+def _first(lines: Sequence[Line], limit: int) -> Sequence[Line]:
+    """Return the first `limit` lines, and the replies to the last of them."""
+    rest = takewhile(lambda line: line.message.role == "assistant", lines[limit:])
+    return [*lines[:limit], *rest]
 
 
 def _statements(

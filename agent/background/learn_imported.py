@@ -4,6 +4,7 @@ It has a limit of its own and does not count against the upkeep budget of the pe
 covered by a summary, so a run that was stopped goes on where it was.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,7 +15,7 @@ from agents import ModelResponse
 from agents.models.interface import Model
 from sqlalchemy import func, select
 
-from agent.background.consolidation import Consolidation, Overtaken
+from agent.background.consolidation import Consolidation, Overtaken, UnreadableAnswer
 from agent.background.consolidation_input import MESSAGES, MOST_MESSAGES
 from agent.errors import BadInput
 from agent.tracing.recorder import Recorder
@@ -27,6 +28,8 @@ from memory.sql.jobs.job import Job
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by
 from memory.sql.tables import active_conversations, messages
+
+log = logging.getLogger("hachi.upkeep")
 
 EVERY = 1_000_000_000
 """Messages of a conversation: none is skipped."""
@@ -59,18 +62,25 @@ class Learned:
     usage: Usage
     """As the model's server counted; zeros where it did not."""
     left: ToLearn
-    """What the limit left."""
+    """What the limit left, and what the model's answers left out."""
+
+
+class CallsMade(Exception):
+    """A run has made as many calls as it may."""
 
 
 @dataclass
 class _Counted(Model):
-    """The model, with the calls and tokens of a run; it makes `most` calls."""
+    """The model, with the calls and tokens of a run; it makes `most` calls, and then raises CallsMade."""
 
     inner: Model
+    most: int
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
 
     async def get_response(self, *args: Any, **rest: Any) -> ModelResponse:
+        if self.calls >= self.most:
+            raise CallsMade
         self.calls += 1
         answer = await self.inner.get_response(*args, **rest)
         used = answer.usage
@@ -103,9 +113,10 @@ class Learning:
 
     async def run(self, user: str, calls: int, progress: Callable[[int], None] | None = None) -> Learned:
         """Consolidate the private conversations of the user, with so many model calls at most. Calls
-        `progress` with the number of messages after each call. Raises ModelError where the model cannot be
-        reached; what was learned before stays."""
-        counted = _Counted(self._model.model)
+        `progress` with the number of messages after each call. A conversation about which the model's answers
+        cannot be read is left there. Raises ModelError where the model cannot be reached; what was learned
+        before stays."""
+        counted = _Counted(self._model.model, calls)
         consolidation = replace(
             self.consolidation,
             model=replace(self._model, model=counted),
@@ -118,18 +129,22 @@ class Learning:
             job = Job(new_id(), CONSOLIDATE, user, {"conversation": conversation, "place": []}, 1)
             job = replace(job, about=consolidation_subject(conversation, user_key(user)))
             while waits := await self._waiting(user, conversation):
-                if counted.calls >= calls:
-                    return Learned(done, facts, counted.calls, counted.usage, await self.preview(user))
                 with self.recorder.work(job):
                     try:
                         decisions = await consolidation.extract_and_save(job)
-                    except Overtaken:  # it was said more, or forgotten, meanwhile
+                    except Overtaken:  # messages were added or forgotten meanwhile
                         continue
+                    except UnreadableAnswer as error:
+                        log.warning("%s of %s is not learned from whole: %s", conversation, user, error)
+                        break
+                    except CallsMade:
+                        return Learned(done, facts, counted.calls, counted.usage, await self.preview(user))
                 facts += sum(decision.action in ("add", "replace") for decision in decisions)
                 if progress:
                     left = await self._waiting(user, conversation)
                     progress(waits[0].messages - sum(one.messages for one in left))
-            done += 1
+            else:
+                done += 1
         return Learned(done, facts, counted.calls, counted.usage, await self.preview(user))
 
     async def _waiting(self, user: str, conversation: str | None = None) -> list[Any]:

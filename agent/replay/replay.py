@@ -168,7 +168,7 @@ async def _consolidate_again(trace: Trace, recorded: Span, settings: Settings, u
     found = ConsolidationAnswer(quoted_summary(reading, settings.summary_budget))
     with span("exchange"):
         if calls:
-            with suppress(Exception):  # the recorded work quoted people too
+            with suppress(Exception):  # the recorded call failed too
                 found = await extract_memory_updates(model, reading, settings.summary_budget)
         if "findings" in recorded.data:
             note(findings=found)

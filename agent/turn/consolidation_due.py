@@ -42,12 +42,15 @@ class ConsolidationDue:
         """Move the waiting consolidation of the conversation, or add one. Returns when it is due."""
         conversation, owner = request.conversation_id, owner_of(str(request.user), request.place)
         payload |= {"conversation": conversation, "place": list(request.place.path)}
-        return await self._expect(connection, conversation, owner, payload, now)
+        return await self._expect(connection, conversation, owner, payload, now, self.quiet)
 
-    async def go_on(self, connection: AsyncConnection, job: Job, now: datetime) -> None:
+    async def go_on(
+        self, connection: AsyncConnection, job: Job, now: datetime, *, at_once: bool = False
+    ) -> None:
         """Add a consolidation for the messages that follow those of this one."""
         conversation, place = job.payload["conversation"], Place(tuple(job.payload["place"]))
-        await self._expect(connection, conversation, owner_of(job.user_id, place), job.payload, now)
+        owner, quiet = owner_of(job.user_id, place), timedelta() if at_once else self.quiet
+        await self._expect(connection, conversation, owner, job.payload, now, quiet)
 
     async def _expect(
         self,
@@ -56,9 +59,10 @@ class ConsolidationDue:
         owner: str,
         payload: Mapping[str, Any],
         now: datetime,
+        quiet: timedelta,
     ) -> datetime:
         about, payer = consolidation_subject(conversation, owner), owner.removeprefix("user:")
-        given = {"conversation": conversation, "owner": owner, "later": now + self.quiet}
+        given = {"conversation": conversation, "owner": owner, "later": now + quiet}
         return await JobQueue.expect(
             connection, CONSOLIDATE, payer, payload, now, about=about, due=self._when, given=given
         )

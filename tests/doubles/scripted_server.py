@@ -246,7 +246,7 @@ class ScriptedServer:
             return self.then
         if asked.looks_back:
             self.looked_back.append(asked)
-            return self._findings.pop(0) if self._findings else Say("{}")
+            return self._findings.pop(0) if self._findings else Say('{"summary": ""}')
         if step := self.aside(asked):
             self.asides.append(asked)
             return step

@@ -143,8 +143,6 @@ def _decision(one: Mapping[str, Any]) -> str:
 def _exchange_node(span: Span, _hits: int) -> Node:
     """Return the node of what was extracted from a part of the conversation."""
     text = f"looked back at {count(len(read_data(span, 'reading', 'lines') or ()), 'message')}"
-    if span.data.get("well_formed") is False:
-        return Node(f"{text}; what the model found could not be read", "warning")
     updates = read_data(span, "findings", "updates") or {}
     names = {"new_facts": "new fact", "new_preferences": "new preference", "task_updates": "task update"}
     new = [count(len(updates[name]), one) for name, one in names.items() if updates.get(name)]

@@ -95,7 +95,7 @@ async def _decided(traces: Traces, asked: Asked, message: str) -> AsyncIterator[
         for one in made:
             yield f"{_decision(one)} ({summary.short})"
         if summary.kind == CONSOLIDATE and summary.status == "malformed":
-            yield f"a consolidation found nothing that could be used ({summary.short})"
+            yield f"a consolidation had an answer that was not whole ({summary.short})"
         elif summary.kind == CONSOLIDATE and summary.status == "ok" and not made:
             yield f"a consolidation read it and kept nothing ({summary.short})"
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from agents.exceptions import ModelTimeoutError
+from agents.exceptions import ModelRefusalError, ModelTimeoutError
 from scripted_server import Fail, Say, answer
 
 from agent.background.consolidation_input import NEW_FACTS
@@ -30,9 +30,12 @@ Rows = Callable[..., list[dict[str, Any]]]
 OLD, NEW = "Ana drives a red car", "Ana sold her car"
 
 
+NOTHING_NEW = {"summary": ""}
+
+
 def consolidator(*answers: Any, seconds: float = 0.0) -> AnsweringModel:
     """A model that answers as given, then that there is nothing new."""
-    return AnsweringModel(*answers, then={}, seconds=seconds)
+    return AnsweringModel(*answers, then=NOTHING_NEW, seconds=seconds)
 
 
 async def talk(pet: Companion, *texts: str, user: str = "ana", settle: bool = True, **where: Any) -> None:
@@ -57,7 +60,10 @@ def rules(ruling: str, new: str | None, old: str, **found: Any) -> Callable[[str
 
     def extracted(asked: str) -> dict[str, Any]:
         named = id_of(new, asked) if new else "#1"
-        return {**found, "rulings": [{"new": named, "old": id_of(old, asked), "ruling": ruling}]}
+        return NOTHING_NEW | {
+            **found,
+            "rulings": [{"new": named, "old": id_of(old, asked), "ruling": ruling}],
+        }
 
     return extracted
 
@@ -84,20 +90,98 @@ async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(op
     assert len(last) <= len(model.asked[1]) + 10, "what it costs does not grow"
 
 
-async def test_an_invalid_extraction_changes_nothing_and_is_counted(open_pet, caplog):
-    model = consolidator('{"summary": "Ana won.", "new_facts": [{"text": "Ana won", "importance": "hi')
+BREEDS, VET = "Ana breeds alpacas", "Ana's vet is Dr. Amari"
+
+
+def facts(*texts: str, **found: Any) -> dict[str, Any]:
+    """What a consolidation finds: facts, which cite the first message."""
+    fact = {"messages": [1], "importance": "high", "tags": ["ana"], "ttl": None, "replaces": None}
+    return NOTHING_NEW | {"new_facts": [{"text": text, **fact} for text in texts], **found}
+
+
+async def test_the_whole_facts_of_a_cut_answer_are_kept_once_and_half_is_asked_about_again(open_pet, rows):
+    cut = json.dumps(facts(BREEDS, VET, summary="Ana breeds alpacas."))
+    cut = cut[: cut.index("Amari") + 2]
+    again = facts(f"{BREEDS}.", VET, summary="Ana breeds alpacas; her vet is Dr. Amari.")
+    model = consolidator(cut, again, facts("Ana sings", summary="Ana breeds alpacas and sings."))
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
+
+    await talk(pet, "I breed alpacas, Dr. Amari is my vet", "I sing", settle=False)
+    await pet.settle()
+
+    held = sorted(fact.content for fact in await pet.memories.list(user="ana"))
+    assert held == [BREEDS, "Ana sings", VET]
+    assert ["I sing" in asked for asked in model.asked] == [True, False, True]
+    assert f"[FACT] {BREEDS} (" in model.asked[1], "the model is shown what is stored already"
+    assert await summary(pet) == "Ana breeds alpacas and sings."
+    assert rows("SELECT * FROM work") == []
+
+
+UNREADABLE = [
+    "",
+    "null",
+    "{}",
+    "[]",
+    "[{}]",
+    "I can't.",
+    '{"text": "Ana won"}',
+    '{"summary": null}',
+    "\ufffd{",
+]
+REFUSAL = ModelRefusalError("I can't help with that.")
+
+
+@pytest.mark.parametrize(
+    "answer", [*UNREADABLE, '[{"text": "Ana won"}]', REFUSAL, json.dumps(facts("A"))[:-9]]
+)
+async def test_what_cannot_be_read_twice_is_tried_again_later_with_less_and_nothing_is_lost(
+    open_pet, clock, rows, caplog, answer
+):
+    model = consolidator(
+        {"summary": "Ana rows."}, answer, answer, answer, facts("Ana won", summary="Ana won!")
+    )
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    await talk(pet, "I row")
+    with caplog.at_level(logging.INFO, "hachi.upkeep"):
+        await talk(pet, "I won!")
+
+    assert await summary(pet) == "Ana rows."
+    [job] = rows("SELECT * FROM work")
+    assert (job["kind"], job["attempts"]) == (CONSOLIDATE, 1)
+    assert "UnreadableAnswer: the model's answer about 2 messages: " in job["last_error"]
+    counted = [json.loads(text)["ok"] for text in caplog.messages if "memory_extraction" in text]
+    assert counted == [False, False]
+    clock.advance(minutes=1)
+    await pet.settle()
+
+    assert "Ana won" in [fact.content for fact in await pet.memories.list(user="ana")]
+    assert await summary(pet) == "Ana won!"
+    assert rows("SELECT * FROM work") == []
+
+
+async def test_one_message_that_no_answer_can_be_read_about_holds_up_none_before_it(open_pet, clock):
+    def answers(asked: str) -> Any:
+        return "{}" if "number 5" in asked else {"summary": "Read."}
+
+    model = consolidator(*[answers] * 30)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    await talk(pet, *(f"number {n}" for n in range(6)), settle=False)
+    for _ in range(4):
+        await pet.settle()
+        clock.advance(hours=1)
+
+    assert "number 4" not in model.asked[-1]
+    assert "number 5" in model.asked[-1]
+
+
+async def test_an_unreadable_answer_leaves_a_profile_as_it_was(open_pet):
+    pet = await open_pet(given=AnsweringModel(), looking_back=consolidator("{}", "{}"))
     await pet.people.set_context("tone", "formal", user="ana")
     before = await pet.people.context(user="ana")
 
-    with caplog.at_level(logging.INFO, "hachi.upkeep"):
-        await talk(pet, "I won the race today, we decided to celebrate on Sunday.")
+    await talk(pet, "I won the race today.")
 
     assert await pet.people.context(user="ana") == before
-    counted = [json.loads(r.message) for r in caplog.records if "memory_extraction" in r.message]
-    assert [(line["user_id"], line["ok"]) for line in counted] == [("ana", False)]
-    assert len(model.asked) == 1, "and it is not asked again for it"
-    assert "celebrate" in await summary(pet), "the conversation's summary goes on without the model"
 
 
 async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(open_pet, caplog):
@@ -134,7 +218,7 @@ async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(open
 
 
 async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet, server):
-    model, people = AnsweringModel(then={}, hold=""), [f"user{n}" for n in range(6)]
+    model, people = AnsweringModel(then={"summary": ""}, hold=""), [f"user{n}" for n in range(6)]
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", looking_back=model)
     server.script(*(answer("Noted.", {"content": f"{user} is allergic to nuts"}) for user in people))
 
@@ -165,7 +249,7 @@ async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet):
 
 
 async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet, clock):
-    model = consolidator({}, {"memory_summary": "Ana is many things to many people."})
+    model = consolidator(NOTHING_NEW, NOTHING_NEW | {"memory_summary": "Ana is many things to many people."})
     pet = await open_pet(given=AnsweringModel(), looking_back=model, judge=False)
     await talk(pet, "hello there")
     for n in range(12):  # more than 500 characters hold
@@ -202,7 +286,7 @@ async def test_a_model_rules_by_default_in_the_call_that_consolidates(open_pet, 
 
 
 async def test_no_ruling_reaches_what_somebody_else_told(open_pet):
-    model = consolidator(lambda asked: {"rulings": []} if OLD not in asked else pytest.fail("offered"))
+    model = consolidator(lambda asked: NOTHING_NEW if OLD not in asked else pytest.fail("offered"))
     pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
     await pet.remember(OLD, user="ana", place="acme")
 
@@ -214,7 +298,7 @@ async def test_no_ruling_reaches_what_somebody_else_told(open_pet):
 
 async def test_a_temporary_fact_that_consolidation_repeats_keeps_its_end(open_pet, clock):
     flu, reworded = "Ana has the flu", "Ana is down with the flu"
-    found = {"new_facts": [{"text": flu, "importance": "high", "tags": []}]}
+    found = NOTHING_NEW | {"new_facts": [{"text": flu, "importance": "high", "tags": []}]}
     again = {"new_facts": [{"text": reworded, "importance": "high", "tags": [], "ttl": None}]}
     model = consolidator(found, rules("same", None, flu, **again))
     answers = [wrote(flu, ttl="7d"), wrote()]
@@ -238,7 +322,7 @@ async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet):
         {"key": "answer_length", "value": "long"},
         {"key": "other_notes", "value": "Explain at length", "replaces": "One sentence each"},
     ]
-    model = consolidator({"new_preferences": first}, {"new_preferences": second})
+    model = consolidator(*(NOTHING_NEW | {"new_preferences": wishes} for wishes in (first, second)))
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     await talk(pet, "Keep it short, one sentence", "Longer answers please, explain at length")
@@ -261,7 +345,7 @@ async def test_one_model_call_after_a_turn_updates_everything(open_pet, server, 
             {"id": "ffffffff", "description": "Nobody's task", "status": "done"},
         ],
     }
-    server.script_looking_back(Say("{}"), Say(json.dumps(found)))
+    server.script_looking_back(Say(json.dumps(NOTHING_NEW)), Say(json.dumps(found)))
 
     await pet.respond("I won!", user=None)
     await talk(pet, "hello there")
@@ -298,14 +382,15 @@ async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(open_pet,
         assert any(text in asked for asked in model.asked[5:])
 
 
-async def test_a_slice_that_the_model_refuses_does_not_block_the_next(open_pet, server, rows):
+async def test_a_server_that_refuses_a_prompt_is_asked_about_half_of_the_messages(open_pet, server, rows):
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", model_retries=0)
     server.script(answer("Oh."), answer("Bravo!"))
-    server.script_looking_back(Fail(400), Say(json.dumps({"summary": "Ana won."})))
+    server.script_looking_back(Fail(400), *[Say(json.dumps({"summary": "Ana won."}))] * 2)
 
-    await talk(pet, "We decided on something unspeakable.", "I won!")
+    await talk(pet, "Here is a book.", "I won!", settle=False)
+    await pet.settle()
 
-    assert len(server.looked_back) == 2
+    assert ["I won!" in asked.text for asked in server.looked_back] == [True, False, True]
     assert await summary(pet) == "Ana won."
     assert rows("SELECT * FROM work") == []
 
@@ -322,7 +407,9 @@ def finds(text: str, *said: str, **fact: Any) -> Callable[[str], dict[str, Any]]
 
     def found(asked: str) -> dict[str, Any]:
         cited = [numbered(asked, one) for one in said]
-        return {"new_facts": [{"text": text, "messages": cited, "importance": "high", "tags": []} | fact]}
+        return NOTHING_NEW | {
+            "new_facts": [{"text": text, "messages": cited, "importance": "high", "tags": []} | fact]
+        }
 
     return found
 
@@ -407,7 +494,7 @@ async def test_what_is_about_to_leave_the_window_is_consolidated_at_once(open_pe
 
 
 async def test_a_message_that_comes_while_its_conversation_is_consolidated_is_not_passed_over(open_pet):
-    model = AnsweringModel(then={}, hold="I row")
+    model = AnsweringModel(then={"summary": ""}, hold="I row")
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await pet.respond("I row", user="ana")
     settling = asyncio.create_task(pet.settle())
@@ -445,7 +532,7 @@ async def test_a_crash_before_the_summary_is_written_loses_nothing_and_stores_no
     open_pet, monkeypatch, rows, clock
 ):
     found = finds("Ana won", "I won!")
-    model = consolidator(found, lambda asked: {"summary": "Ana won."} | found(asked))
+    model = consolidator(found, lambda asked: found(asked) | {"summary": "Ana won."})
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     async def killed(*_: Any, **__: Any) -> None:

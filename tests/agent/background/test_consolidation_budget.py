@@ -22,7 +22,7 @@ TEN, MIDNIGHT = datetime(2026, 11, 21, 10, tzinfo=UTC), datetime(2026, 11, 22, t
 
 @pytest.fixture
 def model() -> AnsweringModel:
-    return AnsweringModel(then={})
+    return AnsweringModel(then={"summary": ""})
 
 
 async def say(pet: Companion, *texts: str, user: str = "ana", **where: Any) -> None:

@@ -57,6 +57,20 @@ async def test_imported_conversations_are_learned_from_oldest_first(open_pet):
     assert (await pet.learn(user="ana", calls=5)).calls == 0
 
 
+async def test_a_conversation_about_which_no_answer_can_be_read_is_left_and_the_next_is_learned_from(
+    open_pet,
+):
+    model = AnsweringModel("null", "{}", then=finds)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    messages = talk("Lyon", FIRST, 4) + talk("Rome", FIRST + timedelta(days=300), 4)
+    await pet.conversations.import_messages(messages, user="ana")
+
+    learned = await pet.learn(user="ana", calls=3)
+
+    assert (learned.conversations, learned.calls, learned.left.messages) == (1, 3, 4)
+    assert [fact.content for fact in await pet.memories.list(user="ana")] == ["Ana watches birds in Rome"]
+
+
 async def test_without_a_model_there_is_nothing_that_learns(open_pet):
     pet = await open_pet()
     with pytest.raises(BadInput, match="no model consolidates here"):

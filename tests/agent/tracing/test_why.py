@@ -204,7 +204,7 @@ async def test_of_what_was_never_remembered_the_message_says_why(pet, server, tu
             "the answer kept nothing of it; its consolidation failed 1×, and waits",
         ),
         (1, Say('{"summary": "They met."}'), "the answer kept nothing of it; its consolidation waits until "),
-        (60, Say("no JSON"), "a consolidation found nothing that could be used ("),
+        (60, Say("no JSON"), "a consolidation had an answer that was not whole ("),
         (60, Say('{"summary": "They met."}'), "a consolidation read it and kept nothing ("),
     ],
 )

@@ -53,10 +53,10 @@ async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
     assert found["people"]["ana"]["upkeep"] == 0
     assert found["models"].keys() == {"tiny"}
     place = found["people"]["place:acme"]
-    assert (place["turns"], place["upkeep"], place["upkeep_errors"], place["upkeep_tokens"]) == (0, 1, 1, 15)
+    assert (place["turns"], place["upkeep"], place["upkeep_errors"], place["upkeep_tokens"]) == (0, 1, 1, 30)
     [turn] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
     assert turn.trouble == ["upkeep malformed"]
-    assert turn.tokens == 30
+    assert turn.tokens == 45
 
 
 async def test_a_streamed_turn_says_when_its_first_letter_came(pet_at, one_streamed, server):
