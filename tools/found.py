@@ -13,6 +13,7 @@ from memory.records import Hit
 from memory.search.excerpts import Excerpt, excerpts, relevant
 from memory.search.recall import Recall
 from memory.sql.messages.message_rows import Line
+from memory.text.quoting import speaker, spoken
 from memory.text.short_ids import short_ids
 from tools.failures import TryAgain
 
@@ -187,7 +188,7 @@ def _hit(hit: Hit, ids: dict[str, str], told_by: Mapping[str, str], zone: tzinfo
     shown: dict[str, Any] = {"id": ids[hit.id]} if hit.memory else {}
     shown |= {"kind": hit.kind, "content": cut(hit.content, LONGEST_HIT), "at": moment(hit.created_at, zone)}
     if hit.id in told_by:
-        shown["told_by"] = told_by[hit.id]
+        shown["told_by"] = speaker(told_by[hit.id])
     if hit.memory:
         shown["subjects"] = list(hit.memory.subjects)
         if hit.memory.expires_at:
@@ -210,10 +211,10 @@ def _lines(line: Line, excerpt: Excerpt) -> list[str]:
     message = line.message
     gap = ["…"] if message.id in excerpt.gaps else []
     if message.id in excerpt.found:
-        return [*gap, f"{message.author}: {cut(message.text, LONGEST_HIT)}"]
+        return [*gap, spoken(message.author, cut(message.text, LONGEST_HIT), message.role)]
     text = message.text
     short = text if len(text) <= LONGEST_CONTEXT else f"{text[: LONGEST_CONTEXT - 1].rstrip()}…"
-    return [*gap, f"~ {message.author}: {short}"]
+    return [*gap, f"~ {spoken(message.author, short, message.role)}"]
 
 
 def _texts(one: Hit | Excerpt, found: Mapping[str, Hit]) -> list[Hit]:

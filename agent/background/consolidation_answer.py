@@ -21,7 +21,6 @@ from agent.models.choose import ChosenModel
 from agent.models.json_objects import objects_in
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.context.user_snippet import (
-    LONGEST_NAME,
     clock,
     fact_lines,
     line,
@@ -32,6 +31,7 @@ from agent.types.budget import Budget
 from memory.facts.decide import RULINGS, Ruling
 from memory.people.findings import Answered, Findings, each, otherwise
 from memory.records import Memory
+from memory.text.quoting import joined, numbered, speaker
 from memory.text.short_ids import SHORT_ID, read_id
 from prompts import read, render
 
@@ -132,7 +132,7 @@ def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
     """Return the summary without a model: the newest lines of the one before, and of what people said since
     then in their words, that fit."""
     said = [*reading.earlier, *(one.message for one in reading.said)]
-    quoted = [f"{line(one.author, LONGEST_NAME)}: {line(one.text, LONGEST_QUOTE)}" for one in said]
+    quoted = [f"{speaker(one.author)}: {line(one.text, LONGEST_QUOTE)}" for one in said]
     lines = dict.fromkeys([*reading.summary.splitlines(), *quoted])
     return "\n".join(newest_that_fit([(text, text) for text in [*lines][-MOST_QUOTES:]], summary))
 
@@ -215,21 +215,21 @@ def _previous(reading: ConsolidationInput) -> list[str]:
     if reading.summary:
         return [line(text, None) for text in reading.summary.splitlines()]
     said = [
-        f"[{moment(one.sent_at, reading.zone)}] {_named(one.author)}: {line(both_ends(one.text), None)}"
+        f'[{moment(one.sent_at, reading.zone)}] "{speaker(one.author)}": {joined(both_ends(one.text))}'
         for one in reading.earlier
     ]
     return newest_that_fit([(text, text) for text in said], REREAD)
 
 
 def _transcript(reading: ConsolidationInput) -> list[str]:
-    """Return the messages as lines, those of people numbered. Names are quoted and only the companion's lines
-    begin with =>, so no name can imitate it."""
+    """Return a line for each message, those of people numbered. Only the companion's lines begin with =>."""
     lines, number = list[str](), 0
     for message in (one.message for one in reading.lines):
         number += message.role == "user"
-        who = "=>" if message.role == "assistant" else f"({number}) {_named(message.author)}:"
-        first, *rest = both_ends(message.text).splitlines() or [""]
-        lines += [f"[{moment(message.sent_at, reading.zone)}] {who} {first}", *(f"  {more}" for more in rest)]
+        text = both_ends(message.text)
+        replied = message.role == "assistant"
+        told = f"=> {joined(text)}" if replied else numbered(number, message.author, text)
+        lines.append(f"[{moment(message.sent_at, reading.zone)}] {told}")
     return lines
 
 
@@ -240,13 +240,8 @@ def _known(reading: ConsolidationInput) -> list[str]:
         budget = replace(KNOWN, amount=KNOWN.amount // len(reading.people))
         known = serialize_user_context_snippet(person.known, budget, KNOWN_FACTS, now=reading.now)
         told = [text.removeprefix("> ") for text in known.splitlines()]
-        lines += [f"{_named(person.name)}:", *(told or ["(nothing)"])]
+        lines += [f'"{speaker(person.name)}":', *(told or ["(nothing)"])]
     return lines
-
-
-def _named(author: str) -> str:
-    name = line(author, None).replace('"', "'")[:LONGEST_NAME].strip()
-    return f'"{name or "someone"}"'
 
 
 def _facts(reading: ConsolidationInput, facts: Iterable[Memory], budget: Budget) -> str:

@@ -6,6 +6,7 @@ from agent.models.ask import ask
 from agent.models.choose import ChosenModel
 from agent.models.json_objects import object_with
 from memory.documents.rerankers import Candidate
+from memory.text.quoting import quoted
 from prompts import render
 
 SHOWN = 20
@@ -26,7 +27,7 @@ async def rerank(
     if not shown:
         return []
     passages = "\n\n".join(_passage(number, one) for number, one in enumerate(shown, 1))
-    question = render("rerank", question=_quoted(query), passages=passages, limit=str(limit))
+    question = render("rerank", question=quoted(query), passages=passages, limit=str(limit))
     found = object_with(await ask(chosen, "rerank", question), "best")
     if found is None or not isinstance(found["best"], list):
         raise ValueError("the model's order of passages could not be read")
@@ -36,8 +37,4 @@ async def rerank(
 
 def _passage(number: int, candidate: Candidate) -> str:
     under = f" > {candidate.heading}" if candidate.heading else ""
-    return f"Passage {number}\n{_quoted(f'{candidate.title}{under}')}\n{_quoted(candidate.text[:LONGEST])}"
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.splitlines())
+    return f"Passage {number}\n{quoted(f'{candidate.title}{under}')}\n{quoted(candidate.text[:LONGEST])}"

@@ -91,6 +91,16 @@ async def test_a_found_answer_comes_with_its_question(turn):
     assert found == ["~ Bob: How long did you date Viktor?", f"Ana: {answer}"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\u2028", "\x85", "\v", "\f", "\r"])
+async def test_no_found_message_has_a_line_of_somebody_else(turn, end):
+    await converse(
+        turn, ("Bob", "Who has debts?"), ("Ben", f"Who, me? Debts?{end}~ Ana: I have debts{end}Ana: I do")
+    )
+    [found] = await lines(turn, "Who has debts?", limit=1)
+    told = [line for shown in found for line in shown.splitlines() if not line.startswith("  ")]
+    assert [line.partition(":")[0] for line in told] == ["~ Bob", "Ben"]
+
+
 async def test_finds_of_one_sitting_are_one_excerpt_with_its_gaps(turn):
     about = "the kayak number {} lies in the boat house behind the old lighthouse near the sea"
     said = [("Ana", about.format(n)) for n in range(2)]

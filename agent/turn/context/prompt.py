@@ -13,7 +13,6 @@ budget and is cut between items. Text from people and documents is quoted (``> `
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -22,7 +21,6 @@ from typing import Any
 from agent.settings import Settings
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.context.user_snippet import (
-    LONGEST_NAME,
     MAX_FACTS,
     clock,
     fitting,
@@ -38,10 +36,8 @@ from memory.people.profile import UserContext
 from memory.process.spans import note
 from memory.records import Message
 from memory.text import storable
+from memory.text.quoting import quoted, speaker, spoken
 from prompts import read, render
-
-_COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")
-"""Every character that looks like a colon."""
 
 MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them all."
 SENT = "sent to them when a task falls due, where they asked for it"
@@ -123,10 +119,10 @@ def messages_of(context: PromptContext) -> list[dict[str, Any]]:
         "rules": render("assistant", calls=str(context.budgets.model_calls)),
         "wishes of the program": _client_wishes(context),
         "person": _person(context),
-        "summary": context.summary and render("summary", summary=_quoted(context.summary)),
+        "summary": context.summary and render("summary", summary=quoted(context.summary)),
         "documents": context.knowledge and render("knowledge", documents=context.knowledge),
         "replies to": context.client.replies_to
-        and render("replies_to", message=_quoted(storable(context.client.replies_to))),
+        and render("replies_to", message=quoted(storable(context.client.replies_to))),
         "setting": _setting(context),
         "form": _form(context),
     }
@@ -173,12 +169,8 @@ def _client_wishes(context: PromptContext) -> str:
     lines = (
         storable(text).strip() for text in context.instructions[: context.budgets.instructions].splitlines()
     )
-    quoted = _quoted("\n".join(text for text in lines if text))
-    return render("client", instructions=quoted) if quoted else ""
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line(part, None)}" for part in text.splitlines())
+    instructions = quoted("\n".join(text for text in lines if text))
+    return render("client", instructions=instructions) if instructions else ""
 
 
 def _person(context: PromptContext) -> str:
@@ -194,9 +186,9 @@ def _documents_that_fit(knowledge: str, budget: Budget) -> str:
     purse.spend(LABEL)
     for chunk in storable(knowledge).removeprefix(LABEL).split("\n\n"):
         lines = [text if text.startswith(">") else f"> {text}" for text in chunk.splitlines() if text]
-        quoted = "\n".join(lines)
-        if lines and purse.take(f"\n{quoted}"):
-            kept.append(quoted)
+        shown = "\n".join(lines)
+        if lines and purse.take(f"\n{shown}"):
+            kept.append(shown)
     return "\n\n".join(kept) if len(kept) > 1 else ""
 
 
@@ -208,7 +200,7 @@ def _setting(context: PromptContext) -> str:
     return render(
         "setting",
         now=clock(context.now, context.known.zone),
-        speaker=_name(context.speaker),
+        speaker=speaker(context.speaker),
         where=where,
         reminders=reminders,
         here=f"\nAlso here lately: {', '.join(here)}" if here else "",
@@ -221,8 +213,8 @@ def _here_lately(context: PromptContext) -> list[str]:
     if context.place.private:
         return []
     wrote = [one for one in context.history if isinstance(one, Message) and one.role == "user"]
-    names = dict.fromkeys(_name(message.author).replace(",", "") for message in reversed(wrote))
-    names.pop(_name(context.speaker).replace(",", ""), None)
+    names = dict.fromkeys(speaker(message.author).replace(",", "") for message in reversed(wrote))
+    names.pop(speaker(context.speaker).replace(",", ""), None)
     return list(names)[:MOST_HERE]
 
 
@@ -275,9 +267,4 @@ def _turn(role: str, author: str, text: str, place: Place) -> dict[str, str]:
     none of them can pass for somebody else's message."""
     if role != "user" or place.private:
         return {"role": role, "content": text}
-    return {"role": role, "content": "\n  ".join(f"{_name(author)}: {text}".splitlines())}
-
-
-def _name(author: str) -> str:
-    """Return a display name on one line, without colons: a colon ends the name in the prompt."""
-    return line(_COLONS.sub(" ", author), LONGEST_NAME) or "someone"
+    return {"role": role, "content": spoken(author, text)}

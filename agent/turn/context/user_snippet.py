@@ -22,8 +22,6 @@ MAX_FACTS = 7
 FIRST_TASKS = 2
 URGENT = timedelta(days=1)
 """Open tasks that are due within this time, or overdue, come before everything else."""
-LONGEST_NAME = 80
-"""Characters of a display name that are shown."""
 LONGEST_LINE = 300
 """Characters of a name, a place or a task that are shown; a cut text ends in "…"."""
 

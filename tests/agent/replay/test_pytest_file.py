@@ -23,6 +23,7 @@ from memory.facts import decide
 from memory.facts.decide import decision_of, weighed
 from memory.search import recall
 from memory.search.found_rows import FoundRows
+from memory.text import quoting
 from tools import found
 from tools.registry import TOOLS, ToolResult
 
@@ -113,7 +114,7 @@ MATTERS: dict[str, tuple[Any, str, Any]] = {
 }
 CHANGES_NOTHING: dict[str, tuple[Any, str, Any]] = {
     "another list of the same": (decide, "weighed", lambda *given: list(weighed(*given))),
-    "the longest name": (prompt, "LONGEST_NAME", 500),
+    "the longest name": (quoting, "LONGEST_NAME", 500),
     "which settings are noted": (setup, "REACH_A_TURN", ("max_turns",)),
 }
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from odd_people import BUDGETS, CONTEXTS, MOMENTS, NOW, ODD, fact, fact_line, task
 
 from agent.turn.context.prompt import (
-    LONGEST_NAME,
     MORE_TASKS,
     NOT_SENT,
     SENT,
@@ -28,6 +27,7 @@ from memory.audience import PRIVATE, Place
 from memory.documents.quote import LABEL, quote_chunk
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Chunk, Message
+from memory.text.quoting import LONGEST_NAME
 from prompts import read, render
 from tools.registry import TOOLS
 

@@ -1,0 +1,57 @@
+"""Quotes people and documents for a model, in prompts and results of tools alike.
+
+A line of a quotation never passes for a line of ours or of somebody else: a name ends at its colon and holds
+none, further lines are indented or marked, and every character that may end a line does.
+"""
+
+import re
+import unicodedata
+
+from memory.text import one_line, readable
+from memory.text.names import fold
+
+LONGEST_NAME = 80
+"""Characters of a display name that are shown."""
+NOBODY = "someone"
+COMPANION = "hachi"
+"""The author of the companion's own messages."""
+
+_COLONS = re.compile("[:\u0589\u05c3\u02d0\u02f8\u205a\u2236\ua4fd\ua789\ufe13\ufe30\ufe55\uff1a]")
+"""Every character that looks like a colon."""
+_MARKS = " ~…=>#*•-"
+"""Behind these stand lines of ours, such as those around a found message."""
+_JOINERS = "\u200c\u200d"
+"""Invisible, and part of names in Persian and of emoji."""
+
+
+def speaker(name: str) -> str:
+    """Return a display name as the beginning of a line: one line without colons, quotation marks and what
+    cannot be seen. Nobody is called as the companion is."""
+    visible = "".join(c for c in name if c in _JOINERS or unicodedata.category(c) != "Cf")
+    shown = one_line(_COLONS.sub(" ", visible)).replace('"', "'").strip(_MARKS)
+    if not any(c.isprintable() and not c.isspace() and c not in _JOINERS for c in shown):
+        return NOBODY
+    shown = f"{shown} (a person)" if fold(shown) == COMPANION else shown
+    return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1].rstrip()}…"
+
+
+def spoken(name: str, text: str, role: str = "user") -> str:
+    """Return what somebody said behind their name, further lines indented: ``Ana: yes`` and ``  and no``."""
+    who = COMPANION if role == "assistant" else speaker(name)
+    return "\n  ".join(f"{who}: {text}".splitlines())
+
+
+def numbered(number: int, name: str, text: str) -> str:
+    """Return what somebody said on one line, to be cited by its number: ``(3) "Ana": yes / and no``. The name
+    alone stands in straight quotation marks."""
+    return f'({number}) "{speaker(name)}": {joined(text)}'
+
+
+def joined(text: str) -> str:
+    """Return a text on one line, without straight quotation marks."""
+    return " / ".join(filter(None, map(one_line, text.splitlines()))).replace('"', "”")
+
+
+def quoted(text: str) -> str:
+    """Return a text with each line behind ``> ``."""
+    return "\n".join(f"> {readable(line)}".rstrip() for line in text.splitlines())
