@@ -22,6 +22,8 @@ from memory.sql.memories.store import tellers
 
 MAX_LINE = 300
 """Characters of a memory or task in a list."""
+MOST_QUOTED, MAX_QUOTE = 8, 60
+"""Messages that are quoted before they are forgotten, and characters of each."""
 MAX_FACTS = 7
 MAX_TRACE_LINES = 12
 MAX_TRACE_DEPTH = 3
@@ -111,10 +113,10 @@ def new_memories(decisions: Iterable[Decision]) -> list[Decision]:
     return list({d.id: d for d in decisions if d.id and d.action in ("add", "replace")}.values())
 
 
-def shorten(text: str) -> str:
-    """Return the text on one line of at most `MAX_LINE` characters."""
+def shorten(text: str, most: int = MAX_LINE) -> str:
+    """Return the text on one line of at most so many characters."""
     line = " ".join(text.split())
-    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 2]} …"
+    return line if len(line) <= most else f"{line[: most - 2]} …"
 
 
 def memory_item(memory: Memory, asker: Asker, teller: str) -> Item:
@@ -183,18 +185,27 @@ def _text(value: Any) -> str:
     return "; ".join(value) if isinstance(value, tuple) else str(value or "")
 
 
-def forget_question(candidates: Iterable[ForgetCandidate]) -> Answer:
-    """Ask which of `Reply.forget` to forget, with a button for each. The buttons hold all ids that they need,
-    so they work after a restart."""
+def forget_question(candidates: Sequence[ForgetCandidate]) -> Answer:
+    """Ask which of `Reply.forget` to forget, with a button for each and what goes with it. The buttons hold
+    all ids that they need, so they work after a restart."""
     items = tuple(
-        Item(
-            shorten(candidate.content),
-            (candidate.created_at, *((f"; {goes}",) if (goes := goes_with(candidate)) else ())),
-            (_forget_button(candidate),),
-        )
-        for candidate in candidates
+        Item(shorten(one.content), _goes_with(one, MOST_QUOTED // len(candidates)), (_forget_button(one),))
+        for one in candidates
     )
     return Answer(QUESTION if items else NOTHING, items)
+
+
+def forget_preview(candidate: ForgetCandidate) -> Answer:
+    """Show what would be forgotten, and ask for it."""
+    item = Item(shorten(candidate.content), _goes_with(candidate, MOST_QUOTED))
+    return Answer(QUESTION, (item,), buttons=(_forget_button(candidate), Button("Keep it", "keep")))
+
+
+def _goes_with(candidate: ForgetCandidate, most: int) -> Words:
+    """Return when it was told and what goes with it: how much, and `most` of the messages in short."""
+    goes, texts = goes_with(candidate), [text for text in candidate.messages if text != candidate.content]
+    quoted = ", ".join(f"“{shorten(text, MAX_QUOTE)}”" for text in texts[: max(1, most)])
+    return (candidate.created_at, f"; {': '.join(filter(None, (goes, quoted)))}" if goes else "")
 
 
 def _forget_button(candidate: ForgetCandidate) -> Button:
@@ -213,7 +224,10 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
     )
     return Answer(
         f"{text}: {content}" + ("\nThis is kept too. Forget it as well?" if receipt.offered else ""),
-        tuple(Item(shorten(one.content), buttons=(_forget_button(one),)) for one in receipt.offered),
+        tuple(
+            Item(shorten(one.content), buttons=(Button("Forget", "delete", f"{one.id}.{one.kind}"),))
+            for one in receipt.offered
+        ),
         note=(f"Taken: {taken_with(replace(receipt, kept=()))}. ", *undo, f"{left}{STANDS}"),
         buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
         outcome="forgotten",

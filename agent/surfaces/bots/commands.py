@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
-from typing import NamedTuple, ParamSpec, TypeVar, get_args
+from typing import NamedTuple, ParamSpec, TypeVar, cast, get_args
 
 from agent.companion import Companion
 from agent.surfaces.bots.answers import (
@@ -18,6 +18,7 @@ from agent.surfaces.bots.answers import (
     Item,
     context_items,
     erasure_answer,
+    forget_preview,
     forgotten_answer,
     memory_item,
     new_memories,
@@ -31,10 +32,11 @@ from agent.surfaces.bots.answers import (
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import Content
 from agent.tracing.store.filters import TraceFilter
-from memory.audience import PRIVATE, Audience
+from memory.audience import PRIVATE, Audience, user_key
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
+from memory.sql.memories.store import tellers
 
 MOST_LISTED = 8
 """Memories in one list."""
@@ -107,7 +109,7 @@ class Commands:
             command.name: getattr(self, f"_{command.name.replace('-', '_')}") for command in COMMANDS
         }
         self._actions: dict[str, Handler] = {
-            "delete": self._forget_one,
+            "delete": self._ask_to_forget,
             **{kind: partial(self._forget_confirmed, kind) for kind in get_args(ForgetKind)},
             "restore": self._restore,
             "undo": self._undo,
@@ -220,19 +222,27 @@ class Commands:
         return Answer(f"Remembered, {here}:", tuple(receipt_item(one, asker.place) for one in new))
 
     async def _forget(self, asker: Asker, what: str) -> Answer:
-        """Forget a memory by its id. For any other text, list the matching memories to choose from."""
+        """Ask whether to forget a memory by its id. For any other text, list the matching memories to choose
+        from."""
         if len(what) >= 8 and " " not in what:
             with suppress(NotFound):
-                memory = await self._pet.memories.get(what, **asker.scope)
-                return await self._forget_one(asker, memory.id)
+                return await self._ask_to_forget(asker, what)
         found = await self._memories(asker, what)
         return Answer("Which one shall I forget?", found.items, found.note) if found.items else found
 
-    async def _forget_one(self, asker: Asker, id: str) -> Answer:
-        return await self._forgotten(asker, await self._pet.memories.forget(id, **asker.scope))
+    async def _ask_to_forget(self, asker: Asker, value: str) -> Answer:
+        """Show what would go, with a button that forgets it. The value is an id, and after a full stop the
+        kind of what is no memory. Raises NotFound for what the asker did not tell."""
+        id, _, kind = value.partition(".")
+        if not kind:
+            memory = await self._pet.memories.get(id, **asker.scope)
+            if user_key(asker.user) not in tellers(memory.owners, memory.user_id):
+                raise NotFound(NOT_THEIRS)
+        of = cast("ForgetKind", kind or "memory")
+        return forget_preview(await self._pet.memories.preview_forget(id, kind=of, **asker.scope))
 
     async def _forget_confirmed(self, kind: ForgetKind, asker: Asker, value: str) -> Answer:
-        """Forget a candidate, and the message that asked."""
+        """Forget a candidate of which the asker has seen what goes with it, and the message that asked."""
         id, asked_in = value.split(".")
         candidate = ForgetCandidate(id, kind, "", self._pet.clock(), asked_in)
         receipts = await self._pet.memories.forget_confirmed([candidate], **asker.scope)

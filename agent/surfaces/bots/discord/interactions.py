@@ -197,6 +197,8 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
         if answer.replaces:
             view = answer_view(answer, interaction.user.id)
             await interaction.edit_original_response(content=answer_text(answer), view=view)
+        elif answer.buttons and not answer.outcome:
+            await _send(interaction, answer)  # a question: the buttons stay
         else:
             left = await _update(interaction, button.value, answer)
             asked = button.action in get_args(ForgetKind)  # in a message that goes with what is forgotten

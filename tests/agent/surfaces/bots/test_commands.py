@@ -45,6 +45,11 @@ async def press(commands: Commands, asker: Asker, answer: Answer, label: str) ->
     return await commands.press(asker, pressed.action, pressed.value)
 
 
+async def forget(commands: Commands, asker: Asker, answer: Answer) -> Answer:
+    """Press *Forget* below an answer, and once more below what it shows."""
+    return await press(commands, asker, await press(commands, asker, answer, "Forget"), "Forget")
+
+
 async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, commands, clock) -> None:
     assert "nothing" in (await commands.run("memories", PRIVATELY)).text
     await pet.remember("Ana lives in Lyon", user=ANA)
@@ -59,7 +64,7 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     ]
     assert "Lyon" in texts(await commands.run("memories", PRIVATELY, "where does she live? Lyon"))[0]
     assert "nothing of that" in (await commands.run("memories", Asker(BEN), "flu")).text
-    gone = await press(commands, PRIVATELY, answer, "Forget")
+    gone = await forget(commands, PRIVATELY, answer)
     assert gone.text.splitlines()[0] == "Forgotten: Ana has the flu"
     assert gone.note[0] == "Taken: 1 memory. "
     assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
@@ -67,7 +72,7 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     assert back.text == "I remember it again: Ana has the flu"
     over = await press(commands, PRIVATELY, gone, "Undo")
     assert (over.text, over.replaces) == (UNDO_OVER, True)
-    await press(commands, PRIVATELY, answer, "Forget")
+    await forget(commands, PRIVATELY, answer)
     assert AWAY in (await press(commands, PRIVATELY, answer, "Forget")).text
 
 
@@ -103,7 +108,8 @@ async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(pet
 async def test_what_two_people_said_is_forgotten_for_one_only(pet: Companion, commands: Commands) -> None:
     for user in (BEN, ANA):
         told = await pet.remember("The office is in Lyon", user=user, place=GENERAL)
-    answer = await commands.press(IN_GENERAL, "delete", str(told.id))
+    shown = await commands.press(IN_GENERAL, "delete", str(told.id))
+    answer = await press(commands, IN_GENERAL, shown, "Forget")
     assert answer.text == "Forgotten as yours; somebody else said it here too: The office is in Lyon"
     assert texts(await commands.run("memories", IN_GENERAL)) == ["The office is in Lyon"]
     assert texts(await commands.run("memories", PRIVATELY)) == []
@@ -112,11 +118,28 @@ async def test_what_two_people_said_is_forgotten_for_one_only(pet: Companion, co
 async def test_forget_takes_an_id_or_offers_a_choice(pet: Companion, commands: Commands) -> None:
     kept = await pet.remember("Ana lives in Lyon", user=ANA)
     await pet.remember("Ana plays the cello", user=ANA)
-    assert (await commands.run("forget", PRIVATELY, str(kept.id)[:8])).text == "Forgotten: Ana lives in Lyon"
+    by_id = await commands.run("forget", PRIVATELY, str(kept.id)[:8])
+    assert texts(by_id) == ["Ana lives in Lyon"]
     choice = await commands.run("forget", PRIVATELY, "the cello")
     assert choice.text == "Which one shall I forget?"
-    assert "Forgotten" in (await press(commands, PRIVATELY, choice, "Forget")).text
+    assert "Forgotten" in (await forget(commands, PRIVATELY, choice)).text
+    assert (await press(commands, PRIVATELY, by_id, "Forget")).text == "Forgotten: Ana lives in Lyon"
     assert "nothing" in (await commands.run("forget", PRIVATELY, "something-else")).text
+
+
+async def test_a_first_press_on_forget_shows_what_goes_and_forgets_nothing(pet, commands) -> None:
+    await pet.respond("I have a yak", user=ANA, settle=True)
+    await pet.respond("what do I have?", user=ANA, settle=True)
+    answer = await commands.run("memories", PRIVATELY)
+    shown = await press(commands, PRIVATELY, answer, "Forget")
+    assert (shown.text, texts(shown), shown.outcome) == ("Shall I forget this?", texts(answer), "")
+    assert "1 message and 2 replies go with it" in str(shown.items[0].note)
+    assert len(await pet.memories.list(user=ANA)) == 1
+    kept = await press(commands, PRIVATELY, shown, "Keep it")
+    assert kept.replaces
+    assert len(await pet.memories.list(user=ANA)) == 1
+    assert "Forgotten" in (await press(commands, PRIVATELY, shown, "Forget")).text
+    assert await pet.memories.list(user=ANA) == []
 
 
 async def test_trace_shows_the_askers_own_last_turn_in_this_place(pet: Companion, commands: Commands) -> None:
@@ -198,9 +221,10 @@ async def known(pet: Companion) -> str:
 async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion, commands: Commands) -> None:
     for fact in ("Ana takes citalopram at night", "Ana takes citalopram for her depression"):
         told = await pet.remember(fact, user=ANA)
-    gone = await commands.press(PRIVATELY, "delete", str(told.id))
+    shown = await commands.press(PRIVATELY, "delete", str(told.id))
+    gone = await press(commands, PRIVATELY, shown, "Forget")
     assert texts(gone) == ["Ana takes citalopram at night"]
-    again = await press(commands, PRIVATELY, gone, "Forget")
+    again = await forget(commands, PRIVATELY, gone)
     assert again.text == "Forgotten: Ana takes citalopram at night"
     assert await pet.memories.list(user=ANA) == []
 

@@ -125,12 +125,14 @@ async def test_a_receipt_has_buttons_for_who_told_it(bot, pet, platform, server)
     assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in range(1, 6)]
     assert reply.text.endswith("-# … and 2 more: /memories")
     assert reply.text.startswith("A lot of lockers.\n```\n```\n\n-# Remembered: Ana's locker 0")
-    await press(platform, reply, "Forget 2")
-    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in (1, 3, 4, 5)]
-    assert reply.text.splitlines()[5:7] == [
-        "-# (forgotten)",
-        "-# Remembered: Ana's locker 2 has the code 222",
-    ]
+    shown = await press(platform, reply, "Forget 2")
+    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in range(1, 6)]
+    assert shown.text.startswith("Shall I forget this?\n- Ana's locker 1 has the code 111")
+    assert "“my lockers …”" in shown.text
+    assert labels(shown) == [["Forget", "Keep it"]]
+    pressed = await platform.press(shown, "Forget")
+    await platform.until(lambda: pressed.follow_ups)
+    assert pressed.follow_ups[0].text.startswith("Forgotten: Ana's locker 1")
 
 
 async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(

@@ -52,9 +52,12 @@ async def test_memories_are_listed_with_buttons_to_forget_them(ask, slack, pet) 
     [at] = [at for at, block in enumerate(answer["blocks"]) if "Lyon" in str(block)]
     forget, edit = answer["blocks"][at + 1]["elements"]
     assert edit["text"]["text"] == "Edit"
-    gone = await ask(slack.pressed(forget, user="UANA"))
+    shown = await ask(slack.pressed(forget, user="UANA"))
+    assert shown["text"].startswith("Shall I forget this?\nAna lives in Lyon")
+    assert shown["replace_original"] is False
+    gone = await ask(slack.pressed(button(shown, "Forget"), user="UANA"))
     assert "Forgotten: Ana lives in Lyon" in gone["text"]
-    assert gone["replace_original"] is False
+    assert gone["replace_original"] is True
     in_channel = await ask(slack.command("/memories", user="UANA", channel=GENERAL))
     assert "tea" not in str(in_channel)
 
@@ -80,7 +83,10 @@ async def test_remember_reads_slacks_markup(ask: Any, slack: SlackServer, pet: C
     answer = await ask(slack.command("/remember", "<@UANA|ana> likes 1 &lt; 2", user="UANA"))
     assert "@ana likes 1 &lt; 2" in answer["text"]
     assert [memory.content for memory in await pet.memories.list(user=ANA)] == ["@ana likes 1 < 2"]
-    assert (await ask(slack.pressed(button(answer, "Forget"), user="UANA")))["replace_original"] is True
+    shown = await ask(slack.pressed(button(answer, "Forget"), user="UANA"))
+    assert (await ask(slack.pressed(button(shown, "Keep it"), user="UANA")))["replace_original"] is True
+    assert len(await pet.memories.list(user=ANA)) == 1
+    await ask(slack.pressed(button(shown, "Forget"), user="UANA"))
     assert await pet.memories.list(user=ANA) == []
     again = await ask(slack.command("/remember", "Ana likes 1 and 2", user="UANA"))
     known = await ask(slack.command("/remember", "ana likes 1 and 2!", user="UANA"))
@@ -202,6 +208,8 @@ async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(
     assert "coffee" not in str(home)
     more = str((await press(slack, home, "More"))["blocks"][:3])
     assert ("tea" in more, "snow" in more) == (True, False)
+    home = await press(slack, home, "Forget")
+    assert "Shall I forget this?" in str(home["blocks"][0])
     home = await press(slack, home, "Forget")
     assert "Forgotten: Fact 8" in str(home)
     home = await press(slack, home, "Undo")
