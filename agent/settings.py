@@ -263,7 +263,7 @@ class Settings(BaseSettings):
     """Bytes of a request's body that `hachi serve` reads."""
     console_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """Where people reach the console of `hachi serve`; links to it begin so. Unset, in answers over HTTP, it
-    is the address by which the server was asked."""
+    is 127.0.0.1 with the server's port. With https, the console's cookie goes over TLS alone."""
     forward_user_info_header_jwt_secret: SecretStr | None = _conventional(
         "FORWARD_USER_INFO_HEADER_JWT_SECRET", "forward_user_info_header_jwt_secret"
     )

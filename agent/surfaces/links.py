@@ -1,54 +1,61 @@
 """Signed links to a person's pages, for where no key is at hand: a chat without buttons, a direct message,
-the command line. A link opens the console as its person, and is valid for ten minutes.
+the command line. A link opens the console as its person, once, within ten minutes.
 
 Each is signed with a random key of its person, which the database has: any process may make one and any may
-read it, and it ends when they are erased.
+read it, and it ends when they are erased. What is signed says what it is for, so a cookie is no link.
 """
 
-import hmac
 from collections.abc import Sequence
-from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-import jwt
+from itsdangerous import BadData, URLSafeSerializer
 
 from agent.companion import Companion
 from agent.turn.context.user_snippet import line
 from agent.types.records_json import goes_with
+from memory.process.spans import new_id
 from memory.records import ForgetCandidate
 from memory.sql.keys import person_key, person_keys
+from memory.text import LINK
 
 VALID = timedelta(minutes=10)
 MEMORIES = "/memories"
 """The page of what is remembered of a person."""
 LONGEST = 200
 """Characters of one thing that was told."""
+LONGEST_TOKEN = 4_000
+"""A longer one is not read: it may unpack to a thousand times its length."""
 NOTHING = "Nothing that you told matches this, so nothing is forgotten."
-_NOT_CHECKED: Any = {"verify_signature": False}
-_BY_CLOCK: Any = {"verify_exp": False, "verify_iat": False, "require": ["sub", "exp"]}
-"""`jwt` would ask the system's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """What a valid link says."""
+
+    user: str
+    page: str
+    once: str
+    """What tells it from every other link."""
 
 
 async def link_to(pet: Companion, user: str, base: str, page: str = MEMORIES) -> str:
     """Return the address of the person's page; `base` is that of the server."""
-    token = await token_of(pet, user, page, VALID)
+    token = LINK + await signed_for(pet, user, "link", VALID, page=page, once=new_id())
     return f"{base.rstrip('/')}/enter?{urlencode({'link': token})}"
 
 
-async def token_of(pet: Companion, user: str, page: str, lasting: timedelta) -> str:
-    """Return what opens the person's pages, first this one, for so long."""
-    [key] = (await person_keys(pet.components.database, {user}, pet.clock())).values()
-    return signed({"sub": user, "page": page}, _for_links(key), pet.clock() + lasting)
+async def read_link(pet: Companion, token: str) -> PageLink | None:
+    """Return what a link says; None if it is not valid, or not any more."""
+    said = await signed_by_person(pet, token.removeprefix(LINK), "link")
+    return PageLink(said["who"], said["page"], said["once"]) if said else None
 
 
-async def read_link(pet: Companion, token: str) -> tuple[str, str] | None:
-    """Return whom a token is for, and the page; None if it is not valid or not any more."""
-    user = str(unverified(token).get("sub") or "")
-    key = await person_key(pet.components.database, user)
-    claims = verified(token, _for_links(key), pet.clock()) if key else None
-    return (user, str(claims["page"])) if claims else None
+async def use_link(pet: Companion, link: PageLink) -> bool:
+    """Return whether this is the first use of a link, by any process."""
+    return await pet.conversations.deliveries.first("link", link.once, pet.clock())
 
 
 def forget_path(found: Sequence[ForgetCandidate]) -> str:
@@ -68,27 +75,32 @@ async def forget_page(pet: Companion, user: str, base: str, found: Sequence[Forg
     return "\n".join(["You told this:", *lines, "", asks])
 
 
+async def signed_for(pet: Companion, user: str, purpose: str, lasting: timedelta, **more: str) -> str:
+    """Return a token for this purpose that is signed with the key of the person, and valid for so long."""
+    [key] = (await person_keys(pet.components.database, {user}, pet.clock())).values()
+    return signed({"who": user, **more}, key, purpose, pet.clock() + lasting)
+
+
+async def signed_by_person(pet: Companion, token: str, purpose: str) -> dict[str, Any] | None:
+    """Return what a token says that `signed_for` made for this purpose; None if it is not valid now."""
+    key = await person_key(pet.components.database, str(unverified(token).get("who") or ""))
+    return verified(token, key, purpose, pet.clock()) if key else None
+
+
+def signed(claims: dict[str, Any], secret: bytes | str, purpose: str, until: datetime) -> str:
+    return str(URLSafeSerializer(secret, purpose).dumps(claims | {"until": until.timestamp()}))
+
+
+def verified(token: str, secret: bytes | str, purpose: str, now: datetime) -> dict[str, Any] | None:
+    """Return what a token says; None if it was not signed so for this purpose, or is not valid any more."""
+    try:
+        claims: dict[str, Any] = URLSafeSerializer(secret, purpose).loads(token[:LONGEST_TOKEN])
+    except BadData:
+        return None
+    return claims if claims["until"] > now.timestamp() else None
+
+
 def unverified(token: str) -> dict[str, Any]:
     """Return what a token says, whoever wrote it: the name in it tells which key to verify it with."""
-    with suppress(jwt.PyJWTError):
-        claims: dict[str, Any] = jwt.decode(token, options=_NOT_CHECKED)
-        return claims
-    return {}
-
-
-def signed(claims: dict[str, Any], secret: bytes | str, until: datetime) -> str:
-    return jwt.encode(claims | {"exp": int(until.timestamp())}, secret, "HS256")
-
-
-def verified(token: str, secret: bytes | str, now: datetime) -> dict[str, Any] | None:
-    """Return what a token says; None if it is not signed with the secret, or not valid any more."""
-    try:
-        claims: dict[str, Any] = jwt.decode(token, secret, ["HS256"], options=_BY_CLOCK)
-        return claims if float(claims["exp"]) > now.timestamp() else None
-    except (jwt.PyJWTError, TypeError, ValueError):
-        return None
-
-
-def _for_links(key: bytes) -> bytes:
-    """Return a key for this alone: the other one makes ids."""
-    return hmac.digest(key, b"links", "sha256")
+    _, claims = URLSafeSerializer("").loads_unsafe(token[:LONGEST_TOKEN])
+    return claims if isinstance(claims, dict) else {}

@@ -36,7 +36,7 @@ from memory.process.spans import (
     unrecorded,
 )
 from memory.sql.jobs.job import Job
-from memory.text import storable
+from memory.text import storable, without_links
 
 log = logging.getLogger("hachi.traces")
 
@@ -85,8 +85,9 @@ class TraceRecording:
         self.about = replace(self.about, message_id=message_id)
 
     def answered(self, reply: Reply) -> None:
-        self.about = replace(self.about, reply=reply.message)
-        told = {"message": reply.message, "message_id": reply.message_id, "calls": reply.calls}
+        message = without_links(reply.message)
+        self.about = replace(self.about, reply=message)
+        told = {"message": message, "message_id": reply.message_id, "calls": reply.calls}
         self.recording.root.data["reply"] = told
 
     def worth_keeping(self) -> bool:

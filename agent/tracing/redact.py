@@ -9,6 +9,8 @@ from urllib.parse import unquote
 
 from pydantic import SecretStr
 
+from memory.text import LINK
+
 if TYPE_CHECKING:
     from agent.settings import Settings
 
@@ -54,8 +56,9 @@ class Redaction:
         self, patterns: Sequence[str] = (), *, secrets: bool = True, values: Sequence[str] = ()
     ) -> None:
         """`patterns` are regular expressions; `secrets` turns on those of `SECRETS`; `values` are removed
-        literally. Raises re.error for an invalid pattern."""
+        literally, and what opens a person's pages always. Raises re.error for an invalid pattern."""
         self._known = [(part.casefold(), re.compile(re.escape(part))) for part in _spellings(values)]
+        self._known.append((LINK, re.compile(rf"{LINK}[\w.-]+")))
         if secrets:
             self._known += [(part, _pattern(*patterns)) for part, patterns in SECRETS.items()]
         # Whether a name is there at all is soon found in lower case, but slowly in any case.

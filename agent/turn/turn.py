@@ -27,6 +27,7 @@ from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording
 from agent.turn.client.history import compare, follow, with_continued_conversation
+from agent.turn.client.links import without_their_links
 from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
@@ -93,6 +94,7 @@ async def take_turn(
     consolidation does not hold the reply up. Raises BadInput, ModelError, or MemoryFault if the database
     cannot be reached.
     """
+    request = without_their_links(request)
     if deps.settings.memory:
         request = await with_continued_conversation(deps.transcript, request, deps.clock())
     with deps.recorder.turn(request, deps.model.name) as trace, calls_for(request.user):

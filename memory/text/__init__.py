@@ -7,6 +7,10 @@ from collections.abc import Iterable
 LONGEST_TAG = 200
 """Characters of a tag; further ones are cut off. PostgreSQL indexes no long texts."""
 
+LINK = "hachi-link-"
+"""How the token of a link to a person's pages begins."""
+_LINK = re.compile(rf"(?:\?link=)?{LINK}[\w.-]+")
+
 # "\r\n", an ANSI escape sequence, or one character that no text needs. Tabs and newlines stay.
 _CONTROLS = re.compile(
     r"\r\n?|\x1b\[[0-?]{0,32}[ -/]{0,4}[@-~]"
@@ -31,6 +35,12 @@ def storable(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def without_links(text: str) -> str:
+    """The text without the tokens of links, which open a person's pages: what is stored, traced or sent to a
+    model holds none."""
+    return _LINK.sub("", text) if LINK in text else text
 
 
 def is_a_line(text: str) -> bool:

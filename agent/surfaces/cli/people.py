@@ -62,7 +62,7 @@ def _person_row(person: "KnownPerson") -> list[str]:
 @people.command("link")
 @with_companion
 async def link_to_pages(pet: "Companion", user: User) -> Output:
-    """Print a link to their own pages, valid for ten minutes.
+    """Print a link to their own pages, which works once within ten minutes.
 
     The address is that of HACHI_CONSOLE_URL, else of `hachi serve` on this machine.
     """

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
+import jwt
 from starlette.datastructures import Headers
 
 from agent.surfaces.http.errors import ApiError, forbidden
-from agent.surfaces.links import verified
 from memory.sql.keys import Key
 
 USER_HEADER = "x-openwebui-user-id"
@@ -25,6 +25,8 @@ WHICH = "The client's name for the conversation."
 OWN_TASK = "What a client asks for itself, as a title; empty: a person speaks. Unset, its template tells."
 MAX_NAME, MAX_CHAT, MAX_TOKEN = 200, 128, 8_000
 """Characters."""
+_BY_CLOCK: Any = {"verify_exp": False, "verify_iat": False, "require": ["sub", "exp"]}
+"""`jwt` would ask the system's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,11 @@ def _claims(token: str | None, secret: str, now: datetime) -> dict[str, Any]:
         return {}
     if not secret:
         raise _unverified("this server has no FORWARD_USER_INFO_HEADER_JWT_SECRET to verify it with")
-    claims = verified(token, secret, now)
-    if claims is None:
-        raise _unverified("it is not signed with FORWARD_USER_INFO_HEADER_JWT_SECRET, or has expired")
-    return claims
+    with suppress(jwt.PyJWTError, TypeError, ValueError):
+        claims: dict[str, Any] = jwt.decode(token, secret, ["HS256"], options=_BY_CLOCK)
+        if float(claims["exp"]) > now.timestamp():
+            return claims
+    raise _unverified("it is not signed with FORWARD_USER_INFO_HEADER_JWT_SECRET, or has expired")
 
 
 def _unverified(why: str) -> ApiError:

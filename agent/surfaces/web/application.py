@@ -118,21 +118,26 @@ _visits = APIRouter(dependencies=[Depends(require_own_page)])
 
 @_visits.post("/enter")
 async def enter(request: Request) -> Response:
-    """Begin a visit with the key of the form, and go to the page of this site that the form names."""
+    """Begin a visit, by a link of the form, or with its key at the page of this site that it names."""
+    visits: Visits = request.app.state.visits
+    if link := await field_of(request, "link"):
+        return await visits.follow(link, request)
     to = await field_of(request, "to") or "/"
     own = to.startswith("/") and to[1:2] not in ("/", "\\") and to.isprintable()
     response = go(to if own else "/")
-    visits: Visits = request.app.state.visits
     key, name = await field_of(request, "key"), await field_of(request, "name")
     await visits.begin(key, name, request, response)
     return response
 
 
 @_visits.get("/enter")
-async def follow(request: Request, link: str = "") -> Response:
-    """Begin a visit by a signed link."""
+async def show_link(request: Request, link: str = "") -> Response:
+    """Show whose pages a link opens, and the button that uses it: what previews links presses none."""
     visits: Visits = request.app.state.visits
-    return await visits.follow(link, request)
+    found = await visits.linked(link)
+    here, whose = await visits.visiting(request), await visits.name_of(found.user)
+    instead = await visits.name_of(here) if here and here != found.user else None
+    return page(request, "console/enter.html", link=link, whose=whose, instead=instead)
 
 
 @_visits.post("/leave")
@@ -160,7 +165,7 @@ async def _refused(request: Request, error: ApiError) -> HTMLResponse:
     """The form for a key, if one would help."""
     asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     if request.method == "GET":
-        back = asked if request.url.path != "/live" else "/"
+        back = asked if request.url.path not in ("/live", "/enter") else "/"
     else:
         back = await field_of(request, "to") or "/"
     form = error.status == 401 or isinstance(error, OtherKey)

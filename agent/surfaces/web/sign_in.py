@@ -4,12 +4,14 @@ created, a server that only this machine can reach needs none.
 
 A cookie is a token that names its key and is signed with what the database stores of that key, its digest. So
 every process on the database accepts it, also after a restart, and it ends with the key; nothing of the key
-is in it. A signed link (`agent.surfaces.links`) opens a person's own pages without a key, for an hour.
+is in it. A signed link (`agent.surfaces.links`) opens a person's own pages without a key, for an hour: to
+look at it shows a button, and only pressing that uses the link and sets the cookie.
 
 The console shows one person what is theirs. The traces alone show what everybody said, so they need an
 admin's key.
 """
 
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta, tzinfo
@@ -23,7 +25,16 @@ from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticator, refuse_other_site
 from agent.surfaces.http.errors import ApiError
 from agent.surfaces.http.identity import Caller
-from agent.surfaces.links import read_link, signed, token_of, unverified, verified
+from agent.surfaces.links import (
+    PageLink,
+    read_link,
+    signed,
+    signed_by_person,
+    signed_for,
+    unverified,
+    use_link,
+    verified,
+)
 from memory.sql.keys import Key, digest
 
 COOKIE = "hachi_traces"
@@ -72,7 +83,8 @@ class Visits:
             return self._visitor(await self._authenticator.caller(request.scope))
         if visit := await self._visit(request.cookies.get(COOKIE, "")):
             key, name = visit
-            return self._visitor(self._acting(key, name)) if key else Visitor(name, admin=False)
+            caller = self._acting(key, name)
+            return self._visitor(caller) if key else Visitor(name, admin=False)
         return self._visitor(self._acting(await self._checked(request, "")))
 
     def _acting(self, key: Key | None, name: str = "") -> Caller:
@@ -89,23 +101,47 @@ class Visits:
         key = await self._checked(request, secret)
         self._visitor(self._acting(key, name))
         if key is not None:
-            until = self._clock() + VISIT
-            self._keep(signed({"sub": name, "key": key.id}, digest(secret), until), VISIT, request, response)
+            claims = {"who": name, "key": key.id}
+            token = signed(claims, digest(secret), COOKIE, self._clock() + VISIT)
+            self._keep(token, VISIT, request, response)
 
-    async def follow(self, link: str, request: Request) -> Response:
-        """Lead to the page of a signed link, and set a cookie for its person. Raises ApiError."""
-        found = await read_link(self._pet, link) if self._person else None
-        if found is None:
+    async def linked(self, token: str) -> PageLink:
+        """Return what a link says. Raises ApiError if it is not valid."""
+        link = await read_link(self._pet, token) if self._person else None
+        if link is None:
             raise ApiError(401, "invalid_link", "This link is not valid any more; ask for another.")
-        user, page = found
-        response = RedirectResponse(page, 303)
-        self._keep(await token_of(self._pet, user, page, LINK_VISIT), LINK_VISIT, request, response)
+        return link
+
+    async def follow(self, token: str, request: Request) -> Response:
+        """Use a link: lead to its page, and set a cookie for its person. Raises ApiError."""
+        link = await self.linked(token)
+        response = RedirectResponse(link.page, 303)
+        if await self.visiting(request) == link.user:  # pressed twice, or here already
+            return response
+        if not await use_link(self._pet, link):
+            raise ApiError(401, "invalid_link", "This link was used already; ask for another.")
+        cookie = await signed_for(self._pet, link.user, COOKIE, LINK_VISIT)
+        self._keep(cookie, LINK_VISIT, request, response)
         return response
+
+    async def name_of(self, user: str) -> str:
+        """Return the name to show for a person."""
+        return (await self._pet.components.transcript.speakers.names([user])).get(user, user)
+
+    async def visiting(self, request: Request) -> str | None:
+        """Return whose pages the browser may see; None if nobody's, as far as it has logged in."""
+        if COOKIE in request.cookies:
+            with suppress(ApiError):
+                return (await self.admit(request.scope)).user
+        return None
 
     def _keep(self, token: str, lasting: timedelta, request: Request, response: Response) -> None:
         """Set the cookie. It comes along from a link in another page, so that a form is answered only
-        to pages of this site (`refuse_other_site`)."""
-        age, secure = int(lasting.total_seconds()), request.url.scheme == "https"
+        to pages of this site (`refuse_other_site`). A header that anybody may send can only keep the cookie
+        from its own browser's plain connections."""
+        age, console = int(lasting.total_seconds()), self._pet.settings.console_url or ""
+        forwarded = request.headers.get("x-forwarded-proto", "")
+        secure = any(one.startswith("https") for one in (request.url.scheme, forwarded, console))
         response.set_cookie(COOKIE, token, max_age=age, httponly=True, samesite="lax", secure=secure)
 
     async def _visit(self, cookie: str) -> tuple[Key | None, str] | None:
@@ -113,11 +149,11 @@ class Visits:
         not valid, or not any more."""
         said = unverified(cookie)
         if "key" not in said:
-            link = await read_link(self._pet, cookie)
-            return (None, link[0]) if link else None
+            visit = await signed_by_person(self._pet, cookie, COOKIE) if self._person else None
+            return (None, visit["who"]) if visit else None
         found = await self._keys.active(str(said["key"]))
-        valid = found and verified(cookie, found[1], self._clock())
-        return (found[0], str(said["sub"])) if found and valid else None
+        valid = found and verified(cookie, found[1], COOKIE, self._clock())
+        return (found[0], str(said["who"])) if found and valid else None
 
     async def _checked(self, request: Request, secret: str) -> Key | None:
         try:
@@ -149,8 +185,7 @@ async def require_visit(request: Request) -> None:
     if visitor.user:
         pet: Companion = request.app.state.pet
         ZONE.set(await pet.people.zone(user=visitor.user))
-        names = await pet.components.transcript.speakers.names([visitor.user])
-        request.state.name = names.get(visitor.user, visitor.user)
+        request.state.name = await visits.name_of(visitor.user)
 
 
 def visitor_of(request: Request) -> Visitor:

@@ -39,6 +39,13 @@ def test_the_settings_name_patterns_line_by_line_and_may_keep_known_secrets():
     assert redaction.text(f"sk-{LONG}") == f"sk-{LONG}"
 
 
+def test_a_link_to_somebodys_pages_goes_at_every_level():
+    opens = "[Choose](http://a/enter?link=hachi-link-eyJ3aG8iOiJhbmEifQ.dGhlIHNpZ25hdHVyZQ-_), within"
+    left = f"[Choose](http://a/enter?link={REDACTED}), within"
+    for level in ("full", "redacted"):
+        assert redaction_of(Settings(trace_content=level)).text(opens) == left
+
+
 def test_every_kind_of_secret_has_an_example():
     begins = [json.loads(line)["begins"] for line in EXAMPLES]
     kinds = [next(part for part, (begin, _) in SECRETS.items() if re.match(begin, one)) for one in begins]

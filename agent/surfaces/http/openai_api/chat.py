@@ -33,6 +33,7 @@ from agent.surfaces.links import forget_page, link_to
 from agent.turn.reply_stream import ReplyStream
 from agent.types import Ending, ToolCall, TurnRequest
 from memory.records import ForgetCandidate
+from memory.text import without_links
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream waits for its first words before it sends its status."""
@@ -103,7 +104,7 @@ async def answer(
     note = HOW_TO_GO_ON if alone else None if user else HOW_TO_BE_REMEMBERED
     writer = make_writer(prompt=given.text, note=note)
     if given.client_task:
-        text = await _answer_client_task(pet, given.client_task)
+        text = await _answer_client_task(pet, without_links(given.client_task))
         if not asked.stream:
             return JSONResponse(writer.whole(text))
         events = (*writer.begin(), *writer.piece(text), *writer.end(text))
@@ -131,7 +132,8 @@ async def answer(
 def _links(pet: Companion, here: Where, request: Request) -> Ending | None:
     """Return what ends an answer to a person in private: links to their pages, where they asked to forget
     something, or what is remembered of them."""
-    user, base = here.user, pet.settings.console_url or str(request.base_url)
+    # never the request's `Host`, which anybody may set
+    user, base = here.user, pet.settings.console_url or f"http://127.0.0.1:{request.scope['server'][1]}"
     if user is None or not here.place.private:
         return None
 

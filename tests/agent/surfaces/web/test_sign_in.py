@@ -1,11 +1,13 @@
 """Who may look at traces."""
 
 import httpx
-import jwt
+import pytest
+from itsdangerous import URLSafeSerializer
 
-from agent.surfaces.links import NOTHING, VALID, forget_page, link_to, read_link
+from agent.surfaces.links import NOTHING, VALID, forget_page, link_to, read_link, unverified
 from agent.surfaces.web.application import app
 from agent.surfaces.web.sign_in import COOKIE, LINK_VISIT
+from memory.sql.keys import digest
 
 
 async def key(pet, *, admin=True):
@@ -67,20 +69,25 @@ async def test_a_cookie_that_was_changed_opens_nothing(pet, ask):
     other, _ = await key(pet)
     client = ask(person="ana")
     cookie = (await client.post("/enter", data={"key": secret, "name": "ana"})).cookies[COOKIE]
-    said = jwt.decode(cookie, options={"verify_signature": False})
-    body, signature = cookie.rsplit(".", 1)
-    ben, longer, others = {"sub": "ben"}, {"exp": said["exp"] + 1}, {"key": other.id}
-    forged = [jwt.encode(said | change, secret, "HS256") for change in (ben, longer, others)]
+    said = unverified(cookie)
+    payload, signature = cookie.split(".")
+    ben, longer, others = {"who": "ben"}, {"until": said["until"] + 1}, {"key": other.id}
+
+    def signed(claims, secret, purpose=COOKIE):
+        return URLSafeSerializer(secret, purpose).dumps(claims)
+
+    forged = [signed(said | change, secret) for change in (ben, longer, others)]
     forged += [
-        f"{jwt.encode(said | ben, secret, 'HS256').rsplit('.', 1)[0]}.{signature}",
-        jwt.encode(said, None, "none"),
-        jwt.encode({"sub": "ben", "page": "/memories", "exp": said["exp"]}, secret, "HS256"),
-        *(f"{body}.", body, "...", "a.nan.b.c", ""),
+        f"{signed(said | ben, secret).split('.')[0]}.{signature}",
+        signed(said | ben, digest(secret), "link"),
+        signed({"who": "ben", "until": said["until"]}, secret),
+        *(f"{payload}.", payload, "...", "a.nan.b.c", ""),
     ]
     for one in forged:
         found = await ask(person="ana").get("/memories", headers={"cookie": f"{COOKIE}={one}"})
         assert found.status_code == 401
     assert said["key"] == made.id
+    assert (await client.get("/memories")).status_code == 200
 
 
 async def test_logging_in_leads_nowhere_else(pet, ask):
@@ -116,30 +123,110 @@ async def test_before_a_key_is_known_little_of_a_form_is_read(pet, ask):
     assert (await client.post("/memories", data={"content": "kayak" * 900})).status_code != 401
 
 
-async def test_a_link_opens_its_persons_pages_for_ten_minutes_and_no_others(pet, ask, clock):
+def token_in(link):
+    return link.partition("link=")[2]
+
+
+async def test_a_link_opens_its_persons_pages_for_an_hour_and_no_others(pet, ask, clock):
     await pet.remember("Zoé keeps bees", user="zoé")
     link = await link_to(pet, "zoé", "http://localhost:8020/")
     assert link.startswith("http://localhost:8020/enter?link=")
-    token = link.partition("=")[2]
     client = ask(person="ana")
-    opened = await client.get(link)
+    opened = await client.post("/enter", data={"link": token_in(link)})
     assert (opened.status_code, opened.headers["location"]) == (303, "/memories")
-    page = (await client.get("/memories")).text
-    assert "Zoé keeps bees" in page
+    assert "Zoé keeps bees" in (await client.get("/memories")).text
     assert (await client.get("/traces")).status_code == 200
     clock.advance(seconds=VALID.total_seconds() + 1)
     assert (await client.get("/memories")).status_code == 200  # what was forgotten may be brought back
-    assert (await ask(person="ana").get(link)).status_code == 401
-    assert await read_link(pet, token) is None
+    late = await link_to(pet, "zoé", "http://localhost:8020/")
+    clock.advance(seconds=VALID.total_seconds() + 1)
+    assert (await ask(person="ana").get(late)).status_code == 401
+    assert (await ask(person="ana").post("/enter", data={"link": token_in(late)})).status_code == 401
+    assert await read_link(pet, token_in(late)) is None
     clock.advance(seconds=LINK_VISIT.total_seconds())
     client.cookies.jar.clear_expired_cookies()
     cookie = {"cookie": f"{COOKIE}={opened.cookies[COOKIE]}"}
     assert "Zoé keeps bees" not in (await ask(person="ana").get("/memories", headers=cookie)).text
 
 
+async def test_a_link_is_used_by_pressing_once_and_not_by_looking(pet, ask, open_pet):
+    link = await link_to(pet, "zoé", "http://localhost:8020")
+    for _ in range(2):  # as what makes a preview of it does
+        seen = await ask(person="ana").get(link)
+        assert (seen.status_code, "set-cookie" in seen.headers) == (200, False)
+        assert (f'name="link" value="{token_in(link)}"' in seen.text, "The pages of zoé" in seen.text) == (
+            True,
+            True,
+        )
+    client, form = ask(person="ana"), {"link": token_in(link)}
+    for _ in range(2):  # pressed twice
+        assert (await client.post("/enter", data=form)).status_code == 303
+    transport = httpx.ASGITransport(app=app(await open_pet(), person="ana"))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as elsewhere:
+        refused = await elsewhere.post("/enter", data=form)
+    assert (refused.status_code, "used already" in refused.text) == (401, True)
+    assert "set-cookie" not in refused.headers
+
+
+async def test_a_cookie_is_no_link_and_a_link_no_cookie(pet, ask):
+    link = token_in(await link_to(pet, "zoé", "http://localhost:8020"))
+    cookie = (await ask(person="ana").post("/enter", data={"link": link})).cookies[COOKIE]
+    for token in (cookie, f"hachi-link-{cookie}"):
+        assert (await ask(person="ana").post("/enter", data={"link": token})).status_code == 401
+        assert (await ask(person="ana").get("/enter", params={"link": token})).status_code == 401
+    other = token_in(await link_to(pet, "zoé", "http://localhost:8020")).removeprefix("hachi-link-")
+    await key(pet)
+    for token, status in ((cookie, 200), (other, 401)):
+        page = await ask(person="ana").get("/memories", headers={"cookie": f"{COOKIE}={token}"})
+        assert page.status_code == status
+
+
+async def test_a_link_takes_no_visit_away_unasked(pet, ask):
+    """As one that somebody else had made for themselves, and leads a person to."""
+    _, secret = await pet.admin.keys.create("ben", "user", "ben", False, now=pet.clock())
+    await pet.remember("Ben skis", user="ben")
+    client = ask(person="ana")
+    await client.post("/enter", data={"key": secret})
+    link = await link_to(pet, "mallory", "http://localhost:8020")
+    shown = await client.get(link, headers={"sec-fetch-site": "cross-site"})
+    assert "You are logged in here as ben. This link opens the pages of mallory instead" in shown.text
+    forced = {"sec-fetch-site": "cross-site", "origin": "http://evil.example"}
+    for form in ({"link": token_in(link)}, {"key": secret}):
+        assert (await client.post("/enter", data=form, headers=forced)).status_code == 403
+    assert "Ben skis" in (await client.get("/memories")).text
+    assert (await client.post("/enter", data={"link": token_in(link)})).status_code == 303
+    assert "Ben skis" not in (await client.get("/memories")).text
+
+
+@pytest.mark.parametrize(
+    ("base", "headers", "console", "secure"),
+    [
+        ("http://localhost", {}, None, False),
+        ("https://hachi.example", {}, None, True),
+        ("http://hachi.example", {"x-forwarded-proto": "https"}, None, True),
+        ("http://hachi.example", {}, "https://hachi.example", True),
+        ("http://hachi.example", {"x-forwarded-proto": "http"}, "http://hachi.example", False),
+    ],
+)
+async def test_behind_tls_the_cookie_goes_over_tls_alone(open_pet, base, headers, console, secure):
+    pet = await open_pet(console_url=console)
+    _, secret = await key(pet)
+    link = token_in(await link_to(pet, "zoé", base))
+    transport = httpx.ASGITransport(app=app(pet, person="ana"))
+    async with httpx.AsyncClient(transport=transport, base_url=base, headers=headers) as client:
+        for form in ({"link": link}, {"key": secret, "name": "ana"}):
+            answer = await client.post("/enter", data=form)
+            assert (answer.status_code, "Secure" in answer.headers["set-cookie"]) == (303, secure)
+            client.cookies.clear()
+
+
 async def test_a_link_ends_with_its_person_and_opens_no_page_of_traces(pet, ask):
     link = await link_to(pet, "zoé", "http://localhost:8020")
     assert (await ask().get(link)).status_code == 401  # the server of traces alone
+    cookie = (await ask(person="ana").post("/enter", data={"link": token_in(link)})).cookies[COOKIE]
+    await key(pet)
+    assert (await ask().get("/traces", headers={"cookie": f"{COOKIE}={cookie}"})).status_code == 401
+    link = await link_to(pet, "zoé", "http://localhost:8020")
     await pet.people.erase(user="zoé")
     assert (await ask(person="ana").get(link)).status_code == 401
     assert [person.user for person in await pet.admin.statistics.people()] == []  # asking makes nobody
@@ -152,7 +239,8 @@ async def test_what_a_link_names_is_asked_for_once_more_and_then_forgotten(pet, 
     text = await forget_page(pet, "zoé", "http://localhost:8020", found)
     assert "- Zoé keeps bees" in text
     client = ask(person="ana")
-    asks = await client.get((await client.get(text.partition("](")[2].partition(")")[0])).headers["location"])
+    used = await client.post("/enter", data={"link": token_in(text).partition(")")[0]})
+    asks = await client.get(used.headers["location"])
     assert f'name="memory" value="{told.id}" checked' in asks.text
     assert len(await pet.memories.list(user="zoé")) == 2
     done = await client.post("/forget", data={"asked": "", "memory": told.id})

@@ -82,8 +82,8 @@ async def test_only_who_asks_to_forget_sees_the_question_and_confirms(
     [forget] = buttons_of(asked.blocks)
     [_, link] = asked.blocks[-1]["elements"][0]["elements"]
     token = parse_qs(urlsplit(link["url"]).query)["link"][0]
-    user, page = await read_link(pet, token) or ("", "")
-    assert (link["type"], user, page[:15]) == ("link", "slack:T1:UANA", "/forget?memory=")
+    opens = await read_link(pet, token)
+    assert (link["type"], opens.user, opens.page[:15]) == ("link", "slack:T1:UANA", "/forget?memory=")
     for user, told in (
         ("UBEN", NOT_YOURS_TO_FORGET),
         ("UANA", "Forgotten: Ana has the flu\nTaken: 1 memory, 1 message, "),

@@ -160,7 +160,7 @@ async def test_forgetting_ends_in_a_link_and_so_does_asking_what_is_remembered(
     headers = await service(scripted, user, CHAT)
     answered = (await scripted.say("Forget my zebu.", headers, stream=stream)).text
     assert told.id in str(await read_link(scripted.pet, re.findall(r"link=([\w.-]+)", answered)[0]))
-    assert f"[Choose what to forget]({scripted.url}/enter?link=" in answered
+    assert f"[Choose what to forget]({scripted.url}/enter?link=hachi-link-" in answered
     [_, reply] = [row["text"] for row in scripted.messages(user)]
     assert "- Lea has a zebu" in reply  # it is in the client's history word for word
     assert "Nothing that you told matches" in (await scripted.say("Forget the other.", headers)).text
@@ -168,13 +168,54 @@ async def test_forgetting_ends_in_a_link_and_so_does_asking_what_is_remembered(
     model.script(Call("get_recent_memories", {"asked": True}), answer("A zebu."))
     answered = (await scripted.say("What do you remember of me?", headers, stream=stream)).text
     page = await read_link(scripted.pet, re.findall(r"link=([\w.-]+)", answered)[0])
-    assert page == (user, "/memories")
+    assert (page.user, page.page) == (user, "/memories")
 
     model.script(asks_to_forget("Lea has a zebu"), Say('{"town": "Lyon"}'))
     there = await service(scripted, user, "channel:c9")  # others would see and open it
     assert "/enter" not in (await scripted.say("Forget my zebu.", there)).text
     shaped = {"response_format": {"type": "json_object"}}
     assert "/enter" not in (await scripted.say("Forget my zebu.", headers, **shaped)).text
+
+
+async def test_a_link_is_the_persons_alone(scripted: Any, model: ScriptedServer) -> None:
+    """It is not stored or traced, and the client's copy of it reaches no model; nor does a forged host make
+    an address."""
+    await scripted.pet.remember("Mia has a zebu", user="mia")
+    headers = await service(scripted, "mia", CHAT)
+    model.script(asks_to_forget("Mia has a zebu"))
+    sent = headers | {"host": "evil.example"}
+    answered = (await scripted.say("Forget my zebu.", sent)).json()["choices"][0]["message"]["content"]
+    assert (f"127.0.0.1:{scripted.port}/enter?link=hachi-link-" in answered, "evil" in answered) == (
+        True,
+        False,
+    )
+
+    model.script(answer("I did nothing."), answer("Zebus"), answer("With tools"))
+    history = [("user", "Forget my zebu."), ("assistant", answered)]
+    talk = [{"role": role, "content": text} for role, text in (*history, ("user", f"And {answered}?"))]
+    talk = [{"role": "system", "content": answered}, *talk]
+    body = {"messages": talk}
+    await scripted.client.post("/v1/chat/completions", json=body, headers=headers)
+    await scripted.client.post("/v1/chat/completions", json=body, headers=headers | {"x-hachi-task": "title"})
+    await scripted.pet.components.recorder.flush()
+    found = await scripted.pet.traces.list(TraceFilter(user="mia"), scripted.pet.clock(), 10)
+    traces = str([(one, (await trace_of(scripted, one.id)).root) for one in found])
+    assert ("Mia has a zebu" in traces, "hachi-link-" in traces) == (True, False)
+
+    calls = [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": f'"{answered}"'}}]
+    results = [
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c1", "content": answered},
+    ]
+    await scripted.client.post(
+        "/v1/chat/completions", json=body | {"messages": [*talk, *results]}, headers=headers
+    )
+    assert [len(asked.text) > 100 for asked in model.asked] == [True] * 4
+    assert "hachi-link-" not in str([asked.json for asked in model.asked])
+    stored = scripted.messages("mia")
+    kept = {message.id for message in await scripted.pet.conversations.messages(user="mia")}
+    assert {row["id"] for row in stored[:2]} <= kept, "the client's copy is the stored answer"
+    assert "hachi-link-" not in str(stored)
 
 
 async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: ScriptedServer) -> None:

@@ -1,0 +1,34 @@
+"""Cuts the links to a person's pages out of what a client sends: an answer that ended in one comes back with
+each later request, and would be stored, traced and shown to the model."""
+
+from dataclasses import replace
+
+from agent.types import TurnRequest
+from agent.types.client import Called, Item, Returned, Said
+from memory.text import LINK, without_links
+
+
+def without_their_links(request: TurnRequest) -> TurnRequest:
+    """Return the request without the tokens of links anywhere in it."""
+    client = request.client
+    if client:
+        client = replace(
+            client,
+            history=client.history and tuple(map(_item, client.history)),
+            after=tuple(map(_item, client.after)),
+            shown=without_links(client.shown),
+            replies_to=without_links(client.replies_to),
+        )
+    text, wishes = without_links(request.text), without_links(request.instructions)
+    return replace(request, text=text, instructions=wishes, client=client)
+
+
+def _item(item: Item) -> Item:
+    match item:
+        case Said(text=text) if LINK in text:
+            return replace(item, text=without_links(text))
+        case Called(arguments=arguments) if LINK in arguments:
+            return replace(item, arguments=without_links(arguments))
+        case Returned(output=output) if LINK in output:
+            return replace(item, output=without_links(output))
+    return item
