@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import select
@@ -290,7 +291,8 @@ class Consolidation:
         payer = job.user_id
         await self.calls.spend(payer)
         try:
-            found = await extract_memory_updates(self.model, reading, self.budget)
+            again = partial(self.calls.spend, payer)
+            found = await extract_memory_updates(self.model, reading, self.budget, again)
         except Exception as error:
             self._note_extraction(payer, ok=False, error=f"{type(error).__name__}: {error}"[:200])
             if (fault := self.explain(error)) is None:

@@ -5,16 +5,16 @@ whole: the object that was asked for, not cut off, with a summary and lists.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
-import openai
-from agents import ModelRefusalError
 from pydantic import Field
 from pydantic_core import from_json
 
+from agent.background.consolidation_citations import REFUSED, with_one_author_each
 from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput, both_ends
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
@@ -81,17 +81,27 @@ class ConsolidationAnswer:
     """False if the answer was cut off, refused or of another form, so that something may be missing."""
 
 
+async def _free() -> None:
+    """Count no call."""
+
+
 async def extract_memory_updates(
-    chosen: ChosenModel, reading: ConsolidationInput, summary: Budget
+    chosen: ChosenModel,
+    reading: ConsolidationInput,
+    summary: Budget,
+    spend: Callable[[], Awaitable[None]] = _free,
 ) -> ConsolidationAnswer:
-    """Ask the model. A refusal, by it or by the server, is an answer that is not whole. Errors of the model's
-    library pass through."""
+    """Ask the model, and where items cite several people, `spend` and ask once more. A refusal, by it or by
+    the server, is an answer that is not whole. Errors of the model's library pass through."""
     question = consolidation_prompt(reading, summary)
     try:
-        return read_answer(await ask(chosen, "look_back", question, _schema(reading)), summary)
-    except (ModelRefusalError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
+        found = read_answer(await ask(chosen, "look_back", question, _schema(reading)), summary)
+    except REFUSED as error:
         refused = f"{type(error).__name__}: {line(str(error))}"
         return ConsolidationAnswer("", faults=(refused,), whole=False)
+    quotes = partial(_transcript, reading)
+    updates, faults = await with_one_author_each(chosen, reading, found.updates, quotes, spend)
+    return replace(found, updates=updates, faults=(*found.faults, *faults))
 
 
 def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
@@ -102,7 +112,7 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
         known=_quoted(_known(reading) or ["(nothing)"]),
         noted=_facts(reading, reading.stored, STORED),
         near=_facts(reading, reading.near, NEAR),
-        messages=_quoted(_transcript(reading) or ["(nothing new)"]),
+        messages=_transcript(reading),
         focus=read(f"focus_{reading.mode}"),
         more="".join(f', "{name}": …' for name in _extras(reading)),
         characters=str(summary.characters),
@@ -221,16 +231,19 @@ def _previous(reading: ConsolidationInput) -> list[str]:
     return newest_that_fit([(text, text) for text in said], REREAD)
 
 
-def _transcript(reading: ConsolidationInput) -> list[str]:
-    """Return a line for each message, those of people numbered. Only the companion's lines begin with =>."""
+def _transcript(reading: ConsolidationInput, only: Collection[int] = ()) -> str:
+    """Quote the messages, a line each, or `only` those of people with these numbers. Only the companion's
+    lines begin with =>."""
     lines, number = list[str](), 0
     for message in (one.message for one in reading.lines):
-        number += message.role == "user"
-        text = both_ends(message.text)
         replied = message.role == "assistant"
+        number += not replied
+        if only and (replied or number not in only):
+            continue
+        text = both_ends(message.text)
         told = f"=> {joined(text)}" if replied else numbered(number, message.author, text)
         lines.append(f"[{moment(message.sent_at, reading.zone)}] {told}")
-    return lines
+    return _quoted(lines or ["(nothing new)"])
 
 
 def _known(reading: ConsolidationInput) -> list[str]:

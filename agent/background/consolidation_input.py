@@ -142,14 +142,16 @@ class ConsolidationInput(Traced):
         return self.judged and bool(self.stored) and len(self.facts) > len(self.stored)
 
     def sources(self, cited: Iterable[int]) -> tuple[Line, ...]:
-        """The messages that an item of the answer rests on, all of one author: of the cited ones those of who
-        wrote the last. An item that cites none rests on all that the only person here wrote: forgetting it
-        then leaves none of them. Where several wrote, nobody can be named as its author: empty."""
+        """The messages that an item of the answer rests on, all of one author. An item that cites none rests
+        on all that the only person here wrote: forgetting it then leaves none of them. Where several wrote,
+        nobody can be named as its author: empty."""
+        found = self.cited(cited) or self.said
+        return found if len({line.user for line in found}) == 1 else ()
+
+    def cited(self, numbers: Iterable[int]) -> tuple[Line, ...]:
+        """The messages with these numbers, in order."""
         said = self.said
-        found = [said[number - 1] for number in sorted(set(cited)) if 1 <= number <= len(said)]
-        if not found and len({line.user for line in said}) == 1:
-            found = list(said)
-        return tuple(line for line in found if line.user == found[-1].user)
+        return tuple(said[number - 1] for number in sorted(set(numbers)) if 1 <= number <= len(said))
 
 
 @dataclass(frozen=True)

@@ -80,14 +80,19 @@ class Answered(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-def _numbers(value: Any) -> list[int]:
+def numbers_in(value: Any) -> list[int]:
     """The numbers, however they are written: ``3``, ``"(3)"``, ``[3, "#4"]``."""
     return [int(digits) for digits in re.findall(r"\d{1,6}", str(value))][:MOST_UPDATES]
 
 
 class Cited(Answered):
-    messages: Annotated[tuple[int, ...], BeforeValidator(_numbers), otherwise(())] = ()
+    messages: Annotated[tuple[int, ...], BeforeValidator(numbers_in), otherwise(())] = ()
     """The numbers of the messages that state it, from 1."""
+
+    @property
+    def says(self) -> str:
+        """The item in words."""
+        raise NotImplementedError
 
 
 class NewFact(Cited):
@@ -100,6 +105,10 @@ class NewFact(Cited):
     """The id of the known fact that it corrects or completes, as the model wrote it."""
     number: int = 0
     """Its place in the answer, from 1, by which rulings name it."""
+
+    @property
+    def says(self) -> str:
+        return self.text
 
 
 class NewPreference(Cited):
@@ -118,6 +127,11 @@ class NewPreference(Cited):
     replaces: Annotated[str | None, line(4000, required=False), otherwise(None)] = None
     """The item of a list that the value takes the place of."""
 
+    @property
+    def says(self) -> str:
+        value = self.value if isinstance(self.value, tuple) else (self.value,)
+        return f"{self.key}: {', '.join(map(str, value))}"
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         entries_found(self.key, self.value, _ANY_TIME)  # raises if it does not fit
@@ -130,6 +144,10 @@ class TaskUpdate(Cited):
     description: Annotated[str, line(1000, required=False), otherwise("")] = ""
     status: Annotated[TaskStatus | None, Word, otherwise(None)] = None
     """None: a task keeps its own, and a new one is open."""
+
+    @property
+    def says(self) -> str:
+        return self.description
 
     @model_validator(mode="after")
     def _names_a_task(self) -> Self:

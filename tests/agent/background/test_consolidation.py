@@ -463,6 +463,53 @@ async def test_in_a_place_one_call_reads_all_and_each_item_is_of_who_wrote_what_
     assert await summary(pet, place=where) == "Ana rows, Ben sings."
 
 
+LEA, ROME = "My sister Lea lives in Rome", "oh cool, Rome is nice"
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "whose"),
+    [
+        ("Lea lives in Rome", "[]", {"ana"}),
+        ("Ana's sister Lea lives in Rome", "I can't say.", {"ana"}),
+        ("Ben finds Rome nice", "{}", {"ben"}),
+        ("Rome is nice", "", set()),
+        ("Rome is nice", {"citations": [{"note": n, "messages": [2]} for n in (1, 3)]}, {"ben"}),
+        ("Rome is nice", {"citations": [{"note": f"#{n}", "messages": [1, 2]} for n in (1, 3)]}, set()),
+        ("Rome is nice", {"citations": [{"note": n, "messages": [3]} for n in (1, 3)]}, set()),
+        ("they talked of a city", "{}", set()),
+    ],
+)
+async def test_what_cites_two_people_is_of_who_says_it_and_of_nobody_where_that_is_unclear(
+    open_pet, caplog, text, said, whose
+):
+    item = {"messages": [1, 2], "importance": "high", "tags": []}
+    found = NOTHING_NEW | {
+        "new_facts": [
+            {"text": text, **item},
+            {"text": "Cleo has a cat", "messages": [3], "importance": "high"},
+        ],
+        "new_preferences": [{"key": "tone", "value": "casual", "messages": [2, 3]}],
+        "task_updates": [{"description": text, **item}],
+    }
+    pet = await open_pet(given=AnsweringModel(), looking_back=(model := consolidator(found, said)))
+    where = {"place": "acme/general"}
+    for who, words in (("ana", LEA), ("ben", ROME), ("cleo", "My cat likes it casual")):
+        await talk(pet, words, user=who, settle=False, **where)
+    with caplog.at_level(logging.INFO, "hachi.upkeep"):
+        await pet.settle()
+
+    assert len(model.asked) == 2
+    assert f'(1) "ana": {LEA}' in model.asked[1]
+    facts = {fact.content: {fact.user_id} for fact in await pet.memories.list(user="ana", **where)}
+    assert facts == ({text: whose} if whose else {}) | {"Cleo has a cat": {"cleo"}}
+    known = {user: await pet.people.context(user=user, **where) for user in ("ana", "ben", "cleo")}
+    assert {user for user, one in known.items() if one.open_tasks} == whose
+    assert {user for user, one in known.items() if one.preferences.tone} == {"cleo"}
+    [line] = [json.loads(told) for told in caplog.messages if "memory_extraction" in told]
+    left_out = {"new_facts[0]", "task_updates[0]"} if not whose else set()
+    assert {*line["left_out"]} == left_out
+
+
 async def test_a_conversation_is_consolidated_when_it_has_been_quiet(open_pet, clock):
     model = consolidator()
     pet = await open_pet(given=AnsweringModel(), looking_back=model, look_back_minutes=30)
