@@ -73,8 +73,8 @@ async def core_facts(
     store: MemoryStore, user: str, audience: Audience, now: datetime, *, named: str = ""
 ) -> list[Memory]:
     """The person's important facts that this audience may read: most important first, then newest. With the
-    name by which a shared place knows the person, then also what others told there of who is `named` so, each
-    as its teller's words."""
+    name by which a shared place knows the person, and nobody else there, then also what others told of who is
+    `named` so, each as its teller's words."""
     given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL}
     if not named:
         return with_owners(await store.database.rows(_CORE_FACTS, given))

@@ -103,7 +103,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
             request.user,
             request.audience,
             now,
-            named="" if place.private else request.speaker,
+            named=await _unique_name(services, request),
         ),
         services.tasks.relevant(request.user, text, place, now=now),
     )
@@ -128,6 +128,16 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     rest = {task.id for task in known.open_tasks} | {fact.id for fact in summed_up}
     used = (*known.long_term_facts, *summed_up)
     return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest), used)
+
+
+async def _unique_name(services: ContextServices, request: TurnRequest) -> str:
+    """Return the name of the speaker, or nothing where they are alone or share it: a fact that others told of
+    this name may be of anybody who bears it."""
+    user, name = str(request.user), request.speaker
+    shared = request.place.private or await services.transcript.speakers.namesake(
+        user, name, request.audience
+    )
+    return "" if shared else name
 
 
 async def _history(services: ContextServices, received: ReceivedMessage) -> Sequence[Message | Item]:

@@ -1,16 +1,17 @@
 """Who is called what: the names under which people signed, and which are told apart by their ids."""
 
+from collections import defaultdict
 from collections.abc import Collection
 from functools import partial
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.sql.engine import Database
 from memory.sql.messages.message_rows import name_in
 from memory.sql.readable import people_and_places
 from memory.sql.tables import messages, speakers, users
-from memory.text.names import spelled
+from memory.text.names import parts_of, spelled
 
 HACHI = "hachi"
 """Signs the replies."""
@@ -20,16 +21,18 @@ class Speakers:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._authors: dict[frozenset[str], frozenset[str]] = {}
+        self._by_first_name: dict[frozenset[str], dict[str, set[str]]] = {}
         self._bearers: dict[tuple[str, str], str] = {}
         """Who first wrote under a name, by the outermost place and the name as it is spelled."""
 
     def new_author(self) -> None:
         """Read the authors again: one has written under a new name."""
         self._authors.clear()
+        self._by_first_name.clear()
 
     def clear(self) -> None:
         """Empty the caches, after an erasure."""
-        self._authors.clear()
+        self.new_author()
         self._bearers.clear()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
@@ -41,6 +44,21 @@ class Speakers:
             authors = frozenset(row.author for row in await self._database.rows(query))
             self._authors[audience.keys] = authors
         return authors
+
+    async def namesake(self, user: str, label: str, audience: Audience) -> bool:
+        """Whether the audience reads what somebody else signed with this user's first name. The user is
+        called `label` there."""
+        authors = await self.authors(audience)
+        if audience.keys not in self._by_first_name:
+            by_first_name = self._by_first_name[audience.keys] = defaultdict(set)
+            for author in authors:
+                by_first_name[_first_name(author)].add(author)
+        same = self._by_first_name[audience.keys].get(_first_name(label), set()) - {label}
+        if not same:
+            return False
+        theirs = speakers.c.author.in_(same), func.substr(speakers.c.owner, 1, 5) == "user:"
+        others = select(speakers.c.owner).where(*theirs, speakers.c.owner != user_key(user))
+        return bool(await self._database.rows(others.limit(1)))
 
     async def label(self, name: str, user: str | None, place: Place) -> str:
         """What a person of this name is called in the place and all around and inside it: their name, or with
@@ -97,6 +115,10 @@ class Speakers:
             first.setdefault(spelled(name), id)
         signed = [(id, name) for id, name in await self._database.rows(last) if name]
         return {id: _told_apart(name, id, first.get(spelled(name), id)) for id, name in signed}
+
+
+def _first_name(author: str) -> str:
+    return next(iter(parts_of(author)), author)
 
 
 def _told_apart(name: str, user: str, bearer: str) -> str:
