@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hachi.public import *  # noqa: F403
 
-    __version__: str
+__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return import_module("importlib.metadata").version("hachi")
     if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module 'hachi' has no attribute {name!r}")
     check_neighbours()

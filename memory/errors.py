@@ -12,6 +12,11 @@ HachiError                  anything that Hachi raises; its text says what to do
 from memory.text import one_line
 
 
+def how_to_install(extra: str) -> str:
+    """Say how to install an extra. By its name the package index has somebody else's project."""
+    return f"run pip install -e '.[{extra}]' in the clone of Hachi, or pip install 'FILE.whl[{extra}]'"
+
+
 class HachiError(Exception):
     """The text is one line that a person can act on."""
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import hachi
 from agent.settings import Settings
 
 HERE = Path(__file__).resolve().parent.parent
@@ -113,6 +114,39 @@ def test_every_variable_of_ours_that_is_named_is_a_setting() -> None:
     assert {(variable, name) for variable, name in named if variable not in known} == set()
 
 
+BY_NAME = re.compile(
+    r"\b(?:pip[x3]?|uv|uvx|poetry|pdm|conda)\b[^\n`]*[\s'\"=]hachi(?:[_-]companion)?(?![\w./-])"
+    r"|\bhachi(?:[_-]companion)?\[|^\s*hachi(?:[_-]companion)?\s*[=~<>]=",
+    re.M,
+)
+"""An install, or a requirement, of whatever the package index has under our name."""
+
+
+def test_nothing_installs_a_project_of_the_package_index_by_our_name() -> None:
+    assert PROJECT["name"] == "hachi-companion"
+    ourselves = f'"{PROJECT["name"]}[postgres,discord,slack,otel]",\n'  # what `dev` adds to
+    found = {
+        name: seen[0]
+        for name, text in texts().items()
+        if (seen := BY_NAME.search(text.replace(ourselves, "")))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install 'ha" + "chi[otel]'",
+        "python -m pip install --upgrade ha" + "chi",
+        "uv add ha" + "chi-companion",
+        "uvx --from ha" + "chi hachi chat",
+        "\nha" + "chi==0.1.0\n",
+    ],
+)
+def test_such_an_install_would_be_seen(text: str) -> None:
+    assert BY_NAME.search(text)
+
+
 PYPROJECT: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT: dict[str, Any] = PYPROJECT["project"]
 PACKAGES: list[str] = PYPROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
@@ -161,8 +195,7 @@ def test_every_imported_package_is_declared() -> None:
 
 
 def test_the_changelog_has_this_version() -> None:
-    assert version("hachi") == PROJECT["version"]
-    assert f"## {PROJECT['version']}" in (HERE / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {hachi.__version__}" in (HERE / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

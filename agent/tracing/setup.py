@@ -9,12 +9,14 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from agent import __version__
 from agent.errors import SettingsError
 from agent.settings import Settings
 from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
+from memory.errors import how_to_install
 from memory.process.breaker import Breaker
 from memory.process.identity import this_process
 from memory.text import storable
@@ -46,7 +48,7 @@ def _listeners(settings: Settings, breaker: Breaker) -> list[Listener]:
     try:
         from agent.tracing.otlp.spans import Sender
     except ImportError as error:
-        raise SettingsError("HACHI_OTLP_ENDPOINT needs its library: pip install 'hachi[otel]'") from error
+        raise SettingsError(f"HACHI_OTLP_ENDPOINT needs its library: {how_to_install('otel')}") from error
     return [Sender(settings.otlp_endpoint, breaker)]
 
 
@@ -82,7 +84,8 @@ def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]
 def _code() -> dict[str, Any]:
     names = sorted(file.name[:-3] for file in files("prompts").iterdir() if file.name.endswith(".md"))
     return {
-        "versions": {name: version(name) for name in ("hachi", "openai-agents", "openai", "qdrant-edge-py")},
+        "versions": {"hachi": __version__}
+        | {name: version(name) for name in ("openai-agents", "openai", "qdrant-edge-py")},
         "prompts": {name: _hash(read(name)) for name in names},
     }
 

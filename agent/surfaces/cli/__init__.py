@@ -86,9 +86,9 @@ def _options(
     --all` shows them, and what can be reached.
     """
     if version:
-        from importlib.metadata import version as version_of
+        from agent import __version__
 
-        print(f"hachi {version_of('hachi')}")
+        print(f"hachi {__version__}")
         raise typer.Exit
     context.obj.debug, context.obj.verbose = debug, verbose
     if context.invoked_subcommand is None:

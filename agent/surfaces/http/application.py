@@ -1,7 +1,6 @@
 """The ASGI application of the HTTP API, and the page that describes it to people."""
 
 from html import escape
-from importlib.metadata import version
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
@@ -9,6 +8,7 @@ from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
 
+from agent import __version__
 from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.http import errors, monitoring
@@ -34,7 +34,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
 
     made = FastAPI(
         title="Hachi",
-        version=version("hachi"),
+        version=__version__,
         description=DESCRIPTION,
         docs_url=None,  # its scripts would load from other servers
         redoc_url=None,

@@ -7,7 +7,6 @@ call. Only an unknown tool, prompt or resource is a protocol error.
 import inspect
 import json
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -25,6 +24,7 @@ from mcp_types import (
 )
 from pydantic import Field, ValidationError
 
+from agent import __version__
 from agent.companion import Companion
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.mcp.tools import Identity, MemoryTools
@@ -45,7 +45,7 @@ class MemoryServer(MCPServer[Any]):
         self._tools = MemoryTools(pet, identity)
         super().__init__(
             "hachi",
-            version=version("hachi"),
+            version=__version__,
             title="Hachi",
             instructions=INSTRUCTIONS,
             tools=[

@@ -10,7 +10,6 @@ import os
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from importlib.metadata import version
 from threading import Thread
 from typing import Any
 
@@ -24,6 +23,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
+from agent import __version__
 from agent.tracing.otlp.attributes import AGENT, attributes_of, error_type, span_name
 from agent.tracing.serialization import read_trace
 from agent.tracing.trace import Summary, Trace
@@ -110,7 +110,7 @@ def _request(traces: Sequence[Trace]) -> Any:
 
 def _resource() -> Resource:
     named = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": AGENT}
-    return Resource.create(named | {"service.version": version("hachi")})
+    return Resource.create(named | {"service.version": __version__})
 
 
 def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
@@ -118,7 +118,7 @@ def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
     summary, root = trace.summary, trace.root
     began, took = summary.started_at.timestamp(), root.took or 0.0
     links = [Link(_context(summary.turn_id, ""))] if summary.turn_id else []
-    scope = InstrumentationScope(AGENT, version("hachi"))
+    scope = InstrumentationScope(AGENT, __version__)
     host = _host_of(root)
     for path, span in _descend(root):
         end = _nano(began, took if span.took is None else span.at + span.took)

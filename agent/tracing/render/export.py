@@ -13,6 +13,7 @@ from agent.tracing.render.trace import full, full_lines, heading, jobs_node, ove
 from agent.tracing.render.tree import Line
 from agent.tracing.trace import Summary, Trace, TraceWithJobs, span_json
 from memory.audience import Place
+from memory.errors import how_to_install
 
 Format = Literal["json", "md", "html", "otlp", "otlp-protobuf"]
 
@@ -92,5 +93,5 @@ def _otlp(form: Literal["otlp_json", "otlp_protobuf"], traces: Sequence[TraceWit
     try:
         otlp = import_module("agent.tracing.otlp.spans")
     except ImportError as error:
-        raise BadInput("the format otlp needs its library: pip install 'hachi[otel]'") from error
+        raise BadInput(f"the format otlp needs its library: {how_to_install('otel')}") from error
     return getattr(otlp, form)([trace for one in traces for trace in (one.trace, *one.jobs)])

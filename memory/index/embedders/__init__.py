@@ -2,7 +2,7 @@
 
 bundled         in the package: no key, no download
 openai:NAME     OpenAI, or any server with the same API
-fastembed:NAME  a model run locally, downloaded once; `pip install 'hachi[fastembed]'`
+fastembed:NAME  a model run locally, downloaded once; the extra `fastembed`
 """
 
 from collections.abc import Awaitable, Sequence

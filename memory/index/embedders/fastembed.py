@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memory.errors import EmbedderUnavailable
+from memory.errors import EmbedderUnavailable, how_to_install
 from memory.index.embedders.thresholds import CAUTIOUS
 from memory.index.embedders.vectors import embed_texts
 
@@ -54,7 +54,7 @@ def load_model(module: str, kind: str, name: str, probe: Callable[[Any], object]
     try:
         model_class = getattr(import_module(module), kind)
     except ImportError as error:
-        raise EmbedderUnavailable("fastembed is not installed: pip install 'hachi[fastembed]'") from error
+        raise EmbedderUnavailable(f"fastembed is not installed: {how_to_install('fastembed')}") from error
     try:
         model = model_class(name)
         if probe:

@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from memory.errors import StoreUnavailable
+from memory.errors import StoreUnavailable, how_to_install
 from memory.sql.engine.errors import explain
 from memory.sql.engine.loop_sqlite import begin, set_up
 
@@ -64,7 +64,7 @@ def _postgresql(url: URL) -> Engine:
     try:
         asyncpg = importlib.import_module("asyncpg")
     except ImportError as error:
-        raise StoreUnavailable("PostgreSQL needs its driver: pip install 'hachi[postgres]'") from error
+        raise StoreUnavailable(f"PostgreSQL needs its driver: {how_to_install('postgres')}") from error
     try:
         seconds = float(str(url.query.get("connect_timeout", CONNECT_SECONDS)))
     except ValueError:

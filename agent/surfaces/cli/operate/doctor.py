@@ -13,7 +13,7 @@ from agent.surfaces.cli.session import Session, with_session
 if TYPE_CHECKING:
     from agent.settings import Settings
 
-PARTS = ("hachi", "openai-agents", "openai", "qdrant-edge-py", "qdrant-client", "sqlalchemy", "wordllama")
+PARTS = ("openai-agents", "openai", "qdrant-edge-py", "qdrant-client", "sqlalchemy", "wordllama")
 
 
 @with_session
@@ -55,7 +55,9 @@ def _configured(settings: "Settings") -> list[dict[str, Any]]:
 def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version()}
+    from agent import __version__
+
+    found = {"python": platform.python_version(), "hachi": __version__}
     for part in PARTS:
         try:
             found[part] = version(part)

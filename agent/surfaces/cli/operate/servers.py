@@ -14,6 +14,7 @@ from agent.surfaces.cli.options import PlaceName, User, login, user_option
 from agent.surfaces.cli.output import say
 from agent.surfaces.cli.session import Session, require, with_session
 from agent.surfaces.signals import on_stop_signal
+from memory.errors import how_to_install
 
 if TYPE_CHECKING:
     from socket import socket
@@ -252,5 +253,5 @@ def extra(name: str, library: str, *packages: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in packages:
-            raise SettingsError(f"{library} is not installed; run: pip install 'hachi[{name}]'") from error
+            raise SettingsError(f"{library} is not installed: {how_to_install(name)}") from error
         raise

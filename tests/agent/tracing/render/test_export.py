@@ -46,7 +46,7 @@ async def test_every_format_holds_the_turn_and_its_jobs(pet_at, first_way, serve
 async def test_without_the_otlp_library_errors_name_the_extra(open_pet, monkeypatch):
     monkeypatch.setitem(sys.modules, "agent.tracing.otlp.spans", None)
     nothing: list[TraceWithJobs] = []
-    with pytest.raises(BadInput, match=r"pip install 'hachi\[otel\]'"):
+    with pytest.raises(BadInput, match=r"pip install -e '\.\[otel\]' in the clone"):
         exported(nothing, "otlp")
-    with pytest.raises(SettingsError, match=r"pip install 'hachi\[otel\]'"):
+    with pytest.raises(SettingsError, match=r"pip install -e '\.\[otel\]' in the clone"):
         await open_pet(otlp_endpoint="http://127.0.0.1:4318")

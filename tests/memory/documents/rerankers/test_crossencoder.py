@@ -65,5 +65,5 @@ async def test_a_missing_model_or_package_is_told(made: list[str], monkeypatch: 
         await CrossEncoderReranker("unknown")("tea", [tea], 1)
     for name in (MODULE, "fastembed"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(EmbedderUnavailable, match=r"pip install 'hachi\[fastembed\]'"):
+    with pytest.raises(EmbedderUnavailable, match=r"pip install -e '\.\[fastembed\]' in the clone"):
         await CrossEncoderReranker("small")("tea", [tea], 1)

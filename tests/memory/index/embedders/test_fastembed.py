@@ -49,5 +49,5 @@ async def test_a_missing_model_or_package_is_told(read: list[str], monkeypatch: 
     with pytest.raises(EmbedderUnavailable, match=r"fastembed:other cannot be loaded \(Model other is not"):
         await FastEmbedder.open("other")
     monkeypatch.setitem(sys.modules, "fastembed", None)
-    with pytest.raises(EmbedderUnavailable, match=r"pip install 'hachi\[fastembed\]'"):
+    with pytest.raises(EmbedderUnavailable, match=r"pip install -e '\.\[fastembed\]' in the clone"):
         await FastEmbedder.open("letters")

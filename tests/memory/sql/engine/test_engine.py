@@ -284,7 +284,8 @@ async def test_a_refused_password_is_told_without_showing_it(server: Server, tmp
 async def test_without_its_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     assert await fault("postgresql:///x", tmp_path) == (
-        "PostgreSQL needs its driver: pip install 'hachi[postgres]'"
+        "PostgreSQL needs its driver: run pip install -e '.[postgres]' in the clone of Hachi, or pip install "
+        "'FILE.whl[postgres]'"
     )
 
 

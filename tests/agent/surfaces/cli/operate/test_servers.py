@@ -136,7 +136,11 @@ def test_a_missing_token_is_told_in_one_line(hachi, monkeypatch, tokens, without
 @pytest.mark.parametrize(
     ("bot", "missing", "told"),
     [
-        ("discord", "discord", "discord.py is not installed; run: pip install 'hachi[discord]'"),
+        (
+            "discord",
+            "discord",
+            "discord.py is not installed: run pip install -e '.[discord]' in the clone of Hachi",
+        ),
         ("slack", "agent.surfaces.bots.slack.rendering", "agent.surfaces.bots.slack.rendering"),
     ],
 )
