@@ -139,7 +139,7 @@ def test_nothing_installs_a_project_of_the_package_index_by_our_name() -> None:
         "pip install 'ha" + "chi[otel]'",
         "python -m pip install --upgrade ha" + "chi",
         "uv add ha" + "chi-companion",
-        "uvx --from ha" + "chi hachi chat",
+        "uvx ha" + "chi chat",
         "\nha" + "chi==0.1.0\n",
     ],
 )

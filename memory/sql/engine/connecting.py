@@ -1,7 +1,10 @@
 """Makes SQLAlchemy's engine for a database: SQLite's file, or a PostgreSQL server by its URL."""
 
+import asyncio
 import importlib
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,11 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.util.queue import Empty
 
 from memory.errors import StoreUnavailable, how_to_install
-from memory.sql.engine.errors import explain
+from memory.sql.engine.errors import POOLED, explain
 from memory.sql.engine.loop_sqlite import begin, set_up
 
 BUSY_SECONDS = 15.0
@@ -26,15 +31,47 @@ POOL = {
     "pool_use_lifo": True,  # a connection keeps its statements and pages: most of the time few are used
 }
 """Connections stay open: opening one takes longer than most transactions."""
+FULL_SECONDS = 1.0
+"""How long no new connection is tried once the server had none left."""
 STATEMENTS = 64
 """The most compiled statements that a connection to SQLite keeps, at some 10 kB each. A turn uses 40."""
 PREPARED = 250
 """The most that one to PostgreSQL keeps, where each length of a list is a statement of its own."""
 
+POOLER_SECONDS = 3.0
+"""How long a second client may wait for a pooler while it is found out what that shares."""
+_ISOLATION = "SET default_transaction_isolation = 'read committed'"
+"""Locks are taken so that this is enough; at a server that defaults to more, turns would be refused."""
+_BACKEND = "SELECT pg_backend_pid()"
+
 Connect = Callable[[], Awaitable[Any]]
 """Makes a connection of PostgreSQL's driver."""
 Engine = tuple[AsyncEngine, str, Connect | None]
 """With the database's name in messages."""
+
+
+class NoneLeft(StoreUnavailable):
+    """The server has no connection left for us."""
+
+
+class _Queue(AsyncAdaptedQueuePool):
+    """Has whoever finds no connection, as the server has none left, wait for one of those that are open."""
+
+    _full_until = 0.0
+
+    def _do_get(self) -> Any:
+        give_up = time.monotonic() + self._timeout
+        while True:
+            now = time.monotonic()
+            if now >= self._full_until or now > give_up:
+                try:
+                    return super()._do_get()
+                except NoneLeft:
+                    if now > give_up:
+                        raise
+                    self._full_until = now + FULL_SECONDS
+            with suppress(Empty):
+                return self._pool.get(True, FULL_SECONDS)
 
 
 def engine_for(url: str | None, home: Path, setting: str) -> Engine:
@@ -65,31 +102,69 @@ def _postgresql(url: URL) -> Engine:
         asyncpg = importlib.import_module("asyncpg")
     except ImportError as error:
         raise StoreUnavailable(f"PostgreSQL needs its driver: {how_to_install('postgres')}") from error
-    try:
-        seconds = float(str(url.query.get("connect_timeout", CONNECT_SECONDS)))
-    except ValueError:
-        raise StoreUnavailable("connect_timeout in DATABASE_URL is no number of seconds") from None
-    url = url.set(drivername="postgresql").difference_update_query(["connect_timeout"])
+    seconds = _number(url, "connect_timeout", CONNECT_SECONDS)
+    most = max(1, int(_number(url, "pool_size", POOL["pool_size"])))
+    url = url.set(drivername="postgresql").difference_update_query(["connect_timeout", "pool_size"])
     where = str(url._replace(password=None).difference_update_query(["password", "sslpassword"]))
 
+    async def connect() -> Any:
+        return await asyncpg.connect(
+            url.render_as_string(hide_password=False), timeout=seconds, command_timeout=ANSWER_SECONDS
+        )
+
+    sessions = False
+
     async def connection() -> Any:
+        nonlocal sessions
         try:
-            return await asyncpg.connect(
-                url.render_as_string(hide_password=False),
-                timeout=seconds,
-                command_timeout=ANSWER_SECONDS,
-            )
+            made = await connect()
+            try:
+                if not sessions:
+                    await _require_sessions(made, connect, where)
+                    sessions = True
+                await made.execute(_ISOLATION)
+            except BaseException:
+                made.terminate()
+                raise
+        except asyncpg.TooManyConnectionsError as error:
+            raise NoneLeft(explain(error, where)) from error
         except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
             raise StoreUnavailable(explain(error, where)) from error
+        return made
 
     engine = create_async_engine(
         "postgresql+asyncpg://",
         async_creator=connection,
         connect_args={"prepared_statement_cache_size": PREPARED},
-        **POOL,
+        poolclass=_Queue,
+        **POOL | {"pool_size": most},
     )
     event.listen(engine.sync_engine, "checkout", _refuse_closed)
     return engine, where, connection
+
+
+def _number(url: URL, name: str, default: float) -> float:
+    try:
+        return float(str(url.query.get(name, default)))
+    except ValueError:
+        raise StoreUnavailable(f"{name} in DATABASE_URL is no number") from None
+
+
+async def _require_sessions(made: Any, connect: Connect, where: str) -> None:
+    """Raise StoreUnavailable if a pooler gives the server's connection to others after each transaction: what
+    is set there, and LISTEN, would not last. The server's process has another id than a pooler told, and in
+    that mode a second client is given the same process."""
+    if (mine := await made.fetchval(_BACKEND)) == made.get_server_pid():
+        return
+    with suppress(TimeoutError):  # whoever has to wait is not given ours
+        other = await connect()
+        try:
+            async with asyncio.timeout(POOLER_SECONDS), other.transaction():
+                shared = await other.fetchval(_BACKEND) == mine or await made.fetchval(_BACKEND) != mine
+        finally:
+            other.terminate()
+        if shared:
+            raise StoreUnavailable(f"{where}: {POOLED}")
 
 
 def _refuse_closed(connection: Any, *_: Any) -> None:

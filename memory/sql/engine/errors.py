@@ -16,6 +16,11 @@ TRIES = 8
 CONFLICTS = {"40P01", "40001"}
 """PostgreSQL's codes for a detected deadlock and for a serialization failure."""
 
+POOLED = (
+    "a pooler in transaction mode is before it, as PgBouncer may be; name the server itself, or a pooler in "
+    "session mode"
+)
+FULL = "the server has no connection left; raise its max_connections, or add ?pool_size=5 to DATABASE_URL"
 ADVICE = (
     ("file is not a database", "this is no database, or a damaged one; move it away and restore a copy"),
     ("malformed", "the database is damaged; move it away and restore a copy"),
@@ -24,6 +29,11 @@ ADVICE = (
     ("readonly database", "the folder or file is read-only; give write access or set HACHI_HOME"),
     ("unable to open database file", "cannot be opened; check the folder's permissions or set HACHI_HOME"),
     ("database is locked", "another process has kept the database busy; try again when it is done"),
+    ("prepared statement", POOLED),
+    ("pooling mode", POOLED),
+    ("too many connections", FULL),
+    ("too many clients", FULL),
+    ("connection slots", FULL),
     ("password authentication failed", "the server refused the password in DATABASE_URL"),
 )
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -256,7 +257,7 @@ async def test_decisions_on_the_same_thing_wait_for_each_other(database: Databas
         ("not a url", "DATABASE_URL is no URL; expected postgresql://user@host/name"),
         ("mysql://anna:geheim@host/x", "names mysql; Hachi's database is postgresql:// or sqlite://"),
         ("sqlite://", "names no file; expected sqlite:///path/to/hachi.db"),
-        ("postgresql:///x?connect_timeout=soon", "connect_timeout in DATABASE_URL is no number of seconds"),
+        ("postgresql:///x?connect_timeout=soon", "connect_timeout in DATABASE_URL is no number"),
         ("postgresql://anna:geheim@127.0.0.1:1/x", "postgresql://anna@127.0.0.1:1/x cannot be reached"),
         ("postgresql+psycopg://anna:geheim@/x?host=/nowhere", "cannot be reached (No such file"),
         ("postgresql://anna:geheim@/x?sslmode=perhaps", "`sslmode` parameter must be one of"),
@@ -332,6 +333,90 @@ async def test_more_at_once_than_there_are_connections_is_told(on_server: Databa
     held.set()
     await asyncio.gather(*waiting)
     assert await names(on_server) == []
+
+
+async def test_whoever_finds_the_server_full_waits_for_a_connection_of_this_process(
+    server: Server, tmp_path: Path, several_connections: None
+) -> None:
+    await server.run("CREATE ROLE few LOGIN CONNECTION LIMIT 3", "CREATE DATABASE test_few OWNER few")
+    url = server.url("test_few").replace("//postgres:", "//few:")
+    database = Database.connect(url, tmp_path)
+    await database.migrate()
+
+    async def turn(number: int) -> None:
+        for step in range(3):
+            await add_user(database, f"{number}-{step}")
+            assert f"{number}-{step}" in await names(database)
+
+    await asyncio.gather(*(turn(number) for number in range(60)))
+    assert len(await names(database)) == 180
+    other = Database.connect(url, tmp_path)
+    other.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
+    with pytest.raises(
+        StoreUnavailable, match="the server has no connection left; raise its max_connections"
+    ):
+        await names(other)
+    await database.close()
+    assert len(await names(other)) == 180, "a place has become free"
+    await other.close()
+
+
+class Pooled:
+    """A connection through a pooler, which tells a process id of its own."""
+
+    def __init__(self, real: Any, shared: bool) -> None:
+        self._real, self._shared = real, shared
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def get_server_pid(self) -> int:
+        return 1
+
+    def terminate(self) -> None:
+        if not self._shared:
+            self._real.terminate()
+
+
+@pytest.mark.parametrize("mode", ["transaction", "session"])
+async def test_a_pooler_is_refused_that_shares_a_connection_between_transactions(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    url, connect = await server.new(), asyncpg.connect
+    real = await connect(url)
+
+    async def through_the_pooler(*given: Any, **options: Any) -> Pooled:
+        shared = mode == "transaction"
+        return Pooled(real if shared else await connect(*given, **options), shared)
+
+    monkeypatch.setattr(asyncpg, "connect", through_the_pooler)
+    if mode == "transaction":
+        assert "a pooler in transaction mode is before it, as PgBouncer may be" in await fault(url, tmp_path)
+    else:
+        await (await Database.open(url, tmp_path)).close()
+    await real.close()
+
+
+async def test_the_url_says_how_many_connections_a_process_takes(server: Server, tmp_path: Path) -> None:
+    database = await Database.open(f"{await server.shared()}&pool_size=2", tmp_path)
+    assert database.engine.pool.size() == 2  # type: ignore[attr-defined]
+    await database.close()
+
+
+async def test_statements_see_what_is_committed_whatever_the_server_defaults_to(
+    server: Server, tmp_path: Path
+) -> None:
+    url = await server.new()
+    await server.run(
+        f"ALTER DATABASE {sa.make_url(url).database} SET default_transaction_isolation = serializable"
+    )
+    database = await Database.open(url, tmp_path)
+    level = sa.text("SELECT current_setting('transaction_isolation')")
+    async with database.read() as reading, reading.begin():
+        assert await reading.scalar(level) == "read committed"
+    async with database.write() as connection:
+        assert await connection.scalar(level) == "read committed"
+    await database.close()
 
 
 async def test_a_folder_or_file_that_is_no_use_is_told_and_left_alone(tmp_path: Path) -> None:
