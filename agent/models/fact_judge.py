@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agent.models.ask import ask
 from agent.models.choose import ChosenModel
-from agent.models.json_objects import object_with
+from agent.models.json_objects import items, object_with
 from memory.facts.similar import Doubt
 from memory.text import one_line
 from prompts import render
@@ -25,7 +25,7 @@ async def judge(chosen: ChosenModel, doubts: Sequence[Doubt]) -> list[bool]:
     answer = object_with(await ask(chosen, "judge", render("judge", pairs=pairs)), "rulings")
     if answer is None:
         log.warning("the judge's answer could not be read; both facts are kept")
-    rulings = answer["rulings"] if answer and isinstance(answer["rulings"], list) else []
+    rulings = items(answer["rulings"]) if answer else []
     replacing = {
         str(one.get("pair")) for one in rulings if isinstance(one, dict) and one.get("action") == "replace"
     }

@@ -28,10 +28,11 @@ async def rerank(
         return []
     passages = "\n\n".join(_passage(number, one) for number, one in enumerate(shown, 1))
     question = render("rerank", question=quoted(query), passages=passages, limit=str(limit))
-    found = object_with(await ask(chosen, "rerank", question), "best")
-    if found is None or not isinstance(found["best"], list):
+    answer = object_with(await ask(chosen, "rerank", question), "best")
+    best = answer["best"] if answer else None
+    if not isinstance(best, list):
         raise ValueError("the model's order of passages could not be read")
-    named = dict.fromkeys(int(n) for n in found["best"] if str(n).isdecimal() and 1 <= int(n) <= len(shown))
+    named = dict.fromkeys(int(n) for n in best if str(n).isdecimal() and 1 <= int(n) <= len(shown))
     return [(shown[n - 1].id, 1.0 - at / (len(named) + 1)) for at, n in enumerate([*named][:limit])]
 
 

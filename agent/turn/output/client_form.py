@@ -9,8 +9,8 @@ from pydantic_core import from_json
 from agent.errors import AnswerMisfit
 from agent.models.json_objects import objects_in
 from agent.turn.client.json_schema import fault_in
-from agent.turn.output.memories import drafts_in
 from agent.turn.output.parse import Answer
+from agent.turn.output.written_memory import drafts_in
 from agent.types.client import AnswerForm
 from memory.records import Draft
 

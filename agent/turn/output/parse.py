@@ -1,17 +1,17 @@
-"""Parses the model's final answer: ``{"message": str, "memories": [...]}``, whole, damaged, several times, or
-as plain text."""
+"""Parse a model's final answer, ``{"message", "memories", "forget"}``: whole, damaged, or plain text."""
 
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from dataclasses import dataclass, replace
+from typing import Any
 
+import yaml
 from pydantic_core import from_json
 
-from agent.models.json_objects import CutText, Fields, Found, in_ascii, objects_in, unescape
-from agent.turn.output.cleaning import NEXT_TURN, cleaned, first_turn, prose, unfenced
-from agent.turn.output.envelope import OTHER_MESSAGES, Envelope, envelope_in, is_call, sentences_in
-from agent.turn.output.memories import drafts_in, is_memory, trimmed
+from agent.models.json_objects import JsonValue, in_ascii, items, objects_in, simple_keys
+from agent.turn.output.cleaning import TURN_ENDS, beside_object, cleaned, prose
+from agent.turn.output.written_memory import EDGES, drafts_in, is_memory
 from memory.records import Draft
 from memory.text import readable
 
@@ -21,21 +21,35 @@ FALLBACK = "Sorry, I lost my words there. Could you say that again?"
 FALLBACK_NOTED = "Noted, I will remember that."
 MOST_FORGET = 8
 NEARBY = 400
-"""Characters around an object that help decide whether it is the answer or part of one."""
-_ENCODED = re.compile(r'"(?:[^"\\]|\\.)*+"\Z|[^{]*+\{\s{0,99}\\+["\']\w{1,40}\\+["\']\s{0,9}:', re.DOTALL)
-"""One JSON string, or an object whose quotes are escaped."""
-_MAY_BE_ENVELOPE = ("{", '"message"')
-_WHOLE_MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*+)"\s*[,}]', re.DOTALL)
-_CLOSED = re.compile(r'"\s{0,99}[\]}]{1,9}\s{0,99}\Z')
-"""The end of an answer whose last quote was not recognised as one."""
-_SPILLED = re.compile(r"""\A([^{]*?)[\"',\s]*["']+memories\b["']*\s*:*\s*[\[{].*\Z""", re.DOTALL)
+"""Characters around an object that tell whether it is the answer or a sample in one."""
+_MESSAGES = ("message", "reply", "response", "answer", "msg", "finalanswer", "finalreply", "finalresponse")
+_OTHER_MESSAGES = (*_MESSAGES, "text", "content", "output", "utterance", "result", "final", "value")
+_MEMORIES = ("memories", "memory", "newmemories", "memoriestostore", "facts", "newfacts")
+_ASIDES = {
+    "thought",
+    "thoughts",
+    "thinking",
+    "reasoning",
+    "analysis",
+    "plan",
+    "mood",
+    "emotion",
+    "tone",
+    "role",
+}
+_CALLS = ({"name", "tool", "toolname", "function", "action"}, {"arguments", "parameters", "args", "input"})
+_SPILLED = re.compile(r"""["'],?\s{0,99}["']?memories["']\s{0,9}:""")
 """The memories of a message whose end was not recognised."""
-_QUOTED_KEY = re.compile(r"\{\s*[\"']")
+_WHOLE_MESSAGE = re.compile(r'"message"\s{0,9}:\s{0,9}("(?:[^"\\]|\\.)*+")\s{0,9}[,}]', re.DOTALL)
+_INVISIBLE = re.compile("[\u200b\u2060]")
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
-_OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
+_JSON_STARTS = re.compile(r"(?:```\w*\s*)?[\"']?[\[{]\s*(?:\\|[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
+_OURS = re.compile(r"""["'](?:message|memories|content)["']\s{0,9}:""")
+_ENCODED = re.compile(r"""["']?\{\s{0,99}\\+["']""")
+"""The beginning of an object that is a JSON string itself."""
+_ESCAPED = re.compile(r"""\\(["'\\/])""")
 _BEGUN = re.compile(r"""(?:```\w*)?[\s\[\\"']*[{｛]\s*\\*["']\w*\\*["']?[\s:\\"'\[{]*\Z""")
 """An object of which not even the first value was written."""
-_FENCED = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)\n?[ \t]*(?:```)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,130 +62,189 @@ class Answer:
     """What the person asked to forget, in a sentence each. Nothing is forgotten until they confirm."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Envelope:
+    """What an object says as an answer. One that names memories can be nothing else."""
+
+    message: str | None = None
+    memories: tuple[Any, ...] | None = None
+    forget: tuple[Any, ...] = ()
+    bare: bool = True
+    """Whether it has no keys that an answer would not have."""
+
+
 def parse_answer(raw: str, instead: str = FALLBACK) -> Answer:
     """Parse a model's final output. Never raises: any input gives a readable answer, and one of which nothing
     readable remains the message `instead`."""
-    return well_formed(raw) or _repaired(readable(raw), 0, instead)
+    return well_formed(raw) or _read(cleaned(readable(raw)), instead)
 
 
 def well_formed(raw: str) -> Answer | None:
     """Return the answer if it has exactly the requested form, as nearly always; otherwise None."""
-    try:
-        value = from_json(raw)
-    except (ValueError, TypeError):
-        return None
-    match value:
+    match _json(raw):
         case {"message": str(message), "memories": list(memories), **rest} if rest.keys() <= {"forget"}:
-            shown = trimmed(readable(message))
+            shown = readable(message).strip(EDGES)
             # A key that appears twice contributes both lists, and a message may itself be an envelope.
-            if shown and not shown.startswith(_MAY_BE_ENVELOPE) and raw.count('"memories"') == 1:
-                forget = [draft.content for draft in drafts_in(rest.get("forget"))]
-                return Answer(shown, drafts_in(memories), tuple(forget[:MOST_FORGET]))
+            if shown and not shown.startswith("{") and raw.count('"memories"') == 1:
+                return Answer(shown, drafts_in(memories), _requests(rest.get("forget")))
     return None
 
 
-def _repaired(text: str, depth: int, instead: str) -> Answer:
-    text = in_ascii(cleaned(text))
-    inside = _inside_fence(text)
-    if depth < 3 and _ENCODED.match(inside):
-        return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1, instead)
-    text, found = _without_cut_object(text, list(objects_in(text)))
-    envelope, around = _chosen(text, found)
-    memories, message = drafts_in(envelope.memories), _SPILLED.sub(r"\1", envelope.message or "")
-    cut = isinstance(envelope.message, CutText)
-    message = first_turn(_CLOSED.sub("", message)) if cut else message
-    unclosed = "message" in message and message.count("{") > message.count("}")
-    broken = cut or "memories" in message or unclosed
-    if message.startswith(_MAY_BE_ENVELOPE) and depth < 3 and broken and not _is_json(message):
-        message = _repaired(message, depth + 1, instead).message
-    shown = _without_begun(readable(message)) or _without_begun(readable(_without_object(around, found)))
-    shown = shown or (FALLBACK_NOTED if memories else instead)
-    return Answer(shown, memories, tuple(dict.fromkeys(envelope.forget))[:MOST_FORGET])
+def _requests(value: object) -> tuple[str, ...]:
+    """Return what the person asks to forget, one sentence each."""
+    return tuple(dict.fromkeys(draft.content for draft in drafts_in(value)))[:MOST_FORGET]
 
 
-def _chosen(text: str, found: list[Found]) -> tuple[Envelope, str]:
-    """Return the envelope among the objects, and the sentences around it. Envelopes of this speaker's turn
-    that follow one another are one answer. One that follows sentences is a corrected version of the draft
-    before them."""
-    whole, used = Envelope(), list[Found]()
-    for item, following in zip_longest(found, found[1:]):
-        between = text[used[-1].end if used else 0 : item.start]
-        part = envelope_in(item.value)
-        if part.sure or part.message is not None:
-            told = [*filter(is_memory, item.whole)]
-            part.add(Envelope(memories=told, sure=bool(told)))
-        if part.sure and part.message is None:
-            part.message = _message_in(text, item)
-        if isinstance(item.value, list) and not part.sure and used and not unfenced(between):
-            part = Envelope(memories=item.value, sure=not is_call(item.value))  # sentences to remember
-        if not part.sure and (part.message is None or not _stands_alone(text, item, following, part)):
-            used += [item] if is_call(item.value) else []
+def _read(text: str, instead: str, depth: int = 0) -> Answer:
+    inside = text.partition("\n")[2].removesuffix("```") if text.startswith("```") else text
+    encoded = _json(inside.strip(EDGES))
+    if depth < 2 and isinstance(encoded, str):
+        return _read(cleaned(readable(encoded)), instead, depth + 1)
+    if depth < 2 and (opened := _ENCODED.search(text)) and "{" not in text[: opened.start()]:
+        return _read(_ESCAPED.sub(r"\1", text), instead, depth + 1)
+    text = in_ascii(_INVISIBLE.sub("", text))
+    values = [*objects_in(text)] or _yaml(text)
+    envelope, around = _chosen(text, values)
+    message = readable(envelope.message or "").strip(EDGES)
+    inner = message.startswith('{"message"') and message.endswith("}")
+    if depth < 2 and message.startswith("{") and (inner or any(one.damage for one in values)):
+        message = _read(message, "", depth + 1).message
+    memories = drafts_in([*(envelope.memories or ())])
+    shown = message or _sentences_of(around, values)
+    return Answer(shown or (FALLBACK_NOTED if memories else instead), memories, _requests([*envelope.forget]))
+
+
+def _chosen(text: str, values: list[JsonValue]) -> tuple[_Envelope, str]:
+    """Return the envelope among the values, and the sentences around it. Envelopes in a row are one answer;
+    one that follows sentences is a corrected version of the draft before them."""
+    parts, used = list[_Envelope](), list[JsonValue]()
+    for at, item in enumerate(values):
+        before = beside_object(text[used[-1].end if used else 0 : item.start][-NEARBY:])
+        beside = used and isinstance(item.value, list) and not before
+        envelope = _envelope_in(item.value) or (_Envelope(memories=tuple(item.value)) if beside else None)
+        if envelope is None:
             continue
-        if used and NEXT_TURN.search(between):
-            break
+        end = values[at + 1].start if at + 1 < len(values) else len(text)
+        after = beside_object(text[item.end : end][:NEARBY])
+        if envelope.memories is None and before and (after or not envelope.bare):
+            continue  # a sample in the sentences
+        if before and envelope.message is not None:
+            parts = []
+        parts.append(envelope if not item.damage else _mended(envelope, text[item.start :]))
         used.append(item)
-        if whole.message is not None and part.message is not None and unfenced(between):
-            whole = Envelope()
-        whole.add(part)
-    if not used:
-        return whole, prose(text)
-    after = [text[one.end : other.start] for one, other in pairwise(used)]
-    return whole, unfenced(text[: used[0].start]) or unfenced("\n".join([*after, text[used[-1].end :]]))
+    if used:
+        return _joined(parts), beside_object(text[: used[0].start]) or beside_object(text[used[-1].end :])
+    for item in reversed(values):
+        if _is_call(item.value):
+            text = text[: item.start] + text[item.end :]
+        elif item.damage and _OURS.search(text, item.start):
+            text = beside_object(text[: item.start])
+    return _Envelope(), prose(text)
 
 
-def _message_in(text: str, item: Found) -> str | None:
-    """Return the message that is written whole in an object, wherever damage has put it."""
-    whole = _WHOLE_MESSAGE.search(text, item.start, item.end)
-    return unescape(whole[1]) if whole else None
+def _mended(envelope: _Envelope, text: str) -> _Envelope:
+    """Return the envelope of a damaged object with its message where that is written whole, else without what
+    stands behind it."""
+    if envelope.message is None and (written := _WHOLE_MESSAGE.search(text)):
+        return replace(envelope, message=str(_json(written[1]) or "") or None)
+    message = TURN_ENDS.split(_SPILLED.split(envelope.message or "", maxsplit=1)[0], maxsplit=1)[0]
+    return replace(envelope, message=_BEGUN.sub("", message) if envelope.message is not None else None)
 
 
-def _stands_alone(text: str, item: Found, following: Found | None, part: Envelope) -> bool:
-    """Return whether an object with a message and no memories is the answer, not data that it shows."""
-    before = text[max(0, item.start - NEARBY) : item.start]
-    after = text[item.end : following.start if following else item.end + NEARBY]
-    around = [unfenced(before), unfenced(after)]
-    return not any(around) or (part.bare and not (text.count("```", 0, item.start) % 2 and all(around)))
+def _envelope_in(value: object) -> _Envelope | None:
+    """Return the envelope that a value is or wraps; None for data and calls of tools."""
+    if isinstance(value, str) and _is_envelope(_json(value)):
+        value = _json(value)
+    if isinstance(value, list):
+        parts = [None if is_memory(item) else _envelope_in(item) for item in value]
+        memories = tuple(item for item, part in zip(value, parts, strict=True) if part is None)
+        parts += [_Envelope(memories=memories)] if any(map(is_memory, value)) else []
+        return _joined([part for part in parts if part]) if any(parts) else None
+    if not isinstance(value, Mapping):
+        return None
+    fields = simple_keys(value)
+    message = next((fields[name] for name in _MESSAGES if fields.get(name) is not None), None)
+    named = [
+        name for name in _MEMORIES if name in fields and (name == "memories" or isinstance(message, str))
+    ]
+    forget = tuple(items(fields.pop("forget", None)))
+    if not named:
+        if is_memory(value):
+            return _Envelope(memories=(value,))
+        inner = _envelope_in([*fields.values()]) if not _is_call(value) or "memories" in str(value) else None
+        if inner and inner.memories is not None:
+            sentences = _strings([item for item in fields.values() if isinstance(item, str)])
+            return inner if inner.message else replace(inner, message=next(sentences, None))
+        if not isinstance(message, str):
+            return inner
+        return _Envelope(message, forget=forget, bare=fields.keys() <= {*_MESSAGES, *_ASIDES})
+    memories = tuple(item for name in named for item in items(fields.pop(name)))
+    if (inner := _envelope_in(message)) and inner.memories is not None:
+        return _joined([_Envelope(None, memories, forget), inner])
+    return _Envelope(_text(fields) or next(_strings(fields), None), memories, forget)
 
 
-def _without_cut_object(text: str, found: list[Found]) -> tuple[str, list[Found]]:
-    """Leave out the last object if it was cut before anything of the answer was in it."""
-    start = found[-1].start if found and getattr(found[-1].value, "cut", False) else 0
-    if not trimmed(text[:start]) or not _QUOTED_KEY.match(text, start):
-        return text, found
-    last = envelope_in(found[-1].value)
-    return (text, found) if last.sure or last.message is not None else (text[:start], found[:-1])
-
-
-def _is_json(text: str) -> bool:
-    with suppress(ValueError):
-        from_json(text)
-        return True
-    return False
-
-
-def _inside_fence(text: str) -> str:
-    """Return the inside of a text that is one fenced block; any other text unchanged."""
-    block = _FENCED.fullmatch(text)
-    return trimmed(block[1]) if block else text
-
-
-def _without_object(text: str, found: list[Found]) -> str:
-    """Return the text of an answer without an envelope, or the sentences of an object that stands for it.
-    A fenced one was asked for, and is shown."""
-    if _SYNTAX.fullmatch(text):
-        return ""
-    says = any(
-        isinstance(item.value, Fields) and Fields.named(item.value).first(OTHER_MESSAGES) for item in found
+def _joined(parts: list[_Envelope]) -> _Envelope:
+    """Return one envelope: the last message, and the memories of all."""
+    named = any(part.memories is not None for part in parts)
+    return _Envelope(
+        next((part.message for part in reversed(parts) if part.message is not None), None),
+        tuple(item for part in parts for item in part.memories or ()) if named else None,
+        tuple(item for part in parts for item in part.forget),
+        all(part.bare for part in parts),
     )
-    fenced = found and text.startswith("```") and text.endswith("```")
-    if _OBJECT_STARTS.match(text) is None or (fenced and not says):
-        return text
-    sentences = (
-        trimmed(readable(said)) for item in found for said in sentences_in(item.value) if said[0] != "{"
-    )
-    return max(sentences, key=len, default="")
 
 
-def _without_begun(text: str) -> str:
-    """Return the text without an object at its end that has only begun."""
-    return trimmed(text[:-80] + _BEGUN.sub("", text[-80:]))
+def _is_call(value: object) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_call, value))
+    keys = simple_keys(value).keys() if isinstance(value, Mapping) else set[str]()
+    return all(not keys.isdisjoint(names) for names in _CALLS)
+
+
+def _is_envelope(value: object) -> bool:
+    return isinstance(value, dict) and {"message", "memories"} <= value.keys()
+
+
+def _text(value: object) -> str | None:
+    """Return a message that was written as a string, a number, lines, or an object of a chat API."""
+    if isinstance(value, Mapping):
+        fields = simple_keys(value)
+        return next((text for name in _OTHER_MESSAGES if (text := _text(fields.get(name)))), None)
+    if isinstance(value, list):
+        return "\n".join(text for item in value if (text := _text(item))) or None
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+
+
+def _sentences_of(text: str, values: list[JsonValue]) -> str:
+    """Return the text of an answer without an envelope, or the longest sentence of an object in its place. A
+    fenced object was asked for, and is shown."""
+    fenced = text.startswith("```") and text.endswith("```") and len(text) > 6
+    if not _JSON_STARTS.match(text) or (fenced and not any(_text(one.value) for one in values)):
+        text = (text[:-80] + _BEGUN.sub("", text[-80:])).strip(EDGES)
+        return "" if _SYNTAX.fullmatch(text) else text
+    sentences = (readable(one).strip(EDGES) for item in values for one in _strings(item.value))
+    return max((one for one in sentences if one[:1] not in "{["), key=len, default="")
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str) and (" " in value.strip() or value.rstrip().endswith((".", "!", "?", "…"))):
+        yield value
+    if isinstance(value, Mapping):
+        value = [item for name, item in simple_keys(value).items() if name not in _ASIDES]
+    for item in value if isinstance(value, list) else ():
+        yield from _strings(item)
+
+
+def _yaml(text: str) -> list[JsonValue]:
+    value = None
+    if text.startswith("message: "):
+        with suppress(yaml.YAMLError, ValueError):
+            value = yaml.safe_load(text)
+    return [JsonValue(value, 0, len(text))] if isinstance(value, dict) else []
+
+
+def _json(text: str) -> object:
+    with suppress(ValueError, TypeError):
+        return from_json(text)
+    return None

@@ -1,16 +1,15 @@
-"""The message of an answer while the model is still writing it: the inside of the envelope's ``message``
+"""Show the message of an answer while the model is still writing it: the inside of the envelope's ``message``
 string, or plain text once no envelope can follow. Everything else waits for the whole answer.
 """
 
+import json
 import re
 from collections.abc import Callable
 from typing import Protocol
 
 from agent.errors import ModelError
-from agent.models.json_objects import unescape
 from agent.turn.output.cleaning import OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS
-from agent.turn.output.envelope import MESSAGES
-from agent.turn.output.memories import EDGES
+from agent.turn.output.written_memory import EDGES
 from memory.text import readable
 
 OnText = Callable[[str], None]
@@ -20,21 +19,18 @@ CERTAIN = 120
 PATIENCE = 8192
 """After this many undecided characters, nothing is shown until the end."""
 LOOKAHEAD = 60
-"""Characters after a quote, brace or bracket that decide its meaning."""
+"""Characters in which what has begun shows what it is: a tag, a fence, an escape."""
 
-_NAMES = "|".join(MESSAGES)
-_KEYS = rf"(?:{_NAMES}|memories|name|tool|function|tool_calls|type|text|content|thoughts?|output)"
-_OBJECT = re.compile(r"(```\w*\s*)?(?=\{)")
-_ENVELOPE = re.compile(rf"""(```\w*\s*)?(?=\{{\s*\\*["']?{_KEYS}\\*["']?\s*:)""", re.IGNORECASE)
+_OBJECT = re.compile(r"(?:```\w*\s*)?(?=\{)")
 _STRINGS_AND_BRACES = re.compile(r"""(["'])((?:(?!\1)[^\\\n]|\\.)*+)\1|[{}\[\]]""", re.DOTALL)
-_MESSAGE = re.compile(rf"""([{{,]\s*)(["']?)(?:{_NAMES})\2\s*:\s*"(?=..)""", re.I | re.DOTALL)
+_MESSAGE = re.compile(r"""[{,]\s*(["']?)message\1\s*:\s*"(?=..)""", re.I | re.DOTALL)
 _TAG = r"[<◁]/?[|｜a-z]|\[/?(?:INST|TOOL|THINK)"
-_NOT_PROSE = re.compile(rf"[`\[\"“｛]|{_TAG}|(?:assistant)?analysis[A-Z]", re.IGNORECASE)
+_NOT_PROSE = re.compile(rf"[`\[\"“｛]|{_TAG}|(?:assistant)?analysis[A-Z]|(?:message|reply):", re.IGNORECASE)
+_KEYS = "(?:message|memories|reply|response|answer|name|tool|function|type|text|content|thoughts?|output)"
+_ENVELOPE = re.compile(rf"""(?:```\w*\s*)?(?=\{{\s*\\*["']?{_KEYS}\\*["']?\s*:)""", re.IGNORECASE)
 _PROSE_ENDS = re.compile(rf"{_ENVELOPE.pattern}|{_TAG}", re.IGNORECASE)
 _DOUBTFUL = re.compile(r"[{｛<◁\[`]")
 _UNITS = re.compile(r"""(?:[^\\"]++|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*+""")
-_NEXT_KEY = re.compile(r"""(["'])(?:message|memories|forget)\1\s*:""")
-_ENDS_STRING = tuple(",}]:\"'/#")
 _UNFINISHED = re.compile(r"(?:\r|[\ud800-\udbff]|\x1b(?:\[[0-?]{0,32}[ -/]{0,4})?)\Z")
 
 
@@ -88,13 +84,13 @@ class MessageStream:
             return self._go(self._before, text[closed.end() :])
         if len(text) >= LOOKAHEAD and _NOT_PROSE.match(text):
             return self._wait_for_end()
-        if found := _ENVELOPE.search(text):  # a fenced envelope after prose may be a sample
-            fenced = text.count("```", 0, found.end()) % 2
-            return self._wait_for_end() if fenced else self._go(self._object, text[found.end() :])
+        if opened := _ENVELOPE.search(text):  # a fenced envelope after prose may be a sample
+            fenced = text.count("```", 0, opened.end()) % 2
+            return self._wait_for_end() if fenced else self._go(self._object, text[opened.end() :])
         return None if len(text) < CERTAIN else self._go(self._prose, text)
 
     def _prose(self) -> str | None:
-        """Show plain text, up to where an envelope or a chat token begins or may begin."""
+        """Show plain text, up to where an object or a chat token begins or may begin."""
         if ends := _PROSE_ENDS.search(self._tail):
             text = self._tail[: ends.start()]
             self._wait_for_end()
@@ -115,18 +111,13 @@ class MessageStream:
         return None
 
     def _string(self) -> str | None:
-        """Show the inside of the message, up to a quote that ends it or may end it."""
+        """Show the inside of the message up to its closing quote, or to one that should have been escaped."""
         units = _UNITS.match(self._tail)
         if units and units.end():
             self._tail = self._tail[units.end() :]
-            return unescape(units[0])
-        after = self._tail[1:].lstrip(EDGES)
-        if len(self._tail) < LOOKAHEAD or not after:
-            return None
-        if self._tail[0] == "\\" or after.startswith(_ENDS_STRING) or _NEXT_KEY.match(self._tail):
-            return self._wait_for_end()
-        quote, self._tail = self._tail[0], self._tail[1:]
-        return quote
+            return str(json.loads(f'"{units[0]}"', strict=False))
+        undecided = self._tail[0] == "\\" and len(self._tail) < LOOKAHEAD
+        return None if undecided else self._wait_for_end()
 
     def _settled(self, text: str) -> str:
         """Return the part that is safe to show: whole characters, without blanks that may be trailing."""
@@ -146,7 +137,7 @@ class MessageStream:
 
 def _depth(text: str) -> int:
     """Return how many brackets are open at the end of a text."""
-    marks = [found[0] for found in _STRINGS_AND_BRACES.finditer(text)]
+    marks = [mark[0] for mark in _STRINGS_AND_BRACES.finditer(text)]
     return sum(mark in ("{", "[") for mark in marks) - sum(mark in ("}", "]") for mark in marks)
 
 

@@ -93,7 +93,7 @@ def test_a_long_answer_is_repaired_too_and_an_endless_one_begins_at_least():
     raw = json.dumps({"message": 'A "long" story. ' * 1200, "memories": [{"content": f} for f in facts]})
     assert len(raw) > 25_000
     answer = parse_answer(raw.removesuffix("}]}"))
-    assert (answer.message, len(answer.memories)) == (('A "long" story. ' * 1200).strip(), 99)
+    assert (answer.message, len(answer.memories)) == (('A "long" story. ' * 1200).strip(), 100)
     assert parse_answer(raw[:-3] * 8).message.startswith('A "long" story. A "long"')
 
 
