@@ -168,6 +168,11 @@ class Settings(BaseSettings):
     call that takes longer is not tried again."""
     model_retries: Annotated[int, Field(ge=0, le=10)] = 2
     """How often a call is tried again after 429, 5xx or a network fault, with back-off."""
+    answer_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """Tokens of one answer of the model at most; 0 is any number. Unset: 1,000 of a model on this machine,
+    which may write without an end, and double where it thinks first."""
+    consolidate_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """The same for consolidation, rulings and reranking; unset: 1,500."""
     max_turns: Annotated[int, Field(ge=1, le=50)] = 5
     """Model calls in a turn; the last one has no tools and answers."""
 

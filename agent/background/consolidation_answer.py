@@ -279,21 +279,22 @@ def _asked(reading: ConsolidationInput) -> Iterator[str]:
 
 def _extras(reading: ConsolidationInput) -> dict[str, dict[str, Any]]:
     """Return the fields that are not always asked for, with their schemas."""
-    asked = {"memory_summary": _TEXT} if reading.to_summarise else {}
+    asked = {"memory_summary": _TEXT | {"maxLength": 500}} if reading.to_summarise else {}
     ruling = {"type": "string", "enum": [*RULINGS, "both"]}
     return asked | ({"rulings": _list_of(new=_TEXT, old=_TEXT, ruling=ruling)} if reading.rulable else {})
 
 
 def _schema(reading: ConsolidationInput) -> dict[str, Any]:
-    """Return the answer's JSON schema in the form that OpenAI's strict mode accepts."""
-    optional, cited = {"type": ["string", "null"]}, {"type": "array", "items": {"type": "integer"}}
+    """Return the answer's JSON schema. Without its bounds OpenAI's strict mode accepts it."""
+    optional = {"type": ["string", "null"], "maxLength": 36}
+    cited = {"type": "array", "items": {"type": "integer"}, "maxItems": 4}
     return strict_object(
-        summary=_TEXT,
+        summary=_TEXT | {"maxLength": 1_000},
         new_facts=_list_of(
             text=_TEXT,
             messages=cited,
             importance={"type": "string", "enum": ["low", "medium", "high"]},
-            tags={"type": "array", "items": _TEXT},
+            tags={"type": "array", "items": _TEXT | {"maxLength": 40}, "maxItems": 4},
             ttl=optional,
             replaces=optional,
         ),
@@ -308,8 +309,8 @@ def _schema(reading: ConsolidationInput) -> dict[str, Any]:
     )
 
 
-_TEXT = {"type": "string"}
+_TEXT = {"type": "string", "maxLength": 160}
 
 
 def _list_of(**fields: Any) -> dict[str, Any]:
-    return {"type": "array", "items": strict_object(**fields)}
+    return {"type": "array", "items": strict_object(**fields), "maxItems": 4}

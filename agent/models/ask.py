@@ -1,15 +1,19 @@
 """Asks a model one question outside the conversation: one call, no tools, no history."""
 
 from copy import copy
+from functools import cached_property
 from typing import Any
 
-from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
+from agents import Agent, AgentOutputSchemaBase, RunConfig, RunErrorHandlers, Runner
 
 from agent.models.choose import ChosenModel
 from agent.models.model_call import recorded_call
 
 _AGENT, _CONFIG = Agent[None](name="question"), RunConfig(tracing_disabled=True)
 """Both are made once and copied: the SDK reads the type hints of a new one, which takes 0.4 ms."""
+_HANDLERS = RunErrorHandlers[None](invalid_final_output=lambda _: "")
+"""An answer without text is one: the SDK would ask again."""
+BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 
 
 async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None = None) -> str:
@@ -18,11 +22,12 @@ async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, A
     Raises what the model's library raises.
     """
     form = RequestedSchema(name, schema) if schema and chosen.structured == "schema" else None
+    form = form if form is None or chosen.bounded else form.without_bounds
     agent, config = copy(_AGENT), copy(_CONFIG)
     agent.name, agent.model_settings, agent.output_type = name, chosen.settings, form
     config.model = chosen.model
     with recorded_call(chosen.name, None, question, [], chosen.settings, form) as call:
-        result = await Runner.run(agent, question, max_turns=1, run_config=config)
+        result = await Runner.run(agent, question, max_turns=1, run_config=config, error_handlers=_HANDLERS)
         call.answered(result.new_items and result.raw_responses[-1].output, result.context_wrapper.usage)
     return str(result.final_output)
 
@@ -44,6 +49,11 @@ class RequestedSchema(AgentOutputSchemaBase):
         self._schema = schema
         self._strict = strict
 
+    @cached_property
+    def without_bounds(self) -> "RequestedSchema":
+        """The schema for servers that do not enforce how long a text or a list is, or refuse to be told."""
+        return RequestedSchema(self._name, _without_bounds(self._schema), strict=self._strict)
+
     def is_plain_text(self) -> bool:
         return False
 
@@ -58,3 +68,9 @@ class RequestedSchema(AgentOutputSchemaBase):
 
     def validate_json(self, json_str: str) -> Any:
         return json_str
+
+
+def _without_bounds(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {name: _without_bounds(part) for name, part in schema.items() if name not in BOUNDS}
+    return [_without_bounds(part) for part in schema] if isinstance(schema, list) else schema

@@ -8,8 +8,6 @@ from agents import (
     ModelRetryBackoffSettings,
     ModelRetrySettings,
     ModelSettings,
-    OpenAIChatCompletionsModel,
-    OpenAIResponsesModel,
 )
 from agents.models.interface import Model
 from agents.retry import RetryPolicyContext
@@ -21,12 +19,23 @@ from agent.errors import SettingsError
 from agent.models.breaker_model import BreakerModel
 from agent.models.failures import WORTH_RETRYING, server_fault
 from agent.models.offline import OfflineModel
-from agent.models.providers import api_of, base_url_of, provider_of, schema_beside_tools, structured_of
+from agent.models.providers import (
+    api_of,
+    base_url_of,
+    is_local,
+    provider_of,
+    schema_beside_tools,
+    structured_of,
+)
+from agent.models.wire.fit import Fit
+from agent.models.wire.model import WireModel
 from agent.settings import Settings
 from memory.process.breaker import Breaker
 
 LONGEST_WAIT = 20.0
 """Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""
+LOCAL_ANSWER_TOKENS, LOCAL_CONSOLIDATE_TOKENS = 1_000, 1_500
+"""Of an answer on this machine, where settings say nothing: small models may write without an end."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,8 @@ class ChosenModel:
     breaker: Breaker
     schema_beside_tools: bool = False
     """Whether a schema goes with calls that offer tools, too."""
+    bounded: bool = False
+    """Whether the server enforces the bounds of a schema."""
     client: openai.AsyncOpenAI | None = None
     brought: bool = False
     """Whether the program brought it."""
@@ -66,10 +77,14 @@ def brought_model(model: Model, breaker: Breaker | None = None) -> ChosenModel:
 
 
 def choose_model(
-    settings: Settings, breaker: Breaker | None = None, client: openai.AsyncOpenAI | None = None
+    settings: Settings,
+    breaker: Breaker | None = None,
+    client: openai.AsyncOpenAI | None = None,
+    *,
+    consolidates: bool = False,
 ) -> ChosenModel:
-    """Return the model that the settings name. `client` is one that is open for the same server. Raises
-    SettingsError."""
+    """Return the model that the settings name, for answers or for consolidation. `client` is one that is open
+    for the same server. Raises SettingsError."""
     keep_traces_here()
     breaker = breaker or Breaker("model")
     if settings.offline:
@@ -77,7 +92,9 @@ def choose_model(
     name, api, provider = settings.chosen_model, api_of(settings), provider_of(settings)
     if provider.needs_key and settings.openai_api_key is None:
         raise SettingsError(f"{base_url_of(settings) or 'OpenAI'} needs a key: set OPENAI_API_KEY")
+    limit = _limit(settings, consolidates)
     calls = ModelSettings(
+        max_tokens=limit,
         # the companion must not depend on data that a provider stores
         store=False if provider.stores or api == "responses" else None,
         include_usage=True if provider.counts_streams else None,
@@ -90,13 +107,26 @@ def choose_model(
         base_url=base_url_of(settings),
         max_retries=0,  # the runner retries; retries in both would multiply
     )
-    adapter = OpenAIResponsesModel if api == "responses" else OpenAIChatCompletionsModel
+    limit_name = provider.limit_name if api == "chat" else "max_output_tokens"
+    fit = Fit(limit, limit_name, short_ids=provider.short_ids)
     model = BreakerModel(
-        adapter(name, client), breaker, lambda error: server_fault(error, settings), settings.model_timeout
+        WireModel(name, client, api, fit),
+        breaker,
+        lambda error: server_fault(error, settings),
+        settings.model_timeout,
     )
+    beside_tools, local = schema_beside_tools(settings), is_local(settings)
     return ChosenModel(
-        name, model, structured_of(settings), calls, breaker, schema_beside_tools(settings), client
+        name, model, structured_of(settings), calls, breaker, beside_tools, bounded=local, client=client
     )
+
+
+def _limit(settings: Settings, consolidates: bool) -> int | None:
+    """Return how many tokens an answer may have; None where the model is to end it."""
+    limit = settings.consolidate_tokens if consolidates else settings.answer_tokens
+    if limit is None and is_local(settings):
+        limit = LOCAL_CONSOLIDATE_TOKENS if consolidates else LOCAL_ANSWER_TOKENS
+    return limit or None
 
 
 def _retries(settings: Settings, breaker: Breaker) -> ModelRetrySettings:

@@ -12,6 +12,7 @@ from agents.exceptions import (
 
 from agent.errors import BadInput, GuardrailTripped, HachiError, ModelError, ModelRejected, ModelUnavailable
 from agent.models.providers import api_of, base_url_of
+from agent.models.wire.errors import words_of
 from agent.settings import Settings
 from memory.process.breaker import ABOUT_THE_REQUEST
 
@@ -20,11 +21,6 @@ WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of temporary errors."""
 BROKEN_OFF = frozenset({"RemoteProtocolError", "ReadError", "WriteError"})
 """Errors of httpx once a connection was there. The client imports it under either of two names."""
-REFUSED = {
-    "response_format": "set HACHI_STRUCTURED=none, or to what it takes",
-    "stream_options": "set HACHI_PROVIDER=mistral, which is not sent this field",
-}
-"""What to do where a server names a field that it does not take."""
 
 
 class KnownFailure(AgentsException):
@@ -67,17 +63,16 @@ def _explained(error: Exception, settings: Settings, brought: str) -> HachiError
         return ModelRejected(f"{where} refused the key; check OPENAI_API_KEY")
     if isinstance(error, openai.NotFoundError):
         return ModelRejected(
-            f"{where} has no model {settings.chosen_model!r} for the {api_of(settings)} API; "
-            "check HACHI_MODEL and HACHI_API"
+            f"{where} answered 404: {_first_line(_words(error), settings)}; where it does not know the model "
+            f"{settings.chosen_model!r} or the {api_of(settings)} API, check HACHI_MODEL and HACHI_API"
         )
     if isinstance(error, openai.RateLimitError):
         return ModelUnavailable(f"{where} says that too much was asked (429); try again later")
     if isinstance(error, openai.APIStatusError):
         passing = error.status_code >= 500 or error.status_code in WORTH_RETRYING
         kind = ModelUnavailable if passing else ModelRejected
-        said = error.message.removeprefix(f"Error code: {error.status_code} - ")
-        advice = next((f"; {what}" for field, what in REFUSED.items() if field in said), "")
-        return kind(f"{where} answered {error.status_code}: {_first_line(said, settings)}{advice}")
+        said = _words(error)
+        return kind(f"{where} answered {error.status_code}: {_first_line(said, settings)}")
     if isinstance(error, openai.OpenAIError | AgentsException):
         return ModelUnavailable(f"the model at {where} failed: {_first_line(str(error), settings)}")
     return None
@@ -100,6 +95,11 @@ def _server(settings: Settings) -> str:
         return "OpenAI"
     url = urlsplit(base_url)
     return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2]))
+
+
+def _words(error: openai.APIStatusError) -> str:
+    """Return what the server said."""
+    return words_of(error.body) or error.message.removeprefix(f"Error code: {error.status_code} - ")
 
 
 def _first_line(text: str, settings: Settings) -> str:

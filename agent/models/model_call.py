@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 from agents import AgentOutputSchemaBase, ModelSettings
+from openai.types.responses import ResponseOutputMessage
 
 from memory.process.spans import Span, span, waited_after
 
@@ -23,7 +24,8 @@ class Call:
         self._data.setdefault("first", time.perf_counter() - self._began)
 
     def answered(self, output: Sequence[Any], usage: Any) -> None:
-        """Record the model's output before any repair."""
+        """Record the model's output before any repair, and why it ended."""
+        self._data["finish"] = finish_of(output)
         self._data["output"] = [copy(item) for item in output]
         details = getattr(usage, "input_tokens_details", None)
         self._data["usage"] = usage and {
@@ -31,6 +33,14 @@ class Call:
             "output": getattr(usage, "output_tokens", 0),
             "cached": getattr(details, "cached_tokens", 0) or 0,
         }
+
+
+def finish_of(output: Sequence[Any]) -> str:
+    """Return why an answer ended: `stop`, `tool_calls`, or where it was cut `length` or `content_filter`."""
+    messages = [item for item in output if isinstance(item, ResponseOutputMessage)]
+    if messages and messages[-1].status == "incomplete":
+        return str(getattr(messages[-1], "finish", "length"))
+    return "tool_calls" if any(item.type == "function_call" for item in output) else "stop"
 
 
 @contextmanager

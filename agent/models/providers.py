@@ -1,8 +1,9 @@
 """What servers of models expect of a request, as their documentation and trackers had it on 24 November 2026.
 
 OpenAI      platform.openai.com/docs/api-reference: a JSON schema binds the answer and leaves tool calls alone
-Mistral     docs.mistral.ai/api: enforces a schema; answers 422 to a field it does not know, as `store` and
-            `stream_options.include_usage` (github.com/openai/openai-agents-python/issues/442)
+Mistral     docs.mistral.ai/api: enforces a schema; ids of calls are nine letters and digits; answers 422 to
+            a field it does not know, as `store` and `stream_options.include_usage`
+            (github.com/openai/openai-agents-python/issues/442)
 Ollama      docs.ollama.com/api/openai-compatibility: lists the fields it takes, and ignores a key. Enforces
             a schema, also beside tools, and then calls none (ollama/ollama/issues/13750, January 2026)
 vLLM        docs.vllm.ai, "OpenAI-Compatible Server": ignores fields it does not know. Enforces a schema,
@@ -39,20 +40,38 @@ class Provider:
     counts_streams: bool = True
     """Whether a stream may be asked for its number of tokens."""
     needs_key: bool = False
+    local: bool = False
+    """Whether a person's own machine does the work. It writes until its window is full, so the tokens of an
+    answer are limited, and its grammar enforces the bounds of a schema, which OpenAI's strict mode does not
+    list (platform.openai.com/docs/guides/structured-outputs, 24 November 2026)."""
+    limit_name: str = "max_tokens"
+    """What chat completions call the limit of tokens. OpenAI's reasoning models refuse the older name."""
+    short_ids: bool = False
+    """Whether a call's id is nine letters and digits. A server that says so is asked so, too."""
 
 
 PROVIDERS = MappingProxyType(
     {
         "openai": Provider(
-            None, "responses", "schema", calls_tools_under_schema=True, stores=True, needs_key=True
+            None,
+            "responses",
+            "schema",
+            calls_tools_under_schema=True,
+            stores=True,
+            needs_key=True,
+            limit_name="max_completion_tokens",
         ),
         "mistral": Provider(
-            "https://api.mistral.ai/v1", structured="schema", counts_streams=False, needs_key=True
+            "https://api.mistral.ai/v1",
+            structured="schema",
+            counts_streams=False,
+            needs_key=True,
+            short_ids=True,
         ),
-        "ollama": Provider("http://127.0.0.1:11434/v1", structured="schema"),
-        "vllm": Provider("http://127.0.0.1:8000/v1", structured="schema"),
-        "llamacpp": Provider("http://127.0.0.1:8080/v1", structured="schema"),
-        "lmstudio": Provider("http://127.0.0.1:1234/v1", structured="schema"),
+        "ollama": Provider("http://127.0.0.1:11434/v1", structured="schema", local=True),
+        "vllm": Provider("http://127.0.0.1:8000/v1", structured="schema", local=True),
+        "llamacpp": Provider("http://127.0.0.1:8080/v1", structured="schema", local=True),
+        "lmstudio": Provider("http://127.0.0.1:1234/v1", structured="schema", local=True),
         "openrouter": Provider("https://openrouter.ai/api/v1", needs_key=True),
     }
 )
@@ -74,6 +93,17 @@ def provider_of(settings: Settings) -> Provider:
 def base_url_of(settings: Settings) -> str | None:
     """Return the server's base URL; None for OpenAI's own."""
     return settings.openai_base_url or provider_of(settings).base_url
+
+
+def is_local(settings: Settings) -> bool:
+    """Return whether this machine does the model's work: a provider that is made for it, or an unknown server
+    here. vLLM is one where it runs here."""
+    provider = provider_of(settings)
+    host = urlsplit(base_url_of(settings) or "").hostname
+    here = host in ("127.0.0.1", "localhost", "::1")
+    if provider is PROVIDERS["vllm"] or provider is _OTHER:
+        return here
+    return provider.local
 
 
 def api_of(settings: Settings) -> Literal["responses", "chat"]:

@@ -89,7 +89,9 @@ class Models:
             self._upkeep = (
                 brought_model(brought, self.upkeep_breaker)
                 if brought
-                else choose_model(self.upkeep_settings, self.upkeep_breaker, answering.client)
+                else choose_model(
+                    self.upkeep_settings, self.upkeep_breaker, answering.client, consolidates=True
+                )
             )
         return self._upkeep
 

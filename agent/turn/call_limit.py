@@ -4,6 +4,7 @@ Counts the answered calls, removes the tools from the last one and instructs it 
 answer's schema where the server enforces it, and gives each tool call a unique id.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -14,24 +15,31 @@ from agents.exceptions import AgentsException
 from agents.models.interface import Model, ModelTracing
 from openai import OpenAIError
 from openai.types.responses import (
+    Response,
     ResponseCompletedEvent,
     ResponseFunctionToolCall,
     ResponseIncompleteEvent,
     ResponseOutputItemDoneEvent,
     ResponseTextDeltaEvent,
 )
+from pydantic_core import from_json
 
 from agent.errors import ModelError, ModelUnavailable
 from agent.models.ask import RequestedSchema
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
-from agent.models.model_call import recorded_call
+from agent.models.model_call import finish_of, recorded_call
+from agent.models.wire.incoming import completed, message_item
 from agent.turn.output.answer_schema import ANSWER_SCHEMA
 from agent.types import Usage
 from agent.types.client import AnswerForm
 from memory.text import storable
 from prompts import read
 from tools.registry import nested_too_deep
+
+REST_SECONDS = 20.0
+"""For what follows the message of a streamed answer; what is whole by then counts. Small models repeat
+themselves there until their window is full."""
 
 
 class TurnModel(Model):
@@ -44,6 +52,7 @@ class TurnModel(Model):
         self.form = form
         self._ids: set[str] = set()
         self._counted: list[Usage] = []
+        self._finish = "stop"
 
     @property
     def calls(self) -> int:
@@ -88,20 +97,16 @@ class TurnModel(Model):
     ) -> AsyncIterator[Any]:
         asked = self._asked(system_instructions, input, model_settings, tools)
         events = self._chosen.model.stream_response(*asked, handoffs, tracing, **rest)
-        done: list[Any] = []
+        done, written, ends = list[Any](), "", None
         begun = whole = False
         try:
             with asked.recorded(self._chosen.name) as call, _readable(self._chosen):
-                async for event in events:
+                while not whole and (event := await _next(events, ends, written)) is not None:
                     if isinstance(event, ResponseOutputItemDoneEvent):
                         done.append(event.item)  # withheld: the runner would use it with its original id
                         continue
                     if isinstance(event, ResponseIncompleteEvent):  # it may have no more tokens
-                        event = ResponseCompletedEvent(
-                            type="response.completed",
-                            response=event.response,
-                            sequence_number=event.sequence_number,
-                        )
+                        event = completed(event.response)
                     if isinstance(event, ResponseCompletedEvent):
                         output = event.response.output or done
                         if not (begun or output):  # the chat adapter also completes an empty stream
@@ -111,6 +116,9 @@ class TurnModel(Model):
                         whole = True
                     if isinstance(event, ResponseTextDeltaEvent) and event.delta:
                         call.began()
+                        written += event.delta
+                        if ends is None and '"' in event.delta and message_is_closed(written):
+                            ends = asyncio.get_running_loop().time() + REST_SECONDS
                     begun = True
                     yield event
                 if not whole:
@@ -125,6 +133,11 @@ class TurnModel(Model):
         return self._counted[-1].output if self._counted else 0
 
     @property
+    def cut(self) -> bool:
+        """Whether the last answer ended before it was whole."""
+        return self._finish in ("length", "content_filter")
+
+    @property
     def enforced(self) -> bool:
         """Whether the model's server lets it write nothing but the form that a client wants."""
         schema = self._chosen.structured == "schema" and (self._chosen.schema_beside_tools or self._last)
@@ -134,7 +147,7 @@ class TurnModel(Model):
         if self._chosen.structured != "schema" or (tools and not self._chosen.schema_beside_tools):
             return None
         if self.form is None:
-            return ANSWER_SCHEMA
+            return ANSWER_SCHEMA if self._chosen.bounded else ANSWER_SCHEMA.without_bounds
         form = self.form
         return RequestedSchema(form.name, form.schema, strict=form.strict) if form.schema else None
 
@@ -156,12 +169,13 @@ class TurnModel(Model):
         """
         last = self._last
         self._counted.append(_counted(usage))
+        self._finish = finish_of(output)
         if last:
             return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
         for item in tool_calls(output):
             item.name = storable(item.name)
             if not item.call_id or item.call_id in self._ids:
-                item.call_id = f"call_{len(self._ids)}_{self.calls}"
+                item.call_id = f"call{len(self._ids):05}"
             self._ids.add(item.call_id)
             if nested_too_deep(item.arguments):  # the runner reads them, and would break
                 item.arguments = '"nested too deep"'
@@ -182,6 +196,26 @@ class _Asked(NamedTuple):
 
     def recorded(self, model: str) -> AbstractContextManager[Any]:
         return recorded_call(model, self.system, self.input, self.tools, self.settings, self.schema)
+
+
+async def _next(events: AsyncIterator[Any], ends: float | None, written: str) -> Any:
+    """Return the next event; None after the last. When the time `ends`, what was written is the answer."""
+    try:
+        async with asyncio.timeout_at(ends) as limit:
+            return await anext(events, None)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+    return completed(Response.construct(id="", output=[message_item(written)], usage=None))
+
+
+def message_is_closed(written: str) -> bool:
+    """Return whether the message of an answer that is being written is whole: what follows is not shown."""
+    try:
+        value = from_json(written[max(0, written.find("{")) :], allow_partial=True)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and isinstance(value.get("message"), str)
 
 
 @contextmanager

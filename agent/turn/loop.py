@@ -48,6 +48,7 @@ from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
 MOST_QUOTED, LONGEST_QUOTE = 3, 300
 """What a reply quotes of what was found, if the model gave no answer; the second in characters."""
+CUT_SHORT = "The model ran out of room before its first word. Ask once more, or for less at a time."
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ async def run_agent(
         calls=model.calls,
         usage=model.usage,
         client_calls=tuple(run.client_calls),
-        cut=most is not None and model.last_output >= most,
+        cut=model.cut or (most is not None and model.last_output >= most),
     )
 
 
@@ -169,7 +170,7 @@ async def _answer(
     shown = ShownText(until, extract, one_object=client.form is not None) if until else None
     result = await _result(agent, arguments, shown)
     try:
-        answer = await _read(result, arguments["context"], client.form)
+        answer = await _read(result, arguments["context"], client.form, model.cut)
     except ModelError as error:
         left = arguments["max_turns"] - model.calls
         if not left or (shown and shown.text):
@@ -177,7 +178,7 @@ async def _answer(
         told = {"role": "user", "content": render("form_again", fault=str(error))}
         again = arguments | {"input": [*result.to_input_list(), told], "max_turns": left}
         result = await _result(agent, again, shown)
-        answer = await _read(result, arguments["context"], client.form)
+        answer = await _read(result, arguments["context"], client.form, model.cut)
     if until and shown:
         shown.end(answer.message)
         until.end()
@@ -236,16 +237,21 @@ async def _result(agent: "Agent[_Run]", arguments: dict[str, Any], shown: ShownT
     return result
 
 
-async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None) -> Answer:
+async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: bool) -> Answer:
+    """Return the answer. One that was cut is what was written, in whichever form it was to have."""
     if run.client_calls:
         return Answer("")
     raw = str(result.final_output or "")
     with span("answer") as here:
-        answer = await asyncio.to_thread(shaped, raw, form) if form else parse_answer(raw, instead="")
-        if not (answer.message or form):
-            answer = replace(answer, message=_quoted(run) or FALLBACK)
+        if form and cut:
+            answer = Answer(raw)
+        else:
+            answer = await asyncio.to_thread(shaped, raw, form) if form else parse_answer(raw, instead="")
+        if not answer.message and (cut or not form):
+            answer = replace(answer, message=_quoted(run) or (CUT_SHORT if cut else FALLBACK))
         if here:
-            here.data |= {"answer": answer, "well_formed": form is not None or well_formed(raw) is not None}
+            formed = cut or form is not None or well_formed(raw) is not None
+            here.data |= {"answer": answer, "well_formed": formed} | ({"cut": True} if cut else {})
     return answer
 
 

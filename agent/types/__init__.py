@@ -117,7 +117,8 @@ class Reply(Generic[T]):
     client_calls: tuple[Called, ...] = ()
     """Calls of the client's own tools. The turn goes on when it is asked again with their results."""
     cut: bool = False
-    """Whether the answer ended because it may have no more tokens."""
+    """Whether the answer ended before it was whole: the model had no more tokens, or a filter of its provider
+    stopped it."""
     value: T = None  # type: ignore[assignment]
     """The answer as the type that was asked for; then `message` is its JSON."""
 

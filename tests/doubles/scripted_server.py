@@ -59,7 +59,8 @@ class Asked:
         return [
             (item["role"], item["content"])
             for item in items
-            if item.get("role") in ("user", "assistant") and isinstance(item.get("content"), str)
+            if item.get("role") in ("user", "assistant") and item.get("content")
+            if isinstance(item["content"], str)
         ]
 
     @property
@@ -122,6 +123,10 @@ class Say:
     calls: tuple[Call, ...] = ()
     pause: float = 0.0
     """Seconds before each piece of the text; before a whole answer, once."""
+    finish: str | None = None
+    """Why the answer ended where it is not whole: `length` or `content_filter`."""
+    stays: bool = False
+    """Whether the stream goes on, without an end, when the text has come."""
 
 
 def answer(message: str, *memories: dict[str, Any]) -> Say:
@@ -157,6 +162,7 @@ class Raw:
 
     body: bytes
     type: str = "text/html"
+    status: int = 200
 
 
 @dataclass(frozen=True)
@@ -197,6 +203,8 @@ class ScriptedServer:
         """Calls that `aside` answered, in order."""
         self.takes: Container[str] | None = None
         """The fields a request may have, nested ones with a dot; one with another gets 422. None: any."""
+        self.refuses: Callable[[Asked], Step | None] = lambda asked: None
+        """What a request gets that the server refuses, whatever the script has for it; None for others."""
         self._steps: list[Step] = []
         self._findings: list[Step] = []
         self._numbers = count(1)
@@ -244,6 +252,8 @@ class ScriptedServer:
     def _step(self, asked: Asked) -> Step:
         if asked.path.endswith("/models"):
             return self.then
+        if refused := self.refuses(asked):
+            return refused
         if asked.looks_back:
             self.looked_back.append(asked)
             return self._findings.pop(0) if self._findings else Say('{"summary": ""}')
@@ -281,7 +291,7 @@ class ScriptedServer:
             await _write(writer, _whole(body, "application/json", step.status, extra))
             return True
         if isinstance(step, Raw):
-            await _write(writer, _whole(step.body, step.type))
+            await _write(writer, _whole(step.body, step.type, step.status, {"retry-after": "0"}))
             return True
         if isinstance(step, Hang | Drop):
             return await self._leave_unfinished(step, asked, reader, writer)
@@ -293,8 +303,12 @@ class ScriptedServer:
             await _write(writer, _whole(body, "application/json"))
             return True
         await _write(writer, _STREAM)
+        shown = False
         for event in self._events(said, asked):
             await asyncio.sleep(pause if pause and _is_piece(event) else 0)
+            shown = shown or _is_piece(event)
+            if isinstance(said, Say) and said.stays and shown and not _is_piece(event):
+                return await self._leave_unfinished(Hang(), asked, reader, writer)
             await _write(writer, _chunk(event))
         await _write(writer, _chunk(b""))
         return True
@@ -319,7 +333,7 @@ class ScriptedServer:
 
     def _body(self, said: Say | Refuse, asked: Asked) -> dict[str, Any]:
         if asked.path.endswith("/responses"):
-            return self._response(self._items(said), asked)
+            return self._response(self._items(said), asked, _finish(said))
         message: dict[str, Any] = {"role": "assistant", "content": None}
         if isinstance(said, Refuse):
             message["refusal"] = said.text
@@ -327,7 +341,7 @@ class ScriptedServer:
             message["content"] = said.text or None
             if said.calls:
                 message["tool_calls"] = [self._chat_call(call) for call in said.calls]
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if _calls(said) else "stop"}
+        choice = {"index": 0, "message": message, "finish_reason": _finish(said)}
         return self._completion(asked, "chat.completion", [choice]) | {"usage": _CHAT_USAGE}
 
     def _events(self, said: Say | Refuse, asked: Asked) -> Iterator[bytes]:
@@ -337,7 +351,7 @@ class ScriptedServer:
             return
         for delta in self._chat_deltas(said):
             yield _sse(self._chunk(asked, delta, None))
-        yield _sse(self._chunk(asked, {}, "tool_calls" if _calls(said) else "stop"))
+        yield _sse(self._chunk(asked, {}, _finish(said)))
         yield _sse(self._completion(asked, "chat.completion.chunk", []) | {"usage": _CHAT_USAGE})
         yield b"data: [DONE]\n\n"
 
@@ -369,7 +383,9 @@ class ScriptedServer:
             )
         return items
 
-    def _response(self, items: list[dict[str, Any]], asked: Asked) -> dict[str, Any]:
+    def _response(self, items: list[dict[str, Any]], asked: Asked, finish: str = "stop") -> dict[str, Any]:
+        cut = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(finish)
+        ended = {"status": "incomplete", "incomplete_details": {"reason": cut}} if cut else {}
         return {
             "id": f"resp_{next(self._numbers)}",
             "object": "response",
@@ -387,6 +403,7 @@ class ScriptedServer:
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": 15,
             },
+            **ended,
         }
 
     def _response_events(self, said: Say | Refuse, asked: Asked) -> Iterator[dict[str, Any]]:
@@ -407,7 +424,8 @@ class ScriptedServer:
                     shown = {"delta": piece, "content_index": 0, "logprobs": [], **where}
                     yield {"type": "response.output_text.delta", **shown}
             yield {"type": "response.output_item.done", "output_index": at, "item": item}
-        yield {"type": "response.completed", "response": self._response(items, asked)}
+        response = self._response(items, asked, _finish(said))
+        yield {"type": f"response.{response['status']}", "response": response}
 
     # Chat completions.
 
@@ -442,6 +460,10 @@ def _said(step: Say | Call | Refuse | list[Call]) -> Say | Refuse:
     if isinstance(step, Call):
         return Say("", (step,))
     return Say("", tuple(step)) if isinstance(step, list) else step
+
+
+def _finish(said: Say | Refuse) -> str:
+    return (isinstance(said, Say) and said.finish) or ("tool_calls" if _calls(said) else "stop")
 
 
 def _calls(said: Say | Refuse) -> tuple[Call, ...]:

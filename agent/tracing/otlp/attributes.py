@@ -105,6 +105,7 @@ def _call(span: Span) -> dict[str, Any]:
         **{f"gen_ai.request.{name}": (settings or {}).get(name) for name in _SETTINGS},
         **_usage(span.data.get("usage") or {}),
         "gen_ai.response.time_to_first_chunk": span.data.get("first"),
+        "gen_ai.response.finish_reasons": [span.data["finish"]] if span.data.get("finish") else None,
         "gen_ai.system_instructions": _json([{"type": "text", "content": system}] if system else None),
         "gen_ai.input.messages": _json([_message(item) for item in mappings(items)]),
         "gen_ai.output.messages": _json([_message(item) for item in mappings(span.data.get("output"))]),

@@ -34,6 +34,7 @@ def call_node(span: Span, number: int) -> Node:
     counted = f"{tokens(usage)} tokens{cached}" if tokens(usage) else ""
     streamed = f"first letter after {duration(first)}" if first is not None else ""
     streamed += "  lost in mid-stream" if span.data.get("lost") else ""
+    streamed += "  cut off" if span.data.get("finish") in ("length", "content_filter") else ""
     text = joined(f"call {number}", one_line(span.name, 40), counted, took(span), streamed)
     return _failed(Node(text, "warning" if span.took is None else "plain", span=span))
 

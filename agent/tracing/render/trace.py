@@ -248,6 +248,7 @@ def warnings(trace: Trace) -> list[str]:
     summary, root = trace.summary, trace.root
     again, lost = retried(root), any(span.data.get("lost") for span in trace.spans("call"))
     failed = dict.fromkeys(one_line(span.name, 40) for span in trace.spans("tool") if tool_failed(span))
+    cut = any(span.data.get("cut") for span in trace.spans("answer"))
     malformed = any(span.data.get("well_formed") is False for span in trace.spans("answer"))
     turn_failed = summary.status == "error" and summary.kind == TURN
     unwritten = root.data.get("lost")
@@ -256,6 +257,7 @@ def warnings(trace: Trace) -> list[str]:
         "⚠ the connection to the model was lost in mid-stream": lost,
         **{f"⚠ {text}": True for text in summary.trouble if not text.startswith("retried")},
         f"⚠ answered after a tool error: {', '.join(failed)}": failed and "reply" in root.data,
+        "⚠ the answer was cut off: the model had no more tokens": cut,
         "⚠ the answer was not the JSON that was asked for, and was read leniently": malformed,
         f"✗ unfinished: its process was killed {_doing(trace)}": summary.status == "killed",
         f"⚠ unfinished: still running, {_doing(trace)}": summary.status == "running",

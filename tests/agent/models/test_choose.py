@@ -141,17 +141,17 @@ def test_faults_of_the_libraries_are_told_in_one_line_without_a_password(error, 
 
 
 @pytest.mark.parametrize(
-    ("settings", "model", "kind", "structured"),
+    ("settings", "model", "api", "structured"),
     [
-        ({"openai_api_key": KEY}, "gpt-5-mini", "OpenAIResponsesModel", "schema"),
-        ({"openai_api_key": KEY, "api": "chat"}, "gpt-5-mini", "OpenAIChatCompletionsModel", "schema"),
-        (HERE, "tiny", "OpenAIChatCompletionsModel", "none"),
-        (HERE | {"api": "responses"}, "tiny", "OpenAIResponsesModel", "none"),
+        ({"openai_api_key": KEY}, "gpt-5-mini", "responses", "schema"),
+        ({"openai_api_key": KEY, "api": "chat"}, "gpt-5-mini", "chat", "schema"),
+        (HERE, "tiny", "chat", "none"),
+        (HERE | {"api": "responses"}, "tiny", "responses", "none"),
     ],
 )
-async def test_the_settings_choose_the_model_its_api_and_form(settings, model, kind, structured):
+async def test_the_settings_choose_the_model_its_api_and_form(settings, model, api, structured):
     chosen = choose_model(Settings(**settings))
-    assert (chosen.name, type(chosen.model.inner).__name__, chosen.structured) == (model, kind, structured)
+    assert (chosen.name, chosen.model.inner.api, chosen.structured) == (model, api, structured)
     known = "openai_api_key" in settings or settings.get("api") == "responses"
     assert chosen.settings.store is (False if known else None)
     assert chosen.client is not None

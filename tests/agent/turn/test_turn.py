@@ -345,7 +345,7 @@ async def test_what_was_heard_is_in_the_transcript_even_where_the_model_fails(
     assert "trace_" in caplog.text
     reply, _ = await one_streamed.ask(pet, "and now?", user="ana")
     assert reply.message == "Here I am again."
-    assert [said for said, _ in server.asked[1].conversation] == ["user", "user"]
+    assert server.asked[1].conversation == [("user", "are you there?\n\nand now?")]
 
 
 async def test_an_empty_message_and_one_longer_than_anybody_writes_are_refused(open_pet, rows):

@@ -1,0 +1,129 @@
+"""The tool calls of an answer, out of the pieces in which servers write them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.models.wire.kept import merged, wanted_back
+
+Json = dict[str, Any]
+
+
+@dataclass
+class _Call:
+    index: Any
+    id: str
+    name: str
+    pieces: list[str] = field(default_factory=list)
+    extra: Json = field(default_factory=dict)
+
+    @property
+    def written(self) -> str:
+        return "".join(self.pieces)
+
+
+class CallsInPieces:
+    """Tells calls apart by id and name, not by index alone: servers repeat each of them."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+
+    def add(self, pieces: Any, legacy: Any = None) -> None:
+        """Take in `tool_calls` of a message or a piece of one, and its older form `function_call`."""
+        pieces, before = pieces if isinstance(pieces, list) else [pieces], tuple(self._calls)
+        for piece in [*pieces, legacy and {"function": legacy}]:
+            if isinstance(piece, Mapping):
+                self._add(piece, before)
+
+    def _add(self, piece: Mapping[str, Any], before: Sequence[_Call]) -> None:
+        function = piece.get("function")
+        function = function if isinstance(function, Mapping) else piece
+        id, name = str(piece.get("id") or ""), str(function.get("name") or "")
+        written = _as_text(function.get("arguments", function.get("parameters")))
+        call = self._continued(piece.get("index"), id, name, written)
+        if call is None:
+            call = _Call(piece.get("index"), id, name)
+            if any(
+                (one.index, one.id, one.name, one.written) == (call.index, id, name, written)
+                for one in before
+            ):
+                return  # told once more, at the end
+            self._calls.append(call)
+        elif name and not call.written and call.name != name:
+            call.name += name  # in pieces, too
+        call.id = call.id or id
+        call.pieces.append(written)
+        call.extra = merged(call.extra, wanted_back(piece))
+
+    def _continued(self, index: Any, id: str, name: str, written: str) -> _Call | None:
+        """Return the call that a piece goes on with; None if it begins one. Only a piece with a name begins
+        one: some servers give each piece an id of its own."""
+        calls = self._calls
+        matching = [one for one in calls if id and one.id == id] or [o for o in calls if o.index == index]
+        matching = matching or ([] if name else calls)
+        if not matching or not (name and matching[-1].name):
+            return matching[-1] if matching else None
+        before = matching[-1]
+        if index is not None and before.index not in (None, index):
+            return None  # another call, by an id that was used before
+        another_id, same_name = bool(id and before.id and id != before.id), name == before.name
+        if _is_object(before.written):
+            return before if same_name and not another_id and not written else None
+        goes_on = before.written and same_name and not written.lstrip().startswith("{")
+        if another_id and not goes_on:
+            return None
+        return before if same_name or (not before.written and index is not None) else None
+
+    def made(self) -> Iterator[Json]:
+        """Yield each call with its id, name and arguments. Arguments that are several objects are as many
+        calls; of such as were written anew with each piece the last is meant."""
+        for call in self._calls:
+            if not call.name:
+                continue
+            for number, arguments in enumerate(_objects(call)):
+                made = {"call_id": "" if number else call.id, "name": call.name, "arguments": arguments}
+                yield made | ({"provider_data": call.extra} if call.extra else {})
+
+
+def _objects(call: _Call) -> list[str]:
+    written = call.written.strip()
+    if not written or _is_object(written):
+        return [written or "{}"]
+    if len(call.pieces) > 1 and _is_object(call.pieces[-1]):
+        whole = [piece for piece in call.pieces if _is_object(piece)]
+        if len(whole) < len([piece for piece in call.pieces if piece.strip()]):
+            return [call.pieces[-1]]
+    objects, rest = list[str](), written
+    while rest.startswith("{"):
+        try:
+            _, end = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            break
+        objects, rest = [*objects, rest[:end]], rest[end:].lstrip()
+    return list(dict.fromkeys(objects)) if objects and not rest else [written]
+
+
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(_DECODER.decode(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _as_text(arguments: Any) -> str:
+    """Return arguments of any type as JSON text; what was written as JSON twice, once."""
+    if arguments is None:
+        return ""
+    if not isinstance(arguments, str):
+        return json.dumps(arguments, ensure_ascii=False)
+    if arguments.startswith('"'):
+        try:
+            inner = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return arguments
+        return inner if isinstance(inner, str) and _is_object(inner) else arguments
+    return arguments

@@ -1,0 +1,287 @@
+"""Reads what a server answers, whole or streamed.
+
+A whole answer is a stream of one piece. So JSON where a stream was asked for is read too, and a stream where
+JSON was.
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputRefusal,
+    ResponseOutputText,
+    ResponseReasoningItem,
+)
+
+from agent.models.wire.calls import CallsInPieces
+from agent.models.wire.errors import ServerError
+from agent.models.wire.kept import merged, wanted_back
+
+Json = dict[str, Any]
+Finish = Literal["stop", "tool_calls", "length", "content_filter"]
+_FINISHES: Mapping[Any, Finish] = {
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length", "limit"), "length"),
+    **dict.fromkeys(("content_filter", "safety", "recitation", "blocklist", "sensitive"), "content_filter"),
+}
+"""What servers call the end of an answer that is not whole; any other word is an end."""
+WITHHELD = "The model's provider withheld the answer (its content filter)."
+
+
+async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Json]:
+    """Yield the JSON objects of a body: one whole, one a line, or events of a stream. Others are left out."""
+    whole, begun = bytearray(), b""
+    async for line in _lines(chunks):
+        text = line.strip().removeprefix(b"\xef\xbb\xbf")
+        if whole or (not begun and text[:1] in (b"{", b"[")):
+            whole += line
+            continue
+        if not text:
+            begun = begun and b" "
+        name, _, data = text.partition(b":")
+        if name != b"data" and text[:1] != b"{":
+            continue
+        begun = (begun + (data if name == b"data" else text)).strip() or b" "
+        if begun == b"[DONE]":
+            yield {"done": True}
+        for value in _objects(begun):
+            begun = b" "
+            yield value
+    for value in _objects(bytes(whole)):
+        yield value
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).splitlines(keepends=True) or [b""]
+        if rest.endswith(b"\n"):
+            lines, rest = [*lines, rest], b""
+        for line in lines:
+            yield line
+    if rest:
+        yield rest
+
+
+def _objects(text: bytes) -> Iterator[Json]:
+    """Yield the objects in a text that is JSON, or JSON a line."""
+    try:
+        values = [json.loads(text, strict=False)]
+    except (ValueError, RecursionError):
+        lines = text.splitlines()
+        values = [value for line in lines for value in _objects(line)] if len(lines) > 1 else []
+    for value in values:
+        if isinstance(value, list):
+            value = value[0] if len(value) == 1 else None
+        if isinstance(value, dict):
+            yield value
+
+
+@dataclass
+class Answer:
+    """What a server has answered so far."""
+
+    items: list[Any] = field(default_factory=list)
+    """At the end: reasoning, the message and the calls, as items of the Agents SDK."""
+    text: str = ""
+    refusal: str = ""
+    finish: Finish | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    thinks: bool = False
+    """Whether the server told the model's thoughts apart from its answer."""
+    whole: bool = False
+    """Whether the end came."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether the answer has anything in it, or is whole without."""
+        return bool(self.whole or self.text or self.refusal)
+
+    def message(self) -> ResponseOutputMessage:
+        """Return the message as an item, `incomplete` where it was cut."""
+        withheld = self.finish == "content_filter" and not self.text
+        refusal = self.refusal or (WITHHELD if withheld else "")
+        return message_item(self.text, refusal, self.finish or "stop")
+
+
+def message_item(text: str, refusal: str = "", finish: Finish = "stop") -> ResponseOutputMessage:
+    """Return a message as an item of the Agents SDK, `incomplete` where it was cut."""
+    cut = finish in ("length", "content_filter")
+    parts: list[Any] = []
+    if text:
+        parts.append(ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[]))
+    if refusal:
+        parts.append(ResponseOutputRefusal(type="refusal", refusal=refusal))
+    message = ResponseOutputMessage(
+        id="message",
+        type="message",
+        role="assistant",
+        content=parts,
+        status="incomplete" if cut else "completed",
+    )
+    return message.model_copy(update={"finish": finish}) if cut else message
+
+
+def completed(response: Response) -> ResponseCompletedEvent:
+    """Return the last event of a stream."""
+    return ResponseCompletedEvent.construct(type="response.completed", response=response, sequence_number=0)
+
+
+class ChatAnswer(Answer):
+    """An answer of chat completions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls = CallsInPieces()
+        self._wanted_back: Json = {}
+
+    def add(self, piece: Json) -> str:
+        """Take in a piece, and return the text in it. Raises ServerError."""
+        self.whole = self.whole or "done" in piece
+        if isinstance(piece.get("usage"), Mapping):
+            self.usage = piece["usage"]
+        choices = piece.get("choices")
+        if not isinstance(choices, list) or not choices:
+            if not isinstance(choices, list) and (piece.get("error") or piece.keys() & {"message", "detail"}):
+                raise ServerError(piece)
+            return ""
+        self.whole = self.whole or any("message" in one for one in choices if isinstance(one, dict))
+        choice = next((one for one in choices if isinstance(one, dict) and not one.get("index")), None)
+        return self._add(choice) if choice else ""
+
+    def _add(self, choice: Json) -> str:
+        said = choice.get("delta") or choice.get("message") or {"content": choice.get("text")}
+        if not isinstance(said, Mapping):
+            said = {"content": said}
+        if reason := choice.get("finish_reason"):
+            self.finish = _FINISHES.get(str(reason).lower(), "stop")
+            self.whole = True
+            if reason == "error":
+                raise ServerError(choice)
+        text, thoughts = _told(said.get("content"))
+        again = "delta" not in choice and self.text  # the whole message, after its pieces
+        text = "" if again and self.text.startswith(text) else text
+        self.text += text
+        self.refusal += _told(said.get("refusal"))[0]
+        back = wanted_back(said) | ({"reasoning_content": thoughts} if thoughts else {})
+        if not again:
+            self._wanted_back = merged(self._wanted_back, back)
+        self._calls.add(said.get("tool_calls"), said.get("function_call"))
+        self.thinks = bool(self._wanted_back)
+        return text
+
+    @property
+    def begun(self) -> bool:
+        return super().begun or any(True for _ in self._calls.made())
+
+    def end(self) -> None:
+        """Make items of what came. A stream that just stops was cut."""
+        self.finish = self.finish or ("stop" if self.whole else "length")
+        calls = [_function_call(call) for call in self._calls.made()]
+        message = self.message()
+        if message.content or (message.status == "incomplete" and not calls):
+            self.items.append(message)
+        if self._wanted_back:
+            raw = {"id": "thoughts", "provider_data": self._wanted_back}
+            self.items.insert(0, _reasoning(raw))
+        self.items += calls
+
+
+class ResponsesAnswer(Answer):
+    """An answer of the Responses API."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._done: list[Json] = []
+
+    def add(self, piece: Json) -> str:
+        """Take in an event or a whole response, and return the text in it. Raises ServerError."""
+        kind = str(piece.get("type") or "")
+        if kind == "error" or (piece.get("error") and "output" not in piece):
+            raise ServerError(piece)
+        if kind == "response.output_text.delta":
+            text = _told(piece.get("delta"))[0]
+            self.text += text
+            return text
+        if kind == "response.output_item.done" and isinstance(piece.get("item"), dict):
+            self._done.append(piece["item"])
+        response = piece.get("response") if kind else piece
+        ended = kind in ("response.completed", "response.incomplete", "response.failed", "response.done")
+        if isinstance(response, dict) and (ended or "output" in piece):
+            return self._ended(response)
+        return ""
+
+    def _ended(self, response: Json) -> str:
+        if response.get("status") in ("failed", "cancelled") and response.get("error"):
+            raise ServerError(response)
+        self.whole = True
+        if isinstance(response.get("usage"), Mapping):
+            self.usage = response["usage"]
+        self._done = [item for item in response.get("output") or () if isinstance(item, dict)] or self._done
+        if response.get("status") == "incomplete":
+            details = response.get("incomplete_details") or {}
+            self.finish = _FINISHES.get(str(details.get("reason")).lower(), "length")
+        shown = len(self.text)
+        messages = [item for item in self._done if item.get("type") == "message"]
+        if texts := [_told(item.get("content"))[0] for item in messages]:
+            self.text = "".join(texts)
+        self.refusal = "".join(_refused(item.get("content")) for item in messages)
+        return self.text[shown:]
+
+    def end(self) -> None:
+        """Make items of what came, each with its own fields. A stream that just stops was cut."""
+        self.finish = self.finish or ("stop" if self.whole else "length")
+        message = self.message()
+        for raw in self._done:
+            kind = raw.get("type")
+            if kind == "message" and message not in self.items:
+                message.id = str(raw.get("id") or message.id)
+                self.items.append(message)
+            elif kind == "function_call":
+                self.items.append(_function_call(raw))
+            elif kind == "reasoning":
+                self.items.append(_reasoning(raw))
+                self.thinks = True
+        calls = any(item.type == "function_call" for item in self.items)
+        if message not in self.items and (message.content or (message.status == "incomplete" and not calls)):
+            self.items.append(message)
+
+
+def _reasoning(raw: Json) -> ResponseReasoningItem:
+    about: Any = {"type": "reasoning", "summary": [], **raw}
+    return ResponseReasoningItem.construct(**about)
+
+
+def _function_call(raw: Mapping[str, Any]) -> ResponseFunctionToolCall:
+    about = {"type": "function_call", "status": "completed", **raw}
+    about["call_id"] = str(raw.get("call_id") or raw.get("id") or "")
+    about["name"] = str(raw.get("name") or "")
+    arguments = raw.get("arguments")
+    about["arguments"] = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+    return ResponseFunctionToolCall.construct(**about)
+
+
+def _told(content: Any) -> tuple[str, str]:
+    """Return the text and the thoughts of a content, which is a string or has parts."""
+    if isinstance(content, str):
+        return content, ""
+    if isinstance(content, Mapping):
+        thoughts = content.get("thinking", content.get("reasoning"))
+        if thoughts is not None or content.get("type") in ("thinking", "reasoning"):
+            return "", "".join(_told(thoughts))
+        text = content.get("text", content.get("content", content.get("value")))
+        return _told(text)
+    if isinstance(content, list):
+        parts = [_told(part) for part in content]
+        return "".join(text for text, _ in parts), "".join(thoughts for _, thoughts in parts)
+    return "", ""
+
+
+def _refused(content: Any) -> str:
+    parts = content if isinstance(content, list) else []
+    return "".join(str(part.get("refusal") or "") for part in parts if isinstance(part, Mapping))

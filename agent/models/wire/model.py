@@ -1,0 +1,194 @@
+"""A language model behind one of OpenAI's two APIs, whoever serves it."""
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any
+
+import httpx2
+import openai
+from agents import ModelBehaviorError, ModelResponse, ModelSettings, Usage
+from agents.models.interface import Model
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseInProgressEvent,
+    ResponseTextDeltaEvent,
+    ResponseUsage,
+)
+from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
+
+from agent.models.failures import NO_ANSWER
+from agent.models.wire.errors import ServerError
+from agent.models.wire.fit import Fit
+from agent.models.wire.incoming import Answer, ChatAnswer, ResponsesAnswer, completed, pieces
+from agent.models.wire.out import Asked, chat_body, responses_body
+
+log = logging.getLogger("hachi.models")
+
+
+class WireModel(Model):
+    """Makes each call by itself, without the SDK's adapters: these validate what servers send, drop why an
+    answer ended, and decide by the names of models."""
+
+    def __init__(self, name: str, client: openai.AsyncOpenAI, api: str, fit: Fit) -> None:
+        self.name = name
+        self._client = client
+        self.api = api
+        self._fit = fit
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: ModelSettings,
+        tools: list[Any],
+        output_schema: Any,
+        *rest: Any,
+        **more: Any,
+    ) -> ModelResponse:
+        asked = self._asked(system_instructions, input, model_settings, tools, output_schema, stream=False)
+        response = None
+        async with aclosing(self._answer(asked)) as events:
+            async for event in events:
+                response = event.response if isinstance(event, ResponseCompletedEvent) else None
+        assert response is not None, "the last event has the response"
+        counted = response.usage
+        usage = Usage(requests=1)
+        if counted:
+            usage = Usage(
+                requests=1,
+                input_tokens=counted.input_tokens,
+                output_tokens=counted.output_tokens,
+                total_tokens=counted.total_tokens,
+                input_tokens_details=counted.input_tokens_details,
+                output_tokens_details=counted.output_tokens_details,
+            )
+        return ModelResponse(output=response.output, usage=usage, response_id=None)
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: ModelSettings,
+        tools: list[Any],
+        output_schema: Any,
+        *rest: Any,
+        **more: Any,
+    ) -> AsyncIterator[Any]:
+        asked = self._asked(system_instructions, input, model_settings, tools, output_schema, stream=True)
+        async with aclosing(self._answer(asked)) as events:
+            async for event in events:
+                yield event
+
+    def _asked(
+        self, system: Any, input: Any, settings: Any, tools: Any, schema: Any, *, stream: bool
+    ) -> Asked:
+        items = [{"role": "user", "content": input}] if isinstance(input, str) else input
+        return Asked(system, items, settings, tools, schema, stream)
+
+    async def _answer(self, asked: Asked) -> AsyncGenerator[Any]:
+        """Yield an event for each piece of the answer, and one with the whole. Where the server refuses a
+        field that is not needed, or our limit cuts the answer before its first word, it is asked again."""
+        again = False
+        while True:
+            body = self._fit.fitted(self._body(asked), again)
+            answer = ChatAnswer() if self.api == "chat" else ResponsesAnswer()
+            try:
+                async with aclosing(self._events(body, answer)) as events:
+                    async for event in events:
+                        yield event
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                if answer.text or not self._fit.do_without(error, body):
+                    raise
+                continue
+            answer.end()
+            if again or not self._fit.too_short(answer, asked.settings.max_tokens):
+                break
+            again = True
+        yield _completed(answer)
+
+    def _body(self, asked: Asked) -> dict[str, Any]:
+        if self.api == "responses":
+            return responses_body(self.name, asked)
+        return chat_body(self.name, asked, limit_name=self._fit.limit_name, short_ids=self._fit.short_ids)
+
+    async def _events(
+        self, body: dict[str, Any], answer: ChatAnswer | ResponsesAnswer
+    ) -> AsyncGenerator[Any]:
+        """Yield the text as it comes, and for each piece without any that the model is at work. Raises
+        OpenAIError, and ModelBehaviorError for what is no answer."""
+        path = "/chat/completions" if self.api == "chat" else "/responses"
+        unread: Any = {"cast_to": httpx2.Response, "stream": True, "stream_cls": openai.AsyncStream[Any]}
+        response: httpx2.Response = await self._client.post(path, body=body, **unread)
+        try:
+            with _translated(response):
+                async with aclosing(pieces(response.aiter_bytes())) as read:
+                    async for piece in read:
+                        text = self._read(answer, piece, response)
+                        yield _text_event(text) if text else _AT_WORK
+        finally:
+            await response.aclose()
+        if not answer.begun:
+            raise ModelBehaviorError(NO_ANSWER)
+
+    def _read(self, answer: ChatAnswer | ResponsesAnswer, piece: dict[str, Any], response: Any) -> str:
+        try:
+            return answer.add(piece)
+        except ServerError as error:
+            request = response.request
+            if not error.status:
+                raise openai.APIError(str(error), request, body=error.body) from error
+            as_status = httpx2.Response(error.status, headers=response.headers, request=request)
+            raise self._client._make_status_error(str(error), body=error.body, response=as_status) from error
+
+
+@contextmanager
+def _translated(response: httpx2.Response) -> Iterator[None]:
+    try:
+        yield
+    except httpx2.TimeoutException as error:
+        raise openai.APITimeoutError(request=response.request) from error
+    except httpx2.HTTPError as error:
+        raise openai.APIConnectionError(request=response.request) from error
+
+
+_AT_WORK = ResponseInProgressEvent.construct(type="response.in_progress", sequence_number=0)
+
+
+def _text_event(text: str) -> ResponseTextDeltaEvent:
+    return ResponseTextDeltaEvent.construct(
+        type="response.output_text.delta",
+        delta=text,
+        content_index=0,
+        item_id="message",
+        output_index=0,
+        sequence_number=0,
+        logprobs=[],
+    )
+
+
+def _completed(answer: Answer) -> ResponseCompletedEvent:
+    return completed(Response.construct(id="response", output=answer.items, usage=_usage(answer)))
+
+
+def _usage(answer: Answer) -> ResponseUsage | None:
+    """Return the server's count of tokens, under either API's names; None where it sent none."""
+    input = _number(answer.usage, "prompt_tokens", "input_tokens")
+    output = _number(answer.usage, "completion_tokens", "output_tokens")
+    if not (input or output):
+        return None
+    details = [answer.usage.get(name) or {} for name in ("prompt_tokens_details", "input_tokens_details")]
+    cached = max(_number(one, "cached_tokens") for one in details if isinstance(one, dict))
+    return ResponseUsage.construct(
+        input_tokens=input,
+        output_tokens=output,
+        total_tokens=input + output,
+        input_tokens_details=InputTokensDetails.construct(cached_tokens=cached, cache_write_tokens=0),
+        output_tokens_details=OutputTokensDetails.construct(reasoning_tokens=0),
+    )
+
+
+def _number(fields: Any, *names: str) -> int:
+    values = (fields.get(name) for name in names)
+    return next((int(value) for value in values if isinstance(value, int | float) and value == value), 0)
