@@ -7,6 +7,7 @@ they rotate meanwhile is still the same file under another name.
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Set
+from contextlib import suppress
 from pathlib import Path
 
 from memory.text.short_ids import names_any
@@ -14,21 +15,37 @@ from memory.text.short_ids import names_any
 LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
 
 
+_PREFIX = re.compile(r"\S+ [A-Z]+ (?:[\w.]+: )?")
+"""The time, level and logger before a message."""
+
+
 def blank_lines_of(home: Path, user: str | None, ids: Set[str]) -> int:
-    """Blank the lines of the log that name the person or one of these ids. From the file of decisions take
-    the person's lines, and the decisions that name one of these ids. With None as the person no line is
-    theirs. Returns how many lines changed."""
-    named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)" if user else r"(?!)")
+    """Blank the lines of the log that are about the person or name one of these ids. From the file of
+    decisions take the person's lines, and the decisions that name one of these ids. With None as the person
+    no line is theirs. Returns how many lines changed."""
+    named = re.compile(rf"(?<![\w./\\-]){re.escape(user or '')}(?![\w/\\-]|\.\w)")
 
     def log_line(line: bytes) -> bytes | None:
         text = line.decode("utf-8", "replace")
-        return b"" if named.search(text) or names_any(text, ids) else None
+        return b"" if _is_about(text, user, named) or names_any(text, ids) else None
 
     def decisions(line: bytes) -> bytes | None:
         return _without_decisions(line, user, ids)
 
     changed = sum(_replace_lines(path, log_line) for path in home.glob(LOG))
     return changed + sum(_replace_lines(path, decisions) for path in home.glob(DECISIONS))
+
+
+def _is_about(text: str, user: str | None, named: re.Pattern[str]) -> bool:
+    """Whether a field of an event is the person, or a part of its path, or the message of a line names them:
+    loggers and files may have the same name."""
+    if user is None:
+        return False
+    with suppress(ValueError):
+        event = json.loads(text)
+        return isinstance(event, dict) and (user in event.values() or f"/{user}/" in f"{event.get('path')}/")
+    prefix = _PREFIX.match(text)
+    return named.search(text, prefix.end() if prefix else 0) is not None
 
 
 def _without_decisions(line: bytes, user: str | None, ids: Set[str]) -> bytes | None:

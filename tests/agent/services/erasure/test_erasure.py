@@ -310,6 +310,29 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
     assert (home / "hachi.log").read_text().endswith("late\nabout ben\n"), "what is written meanwhile stays"
 
 
+async def test_a_person_called_as_a_part_of_the_log_takes_no_line_that_is_not_about_them(
+    open_pet: OpenPet, home: Path
+) -> None:
+    pet = await open_pet()
+    await pet.remember("I row", user="hachi")
+    theirs = [
+        json.dumps({"event": "x", "user_id": "hachi"}),
+        json.dumps({"event": "x", "acts_for": None, "path": "/api/users/hachi"}),
+        "12:00 WARNING hachi.turn: cannot write to hachi: late",
+    ]
+    others = [
+        json.dumps({"event": "x", "user_id": "ben", "reason": "ask hachi"}),
+        "12:00 WARNING hachi: the model is away",
+        "12:00 INFO hachi.turn: it begins",
+        '  File "/srv/hachi/turn.py", line 3, in hachi.turn',
+    ]
+    (home / "hachi.log").write_text("\n".join([*theirs, *others, ""]))
+
+    await pet.people.erase(user="hachi")
+
+    assert [line for line in (home / "hachi.log").read_text().splitlines() if line.strip()] == others
+
+
 def decided(home: Path) -> list[tuple[str, list[str]]]:
     """Whom each line of decisions is about, and the facts in it."""
     lines = (home / "decisions.jsonl").read_text().splitlines()
