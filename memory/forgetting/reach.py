@@ -1,8 +1,9 @@
 """What goes with a fact or a message that a person has forgotten. Nothing is changed here.
 
-*A fact*: what it replaced, the person's own messages that state it, and Hachi's replies that answered those
-or contain it. A reply that only was shown it goes if nothing else was shown; it is named otherwise. Other
-facts, entries and tasks of the same messages stay.
+*A fact*: what it replaced, the person's own messages that state it, and Hachi's replies that answered those;
+of the later ones to the person, and of those that were shown it, those that contain it. A reply that only was
+shown it goes if nothing else was shown; it is named otherwise. Other facts, entries and tasks of the same
+messages stay.
 
 *A message*: the facts, entries and tasks that no other message of the person states, and the replies to it.
 What these facts had replaced holds again.
@@ -15,6 +16,7 @@ be undone.
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, or_, select
@@ -23,11 +25,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import GLOBAL, Place, owners_of, user_key
 from memory.forgetting.replies import (
     NOT_SCANNED,
-    REPLIES,
     TELLING,
     Scanned,
     Told,
     answers_to,
+    compare,
     read_by,
     repeating,
     shown,
@@ -176,8 +178,8 @@ async def of_person(
     theirs = {*(fact.id for fact in alone), *(row.id for row in mine), *summaries}
     others = await shown_to_others(connection, user, theirs, places)
     whole = [row.text for row in said if len(stems(row.text)) >= TELLING]
-    told = Told(user, [*(fact.content for fact in alone), *whole])
-    scanned = await repeating(connection, told, others.values(), scanned)
+    told = Told(user, [*(fact.content for fact in alone), *whole], at=_told_at(alone, said))
+    scanned = await compare(connection, told, others.values(), scanned)
     told_in = frozenset(row.id for row in said)
     everybodys = {id for id, owner in links if owner == GLOBAL}
     return Reach(
@@ -205,14 +207,33 @@ async def _with_replies(
 ) -> Reach:
     """The reach with the replies that go with it, of those that lose something in it."""
     own = reach.messages
-    said = await connection.scalars(select(messages.c.text).where(messages.c.id.in_(own - {asked_in})))
-    told = Told(reach.person, [fact.content for fact in reach.facts], list(said))
-    later = REPLIES.where(readers, messages.c.seq > reach.scanned.upto).order_by(messages.c.seq)
-    scanned = await repeating(connection, told, await connection.execute(later), reach.scanned)
-    replies = reach.replies | scanned.found | await answers_to(connection, own)
+    text = select(messages.c.text, messages.c.sent_at).where(messages.c.id.in_(own - {asked_in}))
+    said = (await connection.execute(text)).all()
+    contents = [fact.content for fact in reach.facts]
+    told = Told(reach.person, contents, [row.text for row in said], _told_at(reach.facts, said))
     gone = own.union(fact.id for fact in reach.facts)
+    answers = reach.replies | await answers_to(connection, own)
+    given = gone | answers | await _summaries_of(connection, gone)
+    scanned = await repeating(connection, told, given, readers, reach.scanned)
+    replies = answers | scanned.found
     alone, others = await shown(connection, gone, replies, readers)
     return replace(reach, replies=replies | alone, shown=tuple(sorted(others)), scanned=scanned)
+
+
+def _told_at(facts: Iterable[Memory], said: Iterable[Any]) -> dict[str, datetime]:
+    """When each text of these facts and messages was told first."""
+    told = [(fact.content, fact.created_at) for fact in facts] + [(row.text, row.sent_at) for row in said]
+    return dict(sorted(told, key=lambda one: one[1], reverse=True))
+
+
+async def _summaries_of(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
+    """The ids of the summaries of the conversations with these messages, and of those that cover these
+    facts."""
+    talks = select(messages.c.conversation_id).where(messages.c.id.in_(ids))
+    active = active_conversations.c
+    here = select(active.id).where(active.conversation_id.in_(talks))
+    covering = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(ids), rests_on.c.how == "covered")
+    return {*await connection.scalars(here), *await connection.scalars(covering)}
 
 
 async def _owners_of(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:

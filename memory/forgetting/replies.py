@@ -1,9 +1,13 @@
-"""Which of Hachi's replies go with what a person told: by ids, and by the one rule on words, `repeats`."""
+"""Which of Hachi's replies go with what a person told: by ids, and by the one rule on words, `repeats`.
+
+Words decide only about a reply to that person, or one that was shown what goes, and that is not older.
+"""
 
 import asyncio
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_, select, true
@@ -68,6 +72,8 @@ class Told:
     facts: Collection[str]
     messages: Collection[str] = ()
     """Texts that tell more than what goes: by their words alone, close together."""
+    at: Mapping[str, datetime] = field(default_factory=dict)
+    """When each of these texts was told. An older reply does not repeat it."""
 
     def repeated_in(self, text: str, names: str) -> list[str]:
         facts = [fact for fact in self.facts if repeats(text, fact, names)]
@@ -81,34 +87,62 @@ class Scanned:
     """The replies that were compared before the transaction, and which of them repeat what goes."""
 
     upto: int = 0
-    """`messages.seq`."""
+    """`messages.seq` of the last of those to the person themselves."""
+    compared: frozenset[str] = frozenset()
     found: frozenset[str] = frozenset()
 
 
 NOT_SCANNED = Scanned()
 
-REPLIES = select(messages.c.id, messages.c.seq, messages.c.place, messages.c.text).where(
-    messages.c.role == "assistant"
-)
+_COLUMNS = (messages.c.id, messages.c.seq, messages.c.place, messages.c.text, messages.c.sent_at)
+REPLIES = select(*_COLUMNS).where(messages.c.role == "assistant")
 
 
 async def repeating(
+    connection: AsyncConnection,
+    told: Told,
+    shown: Collection[str],
+    where: ColumnElement[bool],
+    scanned: Scanned,
+) -> Scanned:
+    """Those of the replies meeting the condition that repeat what was told: of those to the person, and of
+    those that were `shown` one of these ids, or a reply that repeats it. Those that were `scanned` before are
+    not compared again."""
+    own = REPLIES.where(where, messages.c.user_id == told.person, messages.c.seq > scanned.upto)
+    rows = (await connection.execute(own.order_by(messages.c.seq))).all()
+    scanned = replace(scanned, upto=max([scanned.upto, *(row.seq for row in rows)]))
+    scanned = await compare(connection, told, rows, scanned)
+    further = {*shown, *scanned.found}
+    while further:
+        before, later = scanned.found, list[Any]()
+        for part in parts(further):
+            found = select(rests_on.c.derived_id).where(
+                rests_on.c.source_id.in_(part), rests_on.c.how == "found"
+            )
+            later += await connection.execute(REPLIES.where(messages.c.id.in_(found), where))
+        scanned = await compare(connection, told, later, scanned)
+        further = set(scanned.found - before)
+    still = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(scanned.found)))
+    return replace(scanned, found=frozenset(still))
+
+
+async def compare(
     connection: AsyncConnection, told: Told, replies: Iterable[Any], scanned: Scanned
 ) -> Scanned:
-    """Those of these rows of `REPLIES` that repeat what was told, unless somebody else told there what they
-    have of it. Those that were `scanned` before are not compared again."""
+    """Add to `scanned` those of these rows of `REPLIES` that repeat what was told, unless somebody else told
+    there what they have of it."""
     names = await _names_of(connection, told.person)
-    others, found, upto = _Others(connection, told.person), set(scanned.found), scanned.upto
+    others, compared, found = _Others(connection, told.person), set(scanned.compared), set(scanned.found)
     for reply in replies:
-        if reply.seq <= scanned.upto:
+        if reply.id in compared:
             continue
         await asyncio.sleep(0)  # it may take long, and others have work to do
-        upto = max(upto, reply.seq)
+        compared.add(reply.id)
         repeated = told.repeated_in(reply.text, names)
+        repeated = [text for text in repeated if told.at.get(text, reply.sent_at) <= reply.sent_at]
         if repeated and not await others.told(reply, repeated, names):
             found.add(reply.id)
-    still = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(found)))
-    return Scanned(upto, frozenset(still))
+    return replace(scanned, compared=frozenset(compared), found=frozenset(found))
 
 
 @dataclass(frozen=True)

@@ -173,12 +173,45 @@ async def test_replies_that_contain_it_go_wherever_it_was_read_and_others_are_na
     assert alone not in {line.id for line in await stack.transcript.page(Audience.of("ben", Place()), 9)}
 
 
+@on_both
+async def test_by_words_goes_no_reply_to_another_that_was_not_shown_it_and_none_that_is_older(
+    stack: Stack,
+) -> None:
+    await stack.receive("when do we meet?", "anna", "acme")
+    older = "Meeting friday ten, welcome!"
+    for user in ("anna", "ben"):
+        await answered(stack, older, user, "acme")
+    stack.clock.advance(hours=1)
+    said = await told(stack, "note it please", "meeting friday ten welcome", user="ben", place="acme")
+    by_chance, to_ben, shown, of_shown = (f"Noted: meeting friday ten, welcome {n}" for n in range(4))
+    await answered(stack, by_chance, "anna", "acme")
+    await answered(stack, to_ben, "ben", "acme")
+    first = await answered(stack, shown, "anna", "acme", said)
+    await answered(stack, of_shown, "cleo", "acme", first)
+
+    receipt = await forget(stack, "meeting friday ten welcome", "ben", "acme")
+
+    assert await transcript(stack, "anna", "acme") == ["when do we meet?", older, older, by_chance]
+    assert (receipt.messages, receipt.replies, receipt.kept) == (1, 3, ())
+
+
+async def test_a_reply_goes_that_was_shown_it_in_a_summary(stack: Stack) -> None:
+    await told(stack, "I live in Paris", "Anna lives in Paris", place="acme")
+    summary = await stack.summarise("They spoke of Paris.", "anna", "acme")
+    await answered(stack, "Anna lives in Paris.", "ben", "acme", summary)
+    await answered(stack, "Anna may live in Paris.", "ben", "acme")
+
+    await forget(stack, "Anna lives in Paris", place="acme")
+
+    assert await transcript(stack, "ben", "acme") == ["Anna may live in Paris."]
+
+
 async def test_a_reply_stays_that_repeats_what_somebody_else_told_where_it_stands(stack: Stack) -> None:
     paris = "Mickael lives in Paris"
-    await stack.remember(paris, "ben", "acme/general")
-    await stack.remember(paris, "anna", "acme")
+    bens = await stack.remember(paris, "ben", "acme/general")
+    fact = await stack.remember(paris, "anna", "acme")
     for place in ("acme", "acme/general"):
-        await answered(stack, "Mickael lives in Paris.", "cleo", place)
+        await answered(stack, "Mickael lives in Paris.", "cleo", place, str(fact.id), str(bens.id))
 
     receipt = await forget(stack, paris, place="acme")
 

@@ -117,7 +117,8 @@ async def test_the_place_loses_the_messages_that_told_it_and_their_author_keeps_
     told = await stack.receive("I broke my shoulder. Never use emojis.", "mickael", "acme")
     answer = await stack.receive("Get well!", "mickael", "acme", role="assistant", shown=[told])
     other = await stack.receive("It is Tuesday.", "mickael", "acme")
-    await stack.receive("He broke his shoulder: Mickael.", "ben", "acme", role="assistant")
+    told_ben = "He broke his shoulder: Mickael."
+    await stack.receive(told_ben, "ben", "acme", role="assistant", shown=[told])
     await stack.remember(SHOULDER, "mickael", "acme", message_id=told)
     await stack.remember("Mickael uses no emojis", "mickael", "acme", message_id=told)
     for value, message in (("broken shoulder", told), ("it is Tuesday", other)):

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from agents.testing import function_call
 from sqlalchemy import select
 
 from agent.tracing.store.filters import TraceFilter
@@ -36,7 +37,8 @@ def look_back(asked: str) -> dict[str, Any]:
 @pytest.fixture
 def model() -> AnsweringModel:
     told = {"message": LUCK, "memories": [{"content": JOB, "subjects": ["bob"]}]}
-    return AnsweringModel(told, QUOTED, QUOTED, "It is late.")
+    search = [function_call("search_memories", {"query": "Initech"}, call_id="one")]
+    return AnsweringModel(told, QUOTED, search, QUOTED, "It is late.")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
