@@ -14,7 +14,7 @@ from agent.turn.context.build import BuiltContext
 from agent.turn.output.parse import Answer
 from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import ReceivedMessage, TurnRequest
-from agent.types.client import Called, items_as_json
+from agent.types.client import Item, items_as_json
 from memory.process.spans import new_id
 from memory.records import Hit, Message
 from memory.sql.engine import Database
@@ -60,11 +60,11 @@ class AnswerStore:
         received: ReceivedMessage,
         built: BuiltContext,
         found: Sequence[Hit],
-        answer: Answer | Sequence[Called],
+        answer: Answer | Sequence[Item],
         trace: str,
     ) -> Stored:
-        """Store the answer with its jobs; or calls of the client's tools, with the message: there is no
-        answer yet. Of an anonymous turn nothing is stored."""
+        """Store the answer with its jobs; or calls of the client's tools and those of ours before them, with
+        the message: there is no answer yet. Of an anonymous turn nothing is stored."""
         request = received.request
         if request.user is None:
             return Stored()
@@ -125,10 +125,10 @@ class AnswerStore:
         connection: AsyncConnection,
         received: ReceivedMessage,
         sources: ReplySources,
-        calls: Sequence[Called],
+        calls: Sequence[Item],
     ) -> None:
-        """Store the calls that the client is to run, and those before them, unless something that they may
-        repeat was forgotten."""
+        """Store the calls that the client is to run, and those before them, ours among them, unless something
+        that they may repeat was forgotten."""
         client, lost = received.request.client, sources.lost()
         items = items_as_json().dump_python((*(client.after if client else ()), *calls))
         if not await connection.scalar(select(lost.holds), lost.values):

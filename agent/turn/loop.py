@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
+from uuid import uuid4
 
 from agents import (
     Agent,
@@ -31,6 +32,7 @@ from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.settings import Settings
 from agent.turn.call_limit import TurnModel, tool_calls
+from agent.turn.client.our_calls import ids_of_ours
 from agent.turn.client.parameters import model_settings, refused_parameter, shown_names
 from agent.turn.extensions import Extensions
 from agent.turn.output.client_form import FormStream, StopText, shaped, until_stop
@@ -38,7 +40,7 @@ from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream, ShownText
 from agent.turn.reply_stream import OnEvent
 from agent.types import ToolCall, Usage
-from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
+from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn, Item, Returned
 from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarted
 from memory.process.spans import first_letter, note, span
 from prompts import render
@@ -46,6 +48,8 @@ from tools.context import TurnContext
 from tools.found import Entry, cut
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
+CALL_ID = 9
+"""Letters and digits of the id of a call that is stored; some servers take no other number."""
 MOST_QUOTED, LONGEST_QUOTE = 3, 300
 """What a reply quotes of what was found, if the model gave no answer; the second in characters."""
 CUT_SHORT = "The model ran out of room before its first word. Ask once more, or for less at a time."
@@ -61,6 +65,8 @@ class AgentResult:
     usage: Usage
     client_calls: tuple[Called, ...] = ()
     """If the client's tools were called, there is no answer yet."""
+    our_calls: tuple[Item, ...] = ()
+    """The calls of our tools in this run, each with its result."""
     cut: bool = False
 
 
@@ -82,6 +88,7 @@ class _Run:
     on_event: OnEvent | None = None
     called: list[ToolCall] = field(default_factory=list)
     client_calls: list[Called] = field(default_factory=list)
+    our_calls: list[Item] = field(default_factory=list)
 
 
 async def run_agent(
@@ -102,8 +109,12 @@ async def run_agent(
     """
     system, *said = messages
     tools = await added.offered()
-    called = [item["name"] for item in said if item.get("type") == "function_call"]
-    names = shown_names([*(tool.name for tool in client.tools), *called], {tool.name for tool in tools})
+    ours = ids_of_ours(client.after)
+    theirs = {
+        item["call_id"]: item["name"] for item in said if "name" in item and item["call_id"] not in ours
+    }
+    called = [*(tool.name for tool in client.tools), *theirs.values()]
+    names = shown_names(called, {tool.name for tool in tools})
     agent = _agent(chosen, settings, system["content"], tools, client, names)
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
@@ -112,7 +123,10 @@ async def run_agent(
     config = copy(_CONFIG)
     config.model = model
     arguments: dict[str, Any] = {
-        "input": [item | {"name": names[item["name"]]} if "name" in item else item for item in said],
+        "input": [
+            item | {"name": names[item["name"]]} if "name" in item and item["call_id"] in theirs else item
+            for item in said
+        ],
         "context": run,
         "max_turns": settings.max_turns,
         "run_config": config,
@@ -133,6 +147,7 @@ async def run_agent(
         calls=model.calls,
         usage=model.usage,
         client_calls=tuple(run.client_calls),
+        our_calls=tuple(run.our_calls),
         cut=model.cut or (most is not None and model.last_output >= most),
     )
 
@@ -293,6 +308,8 @@ def _our_tool(tool: Tool) -> FunctionTool:
             result = await tool.call(run.turn, written)
             note(ok=result.ok, result=result.text)
         run.called.append(ToolCall(tool.name, arguments, result.ok, result.text))
+        id = uuid4().hex[:CALL_ID]  # a client's call may bear the model's
+        run.our_calls += [Called(id, tool.name, written, ours=True), Returned(id, result.text)]
         tell(ToolEnded(run.called[-1]))
         for decision in run.turn.decisions[decided:]:
             tell(MemoryDecided(decision))

@@ -28,6 +28,7 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording
 from agent.turn.client.history import compare, follow, with_continued_conversation
 from agent.turn.client.links import without_their_links
+from agent.turn.client.our_calls import with_ours
 from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
@@ -37,7 +38,7 @@ from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import AgentResult, run_agent, with_end
 from agent.turn.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
-from agent.types.client import ClientTurn
+from agent.types.client import ClientTurn, items_as_json
 from agent.types.events import MemoryDecided, StreamEvent
 from memory.facts.writer import FactWriter
 from memory.process.breaker import calls_for
@@ -46,6 +47,7 @@ from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import note_origins
 from memory.sql.jobs.job import Job
+from memory.sql.messages.client_calls import kept_calls
 from memory.sql.messages.transcript import Transcript
 from tools.context import TurnContext
 
@@ -133,7 +135,7 @@ async def _answer(
     built = await build_context(deps.context, received)
     tools = _tool_context(deps, received, built)
     messages = messages_of(built.prompt)
-    client = request.client or ClientTurn()
+    client = received.request.client or ClientTurn()
     result = await run_agent(deps.model, deps.settings, messages, tools, deps.extensions, client, on_event)
     forget = await deps.forget_requests.candidates(result.answer.forget, received)
     if ending and (end := await ending(forget, result.tools)):
@@ -144,9 +146,8 @@ async def _answer(
 async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Stored:
     """Store the answer. No time limit ends this: who is told of none may ask again what has been stored."""
     received, built, tools, result, _ = answered
-    stored = await deps.answers.store(
-        received, built, tools.found, result.client_calls or result.answer, trace
-    )
+    calls = (*result.our_calls, *result.client_calls) if result.client_calls else None
+    stored = await deps.answers.store(received, built, tools.found, calls or result.answer, trace)
     found = sum(map(bool, tools.searches))
     deps.context.count("", {"turn searches": len(tools.searches), "turn searches that found": found})
     return stored
@@ -210,7 +211,23 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
             id = message.id
             await deps.transcript.append(connection, message, user=request.user, place=request.place, now=now)
         await note_origins(connection, id, request.origins)
-    return ReceivedMessage(request, id, sent.history, sent.continues)
+    received = ReceivedMessage(request, id, sent.history, sent.continues)
+    return await _with_our_calls(deps, received) if sent.question else received
+
+
+async def _with_our_calls(deps: TurnDependencies, received: ReceivedMessage) -> ReceivedMessage:
+    """Return the message with the calls of our tools in the turns that ended in the client's calls, where it
+    sends their results."""
+    client = received.request.client
+    if (
+        client is None
+        or not client.after
+        or (kept := await kept_calls(deps.database, str(received.id))) is None
+    ):
+        return received
+    after = with_ours(client.after, items_as_json().validate_python(kept.items))
+    request = replace(received.request, client=replace(client, after=after))
+    return replace(received, request=request, sources=kept.sources)
 
 
 def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext) -> TurnContext:

@@ -76,6 +76,8 @@ class ReceivedMessage:
     """The conversation before it as the client has it; None where the transcript has it."""
     continues: bool = False
     """Whether the conversation in the transcript comes between the client's history and it."""
+    sources: frozenset[str] = frozenset()
+    """The ids of what the stored calls before it were written from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,17 +26,19 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call of one of the client's tools."""
+    """A call of a tool, one of the client's."""
 
     call_id: str
     name: str
     arguments: str
     """JSON, as the model wrote it."""
+    ours: bool = False
+    """Whether it is a call of a tool of ours, in a turn that ended in a client's call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a tool of the client returned."""
+    """What a tool returned."""
 
     call_id: str
     output: str

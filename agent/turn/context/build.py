@@ -127,7 +127,8 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     summed_up = [fact for fact in facts if known.memory_summary and fact.user_id == request.user]
     rest = {task.id for task in known.open_tasks} | {fact.id for fact in summed_up}
     used = (*known.long_term_facts, *summed_up)
-    return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest), used)
+    sources = received.sources.union(shown, rest)
+    return BuiltContext(prompt, frozenset(shown | passages), sources, used)
 
 
 async def _unique_name(services: ContextServices, request: TurnRequest) -> str:

@@ -1,7 +1,7 @@
-"""The calls of a client's tools that a message waits for."""
+"""The calls of a client's tools that a message waits for, with those of our tools before them."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -30,9 +30,19 @@ async def keep_calls(
     await record(connection, message, sources, "found")
 
 
-async def kept_calls(database: Database, message: str) -> Any | None:
+class KeptCalls(NamedTuple):
+    items: Any
+    """The calls and results, as JSON values."""
+    sources: frozenset[str]
+    """The ids of what they were written from."""
+
+
+async def kept_calls(database: Database, message: str) -> KeptCalls | None:
     """The calls that a message waits for; None where it is answered, or where something that they were
     written from is hidden, which they may repeat."""
-    where = (messages.c.id == message, kept(), ~_REPEATS_HIDDEN)
+    where = (messages.c.id == message, messages.c.client_items.is_not(None), kept(), ~_REPEATS_HIDDEN)
+    sources = select(_SOURCE).where(rests_on.c.derived_id == message, rests_on.c.how == "found")
     async with database.read() as connection:
-        return await connection.scalar(select(messages.c.client_items).where(*where))
+        if (items := await connection.scalar(select(messages.c.client_items).where(*where))) is None:
+            return None
+        return KeptCalls(items, frozenset(await connection.scalars(sources)))

@@ -28,6 +28,7 @@ from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import Content
 from agent.surfaces.http.openai_api.response_events import ResponseEvents, ResponseJson
 from agent.surfaces.http.routes import api_routes
+from agent.turn.client.our_calls import without_ours
 from agent.types.client import Called, Item, Returned, Said, items_as_json
 from memory.audience import Audience
 from memory.records import Message
@@ -185,10 +186,9 @@ async def _before(pet: Companion, response: str, user: str | None) -> tuple[str,
         raise ApiError(400, "previous_response_not_found", message)
     question = (await transcript.by_ids({sent[0]}, Audience.of(user)))[sent[0]]
     stored = await transcript.branches(question.conversation_id, user, HISTORY)
-    said = [
-        *_until_answer(stored, question.id),
-        *items_as_json().validate_python(await kept_calls(pet.components.database, sent[0]) or ()),
-    ]
+    kept = await kept_calls(pet.components.database, sent[0])
+    calls = without_ours(items_as_json().validate_python(kept.items)) if kept else []
+    said = [*_until_answer(stored, question.id), *calls]
     return question.conversation_id, [_input_item(item) for item in said]
 
 

@@ -103,6 +103,32 @@ async def test_a_response_that_calls_tools_goes_on_by_its_id(client, scripted, m
     assert (await go_on(made, "sure?")).output_text == "Yes."
 
 
+@pytest.mark.parametrize("by_id", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_model_sees_its_own_calls_again_that_came_before_a_clients(
+    client: Any, model: ScriptedServer, stream: bool, by_id: bool
+) -> None:
+    row = {"content": "Ana rows in Lyon", "subjects": ["ana"]}
+    model.script(Call("remember", row), Call("weather", {"town": "Lyon"}, id="c1"), answer("Sunny."))
+    items: list[Any] = [{"role": "user", "content": "I row in Lyon; how is it?"}]
+
+    async def create(**given: Any) -> Any:
+        made = await client.responses.create(model="m", tools=[WEATHER], stream=stream, **given)
+        return [event async for event in made][-1].response if stream else made
+
+    made = await create(input=items)
+    [call] = made.output
+    result = {"type": "function_call_output", "call_id": "c1", "output": "sunny"}
+    before = (
+        {"previous_response_id": made.id, "input": []} if by_id else {"input": [*items, call.model_dump()]}
+    )
+    done = await create(**before | {"input": [*before["input"], result]})
+    assert done.output_text == "Sunny."
+    remembered, weather = model.asked[-1].results
+    assert ("Ana rows in Lyon" in remembered, weather) == (True, "sunny")
+    assert model.asked[-1].call_ids[1] == "c1"
+
+
 async def test_a_conversation_goes_on_from_an_earlier_response_or_by_its_name(
     client: Any, scripted: Any, model: ScriptedServer
 ) -> None:

@@ -1,0 +1,36 @@
+"""Calls of our own tools in a turn that ended in calls of the client's.
+
+The client knows nothing of them. They are stored with the question that waits, and stand before the client's
+calls again when it sends their results, so that the model sees what it has found and done.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from agent.types.client import Called, Item
+
+
+def ids_of_ours(items: Iterable[Item]) -> frozenset[str]:
+    """Return the ids of the calls of our tools."""
+    return frozenset(item.call_id for item in items if isinstance(item, Called) and item.ours)
+
+
+def without_ours(items: Sequence[Item]) -> list[Item]:
+    """Return the items without the calls of our tools and their results."""
+    ours = ids_of_ours(items)
+    return [item for item in items if getattr(item, "call_id", None) not in ours]
+
+
+def with_ours(after: Sequence[Item], kept: Sequence[Item]) -> tuple[Item, ...]:
+    """Return what the client sends after the question, with the calls of our tools in `kept`: each before the
+    client's call that followed it, or before the first one if the client gave its calls other ids."""
+    ours, waiting, merged = ids_of_ours(kept), list(kept), list[Item]()
+    for item in after:
+        if isinstance(item, Called):
+            ids = [one.call_id if isinstance(one, Called) else None for one in waiting]
+            upto = ids.index(item.call_id) + 1 if item.call_id in ids else 0
+            merged += [one for one in waiting[:upto] if getattr(one, "call_id", None) in ours]
+            waiting = waiting[upto:]
+        merged.append(item)
+    left = [one for one in waiting if getattr(one, "call_id", None) in ours]
+    first = next((at for at, item in enumerate(merged) if isinstance(item, Called)), len(merged))
+    return (*merged[:first], *left, *merged[first:])
