@@ -41,6 +41,7 @@ from agent.wiring.components import Clock, Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from agent.wiring.services import build_services
 from memory.errors import MemoryFault
+from memory.sql.jobs.last_runs import LastRuns
 
 if TYPE_CHECKING:
     from agents import InputGuardrail, OutputGuardrail, RunHooks
@@ -152,6 +153,7 @@ class Companion:
                     pet.reminders,
                     components.figures,
                     pet.people.erasure,
+                    LastRuns(components.database, components.clock),
                     pet._wake_worker,
                     settings.purge_minutes,
                 )

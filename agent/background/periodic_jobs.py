@@ -1,11 +1,14 @@
-"""Periodic jobs. They only read and write database rows, so several replicas can run all of them."""
+"""Periodic jobs. They only read and write database rows, so several replicas can run all of them.
+
+When an hourly or daily job last ran is stored: what is overdue runs soon after a start, in one process.
+"""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent.background.reminders import Reminders
@@ -13,6 +16,7 @@ from agent.errors import HachiError
 from agent.services.admin import AdminService
 from agent.services.statistics import Figures
 from memory.forgetting.erasure import Erasure
+from memory.sql.jobs.last_runs import LastRuns
 
 if TYPE_CHECKING:
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -26,9 +30,10 @@ QUEUE_SECONDS = 10
 REMIND_SECONDS = 20
 """How often due tasks are checked, if a surface can announce them."""
 OPTIMISE_SECONDS = 24 * 3600
-"""How often the indexes are compacted, which also removes deleted points from their files, and compared with
-the rows. Compacting blocks the process for about 0.15 s at 20,000 points."""
-MINUTE, HOUR = 60, 3600
+"""How often a process compacts its index. That blocks it for about 0.15 s at 20,000 points."""
+OVERDUE_SECONDS = 2.0
+"""How long after a start what is overdue begins: the first prompt is there by then."""
+MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
 STOP_SECONDS = 1.0
 """How long running jobs may take when the companion closes."""
 
@@ -39,6 +44,7 @@ class Schedule:
     reminders: Reminders
     figures: Figures
     erasure: Erasure
+    last_runs: LastRuns
     wake_worker: Callable[[], Awaitable[None]]
     purge_minutes: float
     _running: dict[str, asyncio.Task[str]] = field(default_factory=dict)
@@ -53,8 +59,9 @@ class Schedule:
             ("purge", MINUTE * self.purge_minutes, self._purge, "the purge failed"),
             ("forgotten", MINUTE, keep.purge_forgotten, "what was forgotten was not deleted"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
-            ("prune", HOUR, self._prune, "old traces were not deleted"),
-            ("room", HOUR, keep.give_back, "free pages were not given back"),
+            ("prune", MINUTE, self._due("prune", HOUR, self._prune), "old traces were not deleted"),
+            ("room", MINUTE, self._due("room", HOUR, keep.give_back), "free pages were not given back"),
+            ("log", MINUTE, self._due("log", DAY, keep.cut_log), "the log of changes was not shortened"),
             ("remind", REMIND_SECONDS, self.reminders.run, "reminders were not sent"),
             ("erase", 5 * MINUTE, self._erase, "an interrupted erasure could not go on"),
             ("figures", MINUTE, self.figures.flush, "the figures were not stored"),
@@ -64,8 +71,11 @@ class Schedule:
             scheduler.add_job(
                 self._start, "interval", (name, act, failure), seconds=seconds, id=name, name=name
             )
+        soon = datetime.now(UTC)
         for name in ("purge", "erase"):  # what was left while nothing ran
-            scheduler.modify_job(name, next_run_time=datetime.now(UTC))
+            scheduler.modify_job(name, next_run_time=soon)
+        for name in ("prune", "log", "room"):
+            scheduler.modify_job(name, next_run_time=soon + timedelta(seconds=OVERDUE_SECONDS))
         scheduler.start()
         closing.push_async_callback(self._stop, scheduler)
 
@@ -74,6 +84,18 @@ class Schedule:
         await asyncio.sleep(0)  # a start that is due now runs first: shutdown would log it as an error
         scheduler.shutdown(wait=False)
         await self._finish()
+
+    def _due(
+        self, name: str, seconds: float, act: Callable[[], Awaitable[object]]
+    ) -> Callable[[], Awaitable[None]]:
+        """Run a job for all processes if it did not run for so many seconds."""
+
+        async def run() -> None:
+            async with self.last_runs.claimed(name, timedelta(seconds=seconds)) as due:
+                if due:
+                    await act()
+
+        return run
 
     async def _start(self, name: str, act: Callable[[], Awaitable[object]], failure: str) -> None:
         """Start a job, unless it runs. The scheduler does not wait for it, so it never finds it running and

@@ -125,8 +125,12 @@ class AdminService:
         return await self.sync.catch_up(progress)
 
     async def compact_index(self) -> None:
-        """Shorten the log of changes and the files of the index. Raises IndexUnavailable."""
-        await self.sync.tidy()
+        """Shorten the files of this process's index. Raises IndexUnavailable."""
+        await self.sync.optimise()
+
+    async def cut_log(self) -> None:
+        """Shorten the log of changes."""
+        await self.sync.cut_log()
 
     async def rows_to_index(self) -> int:
         """Return how many rows `reindex` will read."""

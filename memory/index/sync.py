@@ -235,9 +235,12 @@ class IndexSync:
             left = await self._rows.deleted({kind: left})
         return left
 
-    async def tidy(self) -> None:
-        """Shorten the log and the files of the index. Raises IndexUnavailable."""
+    async def cut_log(self) -> None:
+        """Shorten the log of changes."""
         await self._log.cut()
+
+    async def optimise(self) -> None:
+        """Shorten the files of the index. Raises IndexUnavailable."""
         await self._index.optimise()
 
     async def _begin(self) -> None:

@@ -9,6 +9,7 @@ by transaction, and an index follows only what every running transaction has pas
 rest (`ChangeLog.after`).
 """
 
+import asyncio
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -39,6 +40,8 @@ from memory.sql.tables import changes, index_positions
 
 KEPT = 50_000
 """How many of the newest changes `cut` leaves. To follow more takes an index longer than to be filled."""
+SLICE = 2_000
+"""How many changes one transaction of `cut` deletes."""
 LEASE = timedelta(seconds=30)
 """How long one process makes an index on a server follow before another one may."""
 CUT = "cut"
@@ -109,12 +112,16 @@ class ChangeLog:
         return Position(*(begins or START)) <= position <= ends
 
     async def cut(self) -> None:
-        """Delete all but the newest changes. An index that has not followed the others is filled again."""
+        """Delete all but the newest changes, in slices of some milliseconds. An index that has not followed
+        the others is filled again."""
         oldest = _NEWEST.offset(KEPT - 1).limit(1)
         async with self._database.write() as connection:
-            if row := (await connection.execute(oldest)).first():
-                await connection.execute(delete(changes).where(tuple_(*_literals(row)) > tuple_(*_ORDER)))
-                await _place(connection, CUT, Position(*row))
+            if not (row := (await connection.execute(oldest)).first()):
+                return
+            await _place(connection, CUT, Position(*row))
+        older = select(changes.c.seq).where(tuple_(*_literals(row)) > tuple_(*_ORDER)).limit(SLICE)
+        while await self._database.run(delete(changes).where(changes.c.seq.in_(older))):  # noqa: ASYNC110
+            await asyncio.sleep(0)  # others run
 
 
 class Followed:

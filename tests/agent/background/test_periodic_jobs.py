@@ -9,11 +9,13 @@ from agents.testing import ScriptedModel
 
 from agent.background import periodic_jobs as schedule
 from agent.background.reminders import Reminders
+from agent.services.admin import AdminService
 from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Settings
 from memory.errors import IndexUnavailable
 from memory.records import Draft
+from memory.sql import changes
 
 SOON = 0.05 / 60
 """Minutes: twenty times a second."""
@@ -71,6 +73,37 @@ async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_lo
 
     assert "the index was not compacted and will be tried again: the index is away" in caplog.text
     assert [hit.content for hit in await pet.search_memories("tea", user="ana")] == ["Ana likes tea"]
+
+
+async def test_what_is_overdue_runs_soon_after_a_start_and_once_for_all_processes(
+    open_pet, clock, rows, monkeypatch
+):
+    monkeypatch.setattr(schedule, "OVERDUE_SECONDS", 0.01)
+    monkeypatch.setattr(changes, "KEPT", 3)
+    pet = await open_pet()
+    for number in range(5):
+        await pet.respond(f"I have {number} geese", user="ana", settle=True)
+    await pet.settle()
+    assert rows("SELECT * FROM traces")
+    ran = asyncio.Queue[str]()
+    for name in ("prune_traces", "cut_log", "give_back"):
+        act = getattr(AdminService, name)
+
+        async def noted(self, *given, act=act, name=name):
+            ran.put_nowait(name)
+            return await act(self, *given)
+
+        monkeypatch.setattr(AdminService, name, noted)
+    clock.advance(days=40)
+    for due in (3, 0, 0):
+        for _ in range(2):
+            await open_pet(upkeep=True)
+        await asyncio.sleep(0.5)
+        assert ran.qsize() == due
+        while not ran.empty():
+            ran.get_nowait()
+    assert len(rows("SELECT * FROM changes")) == 3
+    assert rows("SELECT * FROM traces") == []
 
 
 async def test_the_jobs_outlive_a_database_that_fails(open_pet, clock, rows, monkeypatch, caplog):

@@ -137,7 +137,7 @@ async def test_an_index_that_is_new_was_emptied_or_is_behind_a_log_that_was_cut_
     assert await later.indexing.catch_up(told.append) == sum(told) == 4
     assert await later.indexing.catch_up(anew=True) == await later.index.count() == 4
     monkeypatch.setattr(changes, "KEPT", 1)
-    await later.indexing.tidy()
+    await later.indexing.cut_log()
     assert await later.indexing.catch_up() == 0, "it has followed"
     await later.index.advance(await later.index.position(), changes.START)
     assert await later.indexing.catch_up() == await later.index.count() == 4, "the log before it was cut"

@@ -77,7 +77,7 @@ def _count_rows(counts: dict[str, Any]) -> list[list[str]]:
 
 @with_companion
 async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
-    """Delete what has expired, and what clean-up does not keep."""
+    """Delete what has expired, old traces, and what clean-up does not keep."""
     from memory.forgetting.cleanup import CleanupItem
 
     if dry_run:
@@ -86,6 +86,8 @@ async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
         items = [
             CleanupItem(memory, "expired") for memory in await pet.admin.purge()
         ] + await pet.admin.tidy()
+        await pet.admin.prune_traces()
+        await pet.admin.cut_log()
         await give_back(pet.admin)
     gone = [{**memory_json(one.memory), "reason": one.reason} for one in items]
     data = {"count": len(gone), "dry_run": dry_run, "memories": gone}

@@ -39,6 +39,16 @@ def test_purge_shows_what_goes_and_why(hachi, home):
     assert hachi("purge", "--json").json == {"count": 0, "dry_run": False, "memories": []}
 
 
+def test_a_purge_does_the_hourly_and_daily_jobs_too(hachi, rows, monkeypatch):
+    monkeypatch.setattr("memory.sql.changes.KEPT", 1)
+    for text in ("I ski", "I row"):
+        hachi("chat", "-m", text)
+    rows("UPDATE traces SET started_at = '2020-01-01 00:00:00'")
+    assert len(rows("SELECT * FROM changes")) > 1
+    hachi("purge")
+    assert (len(rows("SELECT * FROM changes")), rows("SELECT * FROM traces")) == (1, [])
+
+
 def test_migrate_names_each_database_and_what_was_done(hachi, tmp_path):
     new, traces = tmp_path / "new", tmp_path / "traces.db"
     settings = {"HACHI_HOME": str(new), "HACHI_TRACES_URL": f"sqlite:///{traces}"}
