@@ -134,6 +134,8 @@ class Worker:
         if self._last.get(key) is task:
             del self._last[key]
         self.sync.wake()
+        if not task.cancelled() and any(decision.target_id for decision in task.result()):
+            self.wake()  # a fact that gave way withholds the summaries of it
 
     async def settle(self, *, hurry: bool = True) -> None:
         """Wait until all due jobs have run; with `hurry` also the consolidations that wait for their

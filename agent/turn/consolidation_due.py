@@ -16,7 +16,13 @@ from memory.sql.jobs.job import Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import When, when
 from memory.sql.messages.message_rows import kept
-from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by, owner_of
+from memory.sql.messages.summaries import (
+    CONSOLIDATE,
+    consolidation_subject,
+    heard_by,
+    outlived,
+    owner_of,
+)
 from memory.sql.tables import Utc, active_conversations, messages
 
 MESSAGES_OF_AN_EXCHANGE = 2
@@ -69,18 +75,19 @@ class ConsolidationDue:
 
     @cached_property
     def _when(self) -> When:
-        """Now where the next exchange pushes a message out of the window that no summary covers, or later."""
+        """Now where the next exchange pushes a message out of the window that no summary covers, or where the
+        summary is withheld; or later."""
         active = active_conversations.c
-        covered = select(active.covered).where(
-            active.conversation_id == _CONVERSATION, active.owner == _OWNER
-        )
+        this = active.conversation_id == _CONVERSATION, active.owner == _OWNER
+        now, quiet = (bindparam(name, type_=Utc()) for name in ("now", "later"))
+        withheld = select(or_(active.withheld == 1, outlived(now))).where(*this).scalar_subquery()
+        covered = select(active.covered).where(*this)
         later = messages.c.seq > func.coalesce(covered.scalar_subquery(), 0)
         uncovered = select(func.count() + MESSAGES_OF_AN_EXCHANGE > self.window).where(*_HEARD, later)
         length = func.sum(func.length(messages.c.text))
         full = uncovered.with_only_columns(2 * length > self.window_budget.characters)
-        leaving = or_(uncovered.scalar_subquery(), full.scalar_subquery())
-        now, quiet = (bindparam(name, type_=Utc()) for name in ("now", "later"))
-        return when(case((leaving, now), else_=quiet))
+        at_once = or_(uncovered.scalar_subquery(), full.scalar_subquery(), withheld)
+        return when(case((at_once, now), else_=quiet))
 
 
 _CONVERSATION: BindParameter[str] = bindparam("conversation")

@@ -188,8 +188,9 @@ class JobQueue:
         given: Mapping[str, Any] | None = None,
     ) -> datetime:
         """Make the waiting job with this `about` due at another time, which follows from what is `given`,
-        with this payload, in the caller's transaction; where none waits that has not failed, add one.
-        Without a time a job that waits stays as it is, and a new one is due now. Returns when it is due."""
+        with this payload, in the caller's transaction; where none waits that has not failed, add one. What
+        is due already stays due. Without a time it is due now, and keeps its payload. Returns when it is
+        due."""
         statement = NOW_DUE if due is None else due
         values = {"new_kind": kind, "new_about": about, "new_user_id": user, "now": now, **(given or {})}
         values["new_payload"] = dict(payload)

@@ -47,7 +47,8 @@ When = ReturningInsert[Any]
 
 def when(due: ColumnElement[datetime] | None = None) -> When:
     """The statement of `JobQueue.expect` for jobs that are `due` at this expression, which may have
-    parameters beside "now"; None is now, and leaves a job that waits as it is.
+    parameters beside "now"; None is now, and leaves the payload of a job that waits as it is. A job that is
+    due already stays so.
     It inserts the job under the id of the one that waits, and so moves that one. It returns nothing where
     somebody has claimed that one meanwhile."""
     names = ("kind", "user_id", "payload", "about")
@@ -58,9 +59,11 @@ def when(due: ColumnElement[datetime] | None = None) -> When:
     id = func.coalesce(same.order_by(work.c.seq).limit(1).scalar_subquery(), bindparam("new_id"))
     row = {"id": id, **new, "created_at": now, "due_at": now if due is None else due}
     added = insert(work).values(**row)
-    moved: dict[str, Any] = {"due_at": work.c.due_at}
+    moved: dict[str, ColumnElement[Any]] = {
+        "due_at": case((work.c.due_at <= now, work.c.due_at), else_=added.excluded.due_at)
+    }
     if due is not None:
-        moved = {name: added.excluded[name] for name in ("payload", "due_at")}
+        moved["payload"] = added.excluded.payload
     expected = added.on_conflict_do_update(index_elements=["id"], set_=moved, where=waits)
     return expected.returning(work.c.due_at, case((work.c.due_at <= now, _TELL)))
 

@@ -140,6 +140,34 @@ async def test_what_rests_on_an_illness_ends_with_it_before_any_purge(story, clo
     assert "cello" in after
 
 
+@pytest.mark.parametrize("ends", ["in the conversation", "by hand", "by hand, later", "expires"])
+async def test_what_rests_on_what_has_ended_is_written_again_though_the_talk_goes_on(story, clock, ends):
+    pet, ttl = story.pet, "7d" if ends == "expires" else None
+    await story.say("I play the cello.", "Ana plays the cello")
+    await story.say("I live in Lisbon now.", "Ana lives in Lisbon", ttl=ttl)
+    assert "Lisbon" in await story.summaries()
+    old = await story.id_of("Lisbon")
+    if ends == "by hand, later":
+        await pet.respond("Hm.", user="ana")  # its consolidation waits for quiet
+
+    if ends == "in the conversation":
+        story.model.answers = [learning("Ana lives in Porto", replaces=old)]
+        await pet.respond("No, it is Porto.", user="ana")
+    elif ends == "expires":
+        clock.advance(days=8)
+        await pet.respond("Hello!", user="ana")
+    else:
+        await pet.memories.update(old, "Ana lives in Porto", user="ana")
+    story.model.answers = []
+    if ends == "by hand":
+        await pet.respond("And the weather?", user="ana")
+    await pet.settle(hurry=False)
+
+    summary = await story.summaries()
+    assert "cello" in summary
+    assert "Lisbon" not in summary
+
+
 async def test_a_fact_that_is_forgotten_takes_the_texts_about_it(story):
     await story.say("I play the cello.", "Ana plays the cello")
     await story.say("I plan to resign.", "Ana plans to resign")
