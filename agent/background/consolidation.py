@@ -26,7 +26,8 @@ from agent.background.consolidation_answer import (
     quoted_summary,
 )
 from agent.background.consolidation_budget import ConsolidationBudget
-from agent.background.consolidation_input import MOST_MESSAGES, ConsolidationInput, ConsolidationReader
+from agent.background.consolidation_input import ConsolidationInput, ConsolidationReader
+from agent.background.consolidation_lines import MOST_MESSAGES
 from agent.models.choose import ChosenModel
 from agent.turn.consolidation_due import ConsolidationDue
 from agent.types.budget import Budget
@@ -127,7 +128,8 @@ class Consolidation:
     async def _read(self, job: Job, most: int) -> ConsolidationInput | None:
         place = Place(tuple(job.payload["place"]))
         owner = user_key(job.user_id) if place.private else place.key
-        return await self.reader.next(job.payload["conversation"], owner, place, most)
+        again = job.payload.get("again", ())
+        return await self.reader.next(job.payload["conversation"], owner, place, most, again)
 
     async def apply_memory_updates_to_user_context(
         self, reading: ConsolidationInput, found: ConsolidationAnswer, job: Job, *, rest: bool = False

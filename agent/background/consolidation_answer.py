@@ -15,7 +15,8 @@ from pydantic import Field
 from pydantic_core import from_json
 
 from agent.background.consolidation_citations import REFUSED, with_one_author_each
-from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput, both_ends
+from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput
+from agent.background.consolidation_lines import both_ends
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.json_objects import objects_in

@@ -2,15 +2,15 @@
 what is known of those who wrote them."""
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, Literal
 
 from sqlalchemy import bindparam
 
-from agent.turn.context.budget import newest_that_fit
+from agent.background.consolidation_lines import ANSWERED_WITHIN, MOST_MESSAGES, answered, at_once, first
 from agent.turn.context.user_snippet import fitting
 from agent.types.budget import Budget
 from memory.audience import Audience, Place
@@ -34,13 +34,6 @@ from memory.text import sentences, tag, tags
 
 Mode = Literal["companion", "study", "work"]
 
-MOST_MESSAGES = 24
-"""Messages in one call …"""
-MESSAGES = Budget(24_000)
-"""… and how much of them, each cut to `MAX_MESSAGE`."""
-MAX_MESSAGE = 4_000
-MOST_PEOPLE = 4
-"""People whose words are read in one call."""
 MOST_BEHIND = 100
 """If a summary is more messages behind than this, it continues with the newest ones, so that an imported
 transcript is not summarised whole. The skipped messages stay in the transcript, and searches find them."""
@@ -109,7 +102,7 @@ class ConsolidationInput(Traced):
     @property
     def upto(self) -> int:
         """The `seq` of the last message."""
-        return self.lines[-1].seq if self.lines else self.after
+        return max(self.lines[-1].seq, self.after) if self.lines else self.after
 
     @property
     def said(self) -> tuple[Line, ...]:
@@ -172,14 +165,21 @@ class ConsolidationReader:
     """From how many messages of people a summary that was withheld is written again."""
     budget: Budget
     """The budget of the user context in a prompt. Facts that exceed it need a summary."""
+    answered_within: timedelta = ANSWERED_WITHIN
     most_behind: int = MOST_BEHIND
     """If more messages wait, those before the newest are left unread."""
 
     async def next(
-        self, conversation: str, owner: str, place: Place, limit: int = MOST_MESSAGES
+        self,
+        conversation: str,
+        owner: str,
+        place: Place,
+        limit: int = MOST_MESSAGES,
+        again: Collection[str] = (),
     ) -> ConsolidationInput | None:
         """Return what is to be consolidated next, at most `limit` messages, or None where nothing is: the
-        summary covers every message, none was withheld, and no summary of facts is due."""
+        summary covers every message that is not being answered, none was withheld, and no summary of facts is
+        due. Messages that are to be read `again` come first, if the summary covers them."""
         now = self.clock()
         most = max(self.most_behind, MOST_MESSAGES)
         active, lines = await self.store.database.together(
@@ -187,7 +187,8 @@ class ConsolidationReader:
             self.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most),
         )
         after = active.covered if active else 0
-        lines = _first(_at_once(lines), limit)
+        covered = [line for line in await self.transcript.lines(again, owner) if line.seq <= after]
+        lines = first([*covered, *at_once(answered(lines, now - self.answered_within))], limit)
         earlier: Sequence[Message] = ()
         if active and active.withheld:
             async with self.store.database.read() as connection:
@@ -290,32 +291,6 @@ class ConsolidationReader:
         told = list(facts[:FACTS_TO_SUMMARISE])
         new = [fact for fact in told if since is None or fact.created_at > since]
         return told if since is None or len(new) >= NEW_FACTS else []
-
-
-def both_ends(text: str) -> str:
-    """Cut the middle of a long text: people comment on pasted text before or after it."""
-    if len(text) <= MAX_MESSAGE:
-        return text
-    half = MAX_MESSAGE // 2
-    return f"{text[:half]} … {text[-half:]}"
-
-
-def _at_once(lines: Sequence[Line]) -> list[Line]:
-    """Return the first lines, as many as one call reads."""
-    backwards = [(line, both_ends(line.message.text)) for line in reversed(lines)]
-    fit = newest_that_fit(backwards, MESSAGES)[::-1]
-    people = dict[str, None]()
-    for place, line in enumerate(fit):
-        people |= {line.user: None} if line.message.role == "user" else {}
-        if len(people) > MOST_PEOPLE:
-            return fit[:place]
-    return fit
-
-
-def _first(lines: Sequence[Line], limit: int) -> Sequence[Line]:
-    """Return the first `limit` lines, and the replies to the last of them."""
-    rest = takewhile(lambda line: line.message.role == "assistant", lines[limit:])
-    return [*lines[:limit], *rest]
 
 
 def _statements(

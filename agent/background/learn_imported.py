@@ -7,7 +7,7 @@ covered by a summary, so a run that was stopped goes on where it was.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
@@ -16,7 +16,7 @@ from agents.models.interface import Model
 from sqlalchemy import func, select
 
 from agent.background.consolidation import Consolidation, Overtaken, UnreadableAnswer
-from agent.background.consolidation_input import MESSAGES, MOST_MESSAGES
+from agent.background.consolidation_lines import MESSAGES, MOST_MESSAGES
 from agent.errors import BadInput
 from agent.tracing.recorder import Recorder
 from agent.types import Usage
@@ -122,7 +122,7 @@ class Learning:
             model=replace(self._model, model=counted),
             calls=replace(self.consolidation.calls, per_hour=0, per_day=0),  # its own limit counts
             due=None,
-            reader=replace(self.consolidation.reader, most_behind=EVERY),
+            reader=replace(self.consolidation.reader, most_behind=EVERY, answered_within=timedelta()),
         )
         facts, done = 0, 0
         for conversation, *_ in await self._waiting(user):

@@ -188,8 +188,13 @@ def _reads(owner: str, lost: Collection[str] | None) -> bool:
     )
 
 
-async def read_again(connection: AsyncConnection, conversation: str, owner: str, now: datetime) -> None:
-    """Add the job that consolidates a conversation, and writes a summary again that was emptied."""
+async def read_again(
+    connection: AsyncConnection, conversation: str, owner: str, now: datetime, *, message: str | None = None
+) -> None:
+    """Add the job that consolidates a conversation, and writes a summary again that was emptied; with a
+    `message`, a job of its own that reads it though the summary covers it."""
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
+    if message is not None:
+        payload, about = payload | {"again": [message]}, f"{about} {message}"
     await JobQueue.expect(connection, CONSOLIDATE, owner.removeprefix("user:"), payload, now, about=about)

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -15,7 +15,7 @@ from memory.records import Message
 from memory.sql.messages.summaries import owner_of
 from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record
-from memory.sql.tables import messages
+from memory.sql.tables import active_conversations, messages
 
 
 async def reword(
@@ -29,14 +29,28 @@ async def reword(
     *,
     answers: Collection[str],
 ) -> Message:
-    """In the caller's transaction, hide a message with what it alone states, and store it with this text. The
-    `answers` stay, and answer the new one."""
+    """In the caller's transaction, hide a message with what it alone states, and store this text where it
+    was. The `answers` stay, and answer the new one. It is consolidated again."""
     await replace_messages(connection, {old.id}, user, now)
-    new = replace(old, id=new_id(), text=text)
+    new, owner = replace(old, id=new_id(), text=text), owner_of(user, place)
     await transcript.append(connection, new, user=user, place=place, now=now)
+    at = await _swap(connection, old.id, new.id)
     for answer in answers:
         await record(connection, answer, [new.id], "answered")
     follow = update(messages).where(messages.c.follows == old.id, messages.c.id.in_(answers))
     await connection.execute(follow.values(follows=new.id))
-    await read_again(connection, old.conversation_id, owner_of(user, place), now)
+    active = active_conversations.c
+    this = active.conversation_id == old.conversation_id, active.owner == owner
+    covered = await connection.scalar(select(active.covered).where(*this)) or 0
+    message = new.id if at <= covered else None
+    await read_again(connection, old.conversation_id, owner, now, message=message)
     return new
+
+
+async def _swap(connection: AsyncConnection, old: str, new: str) -> int:
+    """Give each of two messages the other's place in the order. Returns that of the new one."""
+    both = select(messages.c.id, messages.c.seq).where(messages.c.id.in_((old, new)))
+    at = {row.id: int(row.seq) for row in await connection.execute(both)}
+    for id, seq in ((old, -at[new]), (new, at[old]), (old, at[new])):
+        await connection.execute(update(messages).where(messages.c.id == id).values(seq=seq))
+    return at[old]

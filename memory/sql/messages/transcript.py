@@ -34,9 +34,11 @@ from memory.sql.messages.message_rows import (
     BY_IDS,
     FOLLOWING,
     LAST,
+    LINES,
     MESSAGE,
     Condition,
     Line,
+    heard_by,
     kept,
     to_line,
     to_message,
@@ -250,6 +252,13 @@ class Transcript:
         rows = await self._database.rows(FOLLOWING[owner.startswith("user:")], given)
         rows = rows[:limit] if len(rows) > most else rows[-limit:]
         return [to_line(row) for row in reversed(rows)]
+
+    async def lines(self, ids: Collection[str], owner: str) -> list[Line]:
+        """These messages, as far as `owner` may read them, in order."""
+        if not ids:
+            return []
+        query = LINES.where(messages.c.id.in_(ids), heard_by(owner), kept()).order_by(messages.c.seq)
+        return [to_line(row) for row in await self._database.rows(query)]
 
     async def newest(
         self,

@@ -16,9 +16,10 @@ from scripted_server import Fail, Say, answer
 
 from agent.background.consolidation_input import NEW_FACTS
 from agent.tracing.render.trace import job as job_node
-from hachi import Companion, Settings
+from hachi import Companion, ModelUnavailable, Settings
 from hachi.testing import AnsweringModel
-from memory.audience import Place, user_key
+from memory.audience import PRIVATE, Place, user_key
+from memory.forgetting.rewording import reword
 from memory.sql.messages.summaries import CONSOLIDATE
 from tests.memory.conftest import server as postgresql
 
@@ -553,6 +554,43 @@ async def test_a_message_that_comes_while_its_conversation_is_consolidated_is_no
     await pet.settle()
 
     assert ["I sing" in asked for asked in model.asked] == [False, True]
+
+
+async def test_a_question_is_read_with_its_reply_and_without_it_only_where_none_comes(open_pet, clock):
+    model, answering = consolidator(), AnsweringModel(hold="I swim")
+    pet = await open_pet(given=answering, looking_back=model)
+    await pet.respond("I row", user="ana")
+    answered = asyncio.create_task(pet.respond("I swim", user="ana"))
+    await answering.held.wait()
+    await pet.settle()
+    answering.release.set()
+    await answered
+    await pet.settle()
+    assert ["I swim" in asked for asked in model.asked] == [False, True]
+
+    answering.answers = [ModelTimeoutError(1.0)]
+    with pytest.raises(ModelUnavailable):
+        await pet.respond("I climb", user="ana")
+    clock.advance(minutes=11)
+    await talk(pet, "I ski")
+    assert "I climb" in model.asked[-1]
+
+
+async def test_an_edited_message_is_read_again_where_it_stands_though_it_is_covered(open_pet):
+    model = consolidator(*[{"summary": f"Digest {n}."} for n in range(3)], finds("Ana skis", "I ski"))
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    await talk(pet, "I row", "I sing")
+    old = (await pet.conversations.messages(user="ana"))[-1]
+    parts = pet.components
+    async with parts.database.write() as connection:
+        await reword(connection, parts.transcript, old, "I ski", "ana", PRIVATE, pet.clock(), answers=())
+    await pet.settle(hurry=False)
+
+    assert [one.content for one in await pet.memories.list(user="ana")] == ["Ana skis"]
+    assert ["(1)" in asked for asked in model.asked[2:]] == [False, True]
+    said = [one.text for one in await pet.conversations.messages(user="ana") if one.role == "user"]
+    assert said == ["I sing", "I ski"]
+    assert await summary(pet) == "Digest 2."
 
 
 async def test_a_fact_that_gives_way_in_a_consolidation_costs_no_second_call(open_pet):

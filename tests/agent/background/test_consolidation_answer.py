@@ -17,7 +17,8 @@ from agent.background.consolidation_answer import (
     extract_memory_updates,
     read_answer,
 )
-from agent.background.consolidation_input import MAX_MESSAGE, ConsolidationInput, Person
+from agent.background.consolidation_input import ConsolidationInput, Person
+from agent.background.consolidation_lines import MAX_MESSAGE
 from agent.models.choose import brought_model
 from agent.types.budget import Budget
 from memory.audience import PRIVATE, user_key

@@ -1,0 +1,57 @@
+"""Which messages of a conversation one consolidation reads."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from agent.turn.context.budget import newest_that_fit
+from agent.types.budget import Budget
+from memory.sql.messages.message_rows import Line
+
+MOST_MESSAGES = 24
+"""Messages in one call …"""
+MESSAGES = Budget(24_000)
+"""… and how much of them, each cut to `MAX_MESSAGE`."""
+MAX_MESSAGE = 4_000
+MOST_PEOPLE = 4
+"""People whose words are read in one call."""
+ANSWERED_WITHIN = timedelta(minutes=10)
+"""How long a message may wait for its reply before it is read without one."""
+
+
+def both_ends(text: str) -> str:
+    """Cut the middle of a long text: people comment on pasted text before or after it."""
+    if len(text) <= MAX_MESSAGE:
+        return text
+    half = MAX_MESSAGE // 2
+    return f"{text[:half]} … {text[-half:]}"
+
+
+def answered(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
+    """Return the lines before the first message since then whose author has got no reply after it: its turn
+    may be under way."""
+    waits = dict[str, int]()
+    for place, line in enumerate(lines):
+        if line.message.role == "assistant":
+            waits.pop(line.user, None)
+        elif line.message.sent_at > since:
+            waits.setdefault(line.user, place)
+    return lines[: min(waits.values(), default=len(lines))]
+
+
+def at_once(lines: Sequence[Line]) -> list[Line]:
+    """Return the first lines, as many as one call reads."""
+    backwards = [(line, both_ends(line.message.text)) for line in reversed(lines)]
+    fit = newest_that_fit(backwards, MESSAGES)[::-1]
+    people = dict[str, None]()
+    for place, line in enumerate(fit):
+        people |= {line.user: None} if line.message.role == "user" else {}
+        if len(people) > MOST_PEOPLE:
+            return fit[:place]
+    return fit
+
+
+def first(lines: Sequence[Line], limit: int) -> Sequence[Line]:
+    """Return the first `limit` lines, and the replies to the last of them."""
+    rest = takewhile(lambda line: line.message.role == "assistant", lines[limit:])
+    return [*lines[:limit], *rest]
