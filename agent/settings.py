@@ -264,7 +264,7 @@ class Settings(BaseSettings):
     number."""
     http_cors: str = ""
     """Origins, between blanks, whose pages may ask `hachi serve` from a browser; `*` is any. Empty: none."""
-    http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000
+    http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 60_000_000
     """Bytes of a request's body that `hachi serve` reads."""
     console_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """Where people reach the console of `hachi serve`; links to it begin so. Unset, in answers over HTTP, it

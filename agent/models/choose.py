@@ -19,6 +19,7 @@ from agent.errors import SettingsError
 from agent.models.breaker_model import BreakerModel
 from agent.models.failures import WORTH_RETRYING, server_fault
 from agent.models.offline import OfflineModel
+from agent.models.pictures import put_pictures
 from agent.models.providers import (
     api_of,
     base_url_of,
@@ -106,6 +107,7 @@ def choose_model(
         api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
         base_url=base_url_of(settings),
         max_retries=0,  # the runner retries; retries in both would multiply
+        http_client=openai.DefaultAsyncHttpxClient(event_hooks={"request": [put_pictures]}),
     )
     limit_name = provider.limit_name if api == "chat" else "max_output_tokens"
     fit = Fit(limit, limit_name, short_ids=provider.short_ids)

@@ -49,8 +49,8 @@ async def link_to(pet: Companion, user: str, base: str, page: str = MEMORIES) ->
 
 async def read_link(pet: Companion, token: str) -> PageLink | None:
     """Return what a link says; None if it is not valid, or not any more."""
-    said = await signed_by_person(pet, token.removeprefix(LINK), "link")
-    return PageLink(said["who"], said["page"], said["once"]) if said else None
+    claims = await signed_by_person(pet, token.removeprefix(LINK), "link")
+    return PageLink(claims["who"], claims["page"], claims["once"]) if claims else None
 
 
 async def use_link(pet: Companion, link: PageLink) -> bool:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
+AN_IMAGE = "[an image]"
+"""What stands for an image: in the transcript of a message that is an image alone, and in the prompt for one
+of an earlier message."""
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """A message in the client's copy of the conversation."""
@@ -21,7 +26,7 @@ class Said:
     id: str = ""
     """In the transcript; empty where it is not in it."""
     images: tuple[str, ...] = ()
-    """URLs, `data:` among them."""
+    """URLs, `data:` among them; in a turn what is no URL is the name of one that is not shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
-"""Limits the use of the server: requests per minute, the size of a body, its fields and values, and time. A
-body is read only after the request has been authenticated, and its values are counted before it is parsed."""
+"""Limits the use of the server: requests per minute, the size of a body and of all that arrive at once, its
+fields and values, and time. A body is read only after the request has been authenticated; before it is parsed
+its pictures are taken out and its values are counted."""
 
 import asyncio
 import re
@@ -15,20 +16,26 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.errors import HachiError
+from agent.models.pictures import PICTURES
 from agent.surfaces.http.errors import IMAGE_URL, ApiError, error_response
+from agent.surfaces.http.pictures import take_pictures
 
 MOST_VALUES, DEEPEST = 50_000, 60
 """Values in the JSON of a body, and how deep they may be in each other."""
 TEXT = 400_000
 """Characters of one text, which is at most all that a model is given of what a client sends."""
 
+SHORT_BODY = 100_000
+"""Bytes of a body that is read however many others are, as connections are limited, and parsed as it is."""
+
 Id = Annotated[str, Field(max_length=200)]
 """An id, or the name of a model, a tool or a conversation."""
 CallId = Annotated[str, Field(max_length=10_000)]
 """The id of a call: some gateways keep a signature of the model's thoughts in it."""
 Text = Annotated[str, Field(max_length=TEXT)]
-ImageUrl = Annotated[str, Field(pattern=IMAGE_URL, max_length=100_000_000)]
-"""The server of the model fetches it, so nothing but pictures and https is passed on."""
+ImageUrl = Annotated[str, Field(pattern=IMAGE_URL, max_length=SHORT_BODY)]
+"""The server of the model fetches it, so nothing but pictures and https is passed on. Long pictures were
+taken out."""
 StopText = Annotated[str, Field(min_length=1, max_length=256)]
 Free = Annotated[dict[str, Any], Field(max_length=1_000)]
 """An object of the client's own."""
@@ -46,8 +53,11 @@ _NO_BRACKET = bytes(set(range(256)) - _STEPS.keys())
 _ODD_NUMBER = re.compile(rb"NaN|Infinity|\d+(?:\.\d+)?[eE]\+?\d+|\d{300,}")
 """What Python may read as a number that is none in JSON, or that no float holds."""
 
-READ_BEFORE_CLOSING = 10
+READ_BEFORE_CLOSING = 2
 """A body up to this many times the maximum is read to its end before the connection closes."""
+MOST_BODIES = 4
+"""So many of the longest bodies are kept at once, until they are answered."""
+AGAIN = {"retry-after": "1"}
 MOST_BUCKETS = 10_000
 """Keys or addresses that a limiter counts; the ones unused for longest are dropped."""
 
@@ -87,7 +97,7 @@ class RateLimiter:
 class RequestLimits:
     """ASGI middleware that reads the whole body before the application runs, and answers an unexpected error
     with one line. `authorize` is called before a body is read, and raises ApiError to refuse it. `max_body`
-    is in bytes; `timeout` in seconds, for the whole body.
+    is in bytes, and MOST_BODIES times as many are kept at once; `timeout` in seconds, for the whole body.
 
     `max_unknown` is for an application that refuses a request itself, or whose body may hold the key: of whom
     `authorize` refuses it gets a body of that many bytes, and an empty one in place of a longer.
@@ -98,24 +108,33 @@ class RequestLimits:
     timeout: float
     authorize: Callable[[Scope], Awaitable[object]]
     max_unknown: int = 0
+    _in_flight: int = field(default=0, init=False)
+    """Bytes of the bodies that are not answered yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        body, pictures = bytearray(), dict[str, memoryview]()
+        read: bytes | bytearray = body
         try:
-            body = await self._read(scope, receive, await self._most_kept(scope))
+            await self._read(scope, receive, await self._most_kept(scope), body)
             if b"json" in _header(scope, b"content-type"):
-                check_json(body)
+                read, pictures = await _checked(body)
         except ClientDisconnect:
             return None
         except (ApiError, HachiError) as error:
             return await _close(error_response(error))(scope, receive, send)
-        messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
+        else:
+            messages: Iterator[Message] = iter([{"type": "http.request", "body": read, "more_body": False}])
 
-        async def replay() -> Message:
-            return next(messages, None) or await receive()
+            async def replay() -> Message:
+                return next(messages, None) or await receive()
 
-        return await self._run(scope, replay, send)
+            shown = PICTURES.set(pictures)
+            await self._run(scope, replay, send)
+            PICTURES.reset(shown)
+        finally:
+            self._in_flight -= len(body)
 
     async def _most_kept(self, scope: Scope) -> int:
         """Return how many bytes of a body are kept. Raises ApiError."""
@@ -128,8 +147,8 @@ class RequestLimits:
             return self.max_unknown
         return self.max_body
 
-    async def _read(self, scope: Scope, receive: Receive, keep: int) -> bytes:
-        """Return the body; an empty one if it is longer than `keep`. Raises ApiError, ClientDisconnect.
+    async def _read(self, scope: Scope, receive: Receive, keep: int, body: bytearray) -> None:
+        """Fill in the body; an empty one if it is longer than `keep`. Raises ApiError, ClientDisconnect.
 
         A body that is slightly too long is read to its end, because a client that is still sending might
         never see the response.
@@ -138,21 +157,24 @@ class RequestLimits:
         most = self.max_body * READ_BEFORE_CLOSING
         if _content_length(scope) > most:
             raise too_long
-        body, length = bytearray(), 0
+        length = 0
         try:
             async with asyncio.timeout(self.timeout):
                 async for piece in Request(scope, receive).stream():
                     length += len(piece)
                     body += piece
+                    self._in_flight += len(piece)
                     if length > keep:
+                        self._in_flight -= len(body)
                         body.clear()
+                    elif length > SHORT_BODY and self._in_flight > MOST_BODIES * self.max_body:
+                        raise ApiError(503, "busy", "too much is sent at once; try again", headers=AGAIN)
                     if length > most:
                         raise too_long
         except TimeoutError:
             raise ApiError(408, "request_timeout", "the request took too long to arrive") from None
         if length > self.max_body:
             raise too_long
-        return bytes(body)
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
@@ -168,6 +190,17 @@ class RequestLimits:
             response = error_response(error)  # logs it
             if not started:
                 await _close(response)(scope, receive, send)
+
+
+async def _checked(body: bytearray) -> tuple[bytes | bytearray, dict[str, memoryview]]:
+    """Return a body in JSON without its pictures, and these. Raises ApiError. What takes long is done in
+    pieces, between which others are served."""
+    if len(body) <= SHORT_BODY:
+        check_json(body)
+        return body, {}
+    rest, pictures = await take_pictures(body)
+    await asyncio.to_thread(check_json, rest)
+    return rest, pictures
 
 
 def _close(response: JSONResponse) -> JSONResponse:
@@ -191,7 +224,7 @@ def _header(scope: Scope, name: bytes) -> bytes:
     return values[0] if values else b""
 
 
-def check_json(body: bytes) -> None:
+def check_json(body: bytes | bytearray) -> None:
     """Raise ApiError for JSON with more values than can be read in a moment, nested too deep, or with a
     number that could not be sent on. What is no JSON may pass."""
     if b"\0" in body:  # UTF-16 and UTF-32, which Python reads too, have one in each bracket

@@ -134,9 +134,9 @@ async def enter(request: Request) -> Response:
 async def show_link(request: Request, link: str = "") -> Response:
     """Show whose pages a link opens, and the button that uses it: what previews links presses none."""
     visits: Visits = request.app.state.visits
-    found = await visits.linked(link)
-    here, whose = await visits.visiting(request), await visits.name_of(found.user)
-    instead = await visits.name_of(here) if here and here != found.user else None
+    user = (await visits.linked(link)).user
+    here, whose = await visits.visiting(request), await visits.name_of(user)
+    instead = await visits.name_of(here) if here and here != user else None
     return page(request, "console/enter.html", link=link, whose=whose, instead=instead)
 
 

@@ -226,11 +226,15 @@ def _cost(shown: dict[str, Any]) -> str:
 
 
 def _with_images(message: dict[str, Any], images: Sequence[str]) -> dict[str, Any]:
-    """Return the message with images, in the form of the Responses API."""
-    if not images:
-        return message
-    seen = [{"type": "input_image", "image_url": url, "detail": "auto"} for url in images]
-    return message | {"content": [{"type": "input_text", "text": message["content"]}, *seen]}
+    """Return the message with images, in the form of the Responses API, and the names of others below it."""
+    names = (name for name in images if not name.startswith(("data:", "https://")))
+    text = "\n".join(dict.fromkeys((message["content"], *names)))  # of an image alone it is the text already
+    seen = [
+        {"type": "input_image", "image_url": url, "detail": "auto"}
+        for url in images
+        if url.startswith(("data:", "https://"))
+    ]
+    return message | {"content": [{"type": "input_text", "text": text}, *seen] if seen else text}
 
 
 def _form(context: PromptContext) -> str:

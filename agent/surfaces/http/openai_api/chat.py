@@ -13,6 +13,7 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
 from agent.companion import Companion
+from agent.models.pictures import PICTURES
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.identity import Caller
@@ -28,6 +29,7 @@ from agent.surfaces.http.openai_api.completion import (
 from agent.surfaces.http.openai_api.messages import parse_messages
 from agent.surfaces.http.openai_api.open_webui import Where, where
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
+from agent.surfaces.http.pictures import fitting
 from agent.surfaces.http.routes import api_routes
 from agent.surfaces.links import forget_page, link_to
 from agent.turn.reply_stream import ReplyStream
@@ -99,6 +101,8 @@ async def answer(
         client = await asyncio.to_thread(asked.client_turn, given, kept_here=kept_here)
     else:
         client = asked.client_turn(given, kept_here=kept_here)
+    if PICTURES.get():
+        client = fitting(client, as_text=(await pet.runtime()).turn.model.brought)
     conversation = conversation or here.conversation
     alone = here.user and here.place.private and not (conversation or given.history)
     note = HOW_TO_GO_ON if alone else None if user else HOW_TO_BE_REMEMBERED

@@ -11,10 +11,8 @@ from agent.surfaces.http import limits
 from agent.surfaces.http.limits import MOST_PARTS, MOST_TOOLS, CallId, Id, Text
 from agent.surfaces.http.openai_api.open_webui import below_documents, below_files, is_client_task
 from agent.types.arguments import MAX_MESSAGE
-from agent.types.client import Called, Item, Returned, Said
+from agent.types.client import AN_IMAGE, Called, Item, Returned, Said
 
-AN_IMAGE = "[an image]"
-"""What the transcript has of a message that is an image alone."""
 MAX_SHOWN = 4 * MAX_MESSAGE
 """Characters of the last message with the template that a client puts around it."""
 

@@ -96,6 +96,39 @@ async def test_a_body_is_read_within_its_limits(received, content_length, expect
     assert expected[1] in body["body"]
 
 
+async def test_so_many_long_bodies_are_kept_at_once_until_they_are_answered(monkeypatch) -> None:
+    monkeypatch.setattr(limits, "SHORT_BODY", 4)
+    answered, statuses = asyncio.Event(), list[int]()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await answered.wait()
+        await echo(scope, receive, send)
+
+    async def note(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    limited = RequestLimits(slow, max_body=10, timeout=1, authorize=anybody)
+
+    async def ask(body: bytes) -> None:
+        messages = iter([chunk(body[:5], more=True), chunk(body[5:])])
+
+        async def receive() -> Message:
+            return next(messages)
+
+        await limited({"type": "http", "headers": []}, receive, note)
+
+    waiting = [asyncio.create_task(ask(b"x" * 10)) for _ in range(limits.MOST_BODIES)]
+    await asyncio.sleep(0)
+    await ask(b"x" * 10)
+    assert statuses == [503]
+    short = asyncio.create_task(ask(b"xxxx"))
+    answered.set()
+    await asyncio.gather(*waiting, short)
+    await ask(b"x" * 10)
+    assert statuses == [503, *[200] * (limits.MOST_BODIES + 2)]
+
+
 @pytest.mark.parametrize("content_length", [None, b"1"])
 async def test_of_somebody_unknown_little_is_kept_or_nothing(content_length: bytes | None) -> None:
     head = {"content_length": content_length, "chunked": content_length is None, "authorize": nobody}
