@@ -15,6 +15,7 @@ from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
 from memory.text import tags
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.ttl import read_ttl
+from prompts.echo import is_echo
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.found import find, newest
@@ -110,6 +111,10 @@ async def remember(
     again with its id as `replaces`."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: nothing can be remembered of them")
+    if is_echo(content):
+        raise TryAgain(
+            "content: this is a sentence of your instructions; pass what the person said, if anything"
+        )
     draft = Draft(content, subjects, ttl, type, importance)
     if replaces is not None:
         draft = replace(draft, replaces=await _corrected(turn, replaces))

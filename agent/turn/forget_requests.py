@@ -41,15 +41,20 @@ class ForgetRequests:
     """Adds to a candidate of this person what would go with it."""
 
     async def candidates(
-        self, texts: Sequence[str], received: ReceivedMessage
+        self, texts: Sequence[str], received: ReceivedMessage, before: Sequence[str]
     ) -> tuple[ForgetCandidate, ...] | None:
-        """Return what this person may mean by one of the texts of an answer; None if there is no text. The
-        reply that is being written will go with it, since it answers what asks."""
+        """Return what this person may mean by one of the texts of an answer; None if there is no text, or if
+        neither the message nor the exchange `before` it speaks of what was found. The reply that is being
+        written will go with it, since it answers what asks."""
         request = received.request
         if not texts or request.user is None:
             return None
         try:
             found = await self.matching(texts, request.user, request.audience, str(received.id))
+            meant = await self._spoken_of(found, received, before)
+            if found and not meant:
+                return None
+            found = meant
         except MemoryFault as error:
             log.warning("what is to be forgotten was not searched for: %s", error)
             return ()
@@ -70,6 +75,19 @@ class ForgetRequests:
         best = sorted(found.values(), key=lambda one: (one[0].memory is None, -one[0].score))[:MOST_ASKED]
         named = [_candidate(hit, asked_in, sure) for hit, sure in best]
         return tuple([await self.preview(candidate, user) for candidate in named])
+
+    async def _spoken_of(
+        self, named: Sequence[ForgetCandidate], received: ReceivedMessage, before: Sequence[str]
+    ) -> tuple[ForgetCandidate, ...]:
+        """Return the candidates that share a word with the message or the exchange before it, or that a
+        search for the message finds. What a model names without either was nobody's wish."""
+        request = received.request
+        words = frozenset[int]().union(*map(stems, [request.text, *before]))
+        if all(words & stems(one.content) for one in named):
+            return tuple(named)
+        hits = await self._told(request.text, str(request.user), request.audience, {str(received.id)})
+        near = {hit.id for hit in _near(hits)}
+        return tuple(one for one in named if one.id in near or words & stems(one.content))
 
     async def related(
         self, named: ForgetCandidate, user: str, audience: Audience

@@ -36,6 +36,7 @@ from agent.turn.client.our_calls import ids_of_ours
 from agent.turn.client.parameters import model_settings, refused_parameter, shown_names
 from agent.turn.extensions import Extensions
 from agent.turn.output.client_form import FormStream, StopText, shaped, until_stop
+from agent.turn.output.mend import unsupported, without_echo
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream, ShownText
 from agent.turn.reply_stream import OnEvent
@@ -86,6 +87,8 @@ class _Run:
     offered: Sequence[str]
     """The names of all tools, as the model is shown them."""
     on_event: OnEvent | None = None
+    earlier: Sequence[str] = ()
+    """What was said before in the conversation, as the model is shown it."""
     called: list[ToolCall] = field(default_factory=list)
     client_calls: list[Called] = field(default_factory=list)
     our_calls: list[Item] = field(default_factory=list)
@@ -119,7 +122,8 @@ async def run_agent(
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
     model = TurnModel(chosen, settings.max_turns, client.form)
-    run = _Run(turn, [tool.name for tool in agent.tools], on_event)
+    earlier = [str(item["content"]) for item in said[:-1] if "content" in item]
+    run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier)
     config = copy(_CONFIG)
     config.model = model
     arguments: dict[str, Any] = {
@@ -261,12 +265,17 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: 
         if form and cut:
             answer = Answer(raw)
         else:
-            answer = await asyncio.to_thread(shaped, raw, form) if form else parse_answer(raw, instead="")
+            answer = (
+                await asyncio.to_thread(shaped, raw, form) if form else without_echo(parse_answer(raw, ""))
+            )
         if not answer.message and (cut or not form):
             answer = replace(answer, message=_quoted(run) or (CUT_SHORT if cut else FALLBACK))
         if here:
             formed = cut or form is not None or well_formed(raw) is not None
             here.data |= {"answer": answer, "well_formed": formed} | ({"cut": True} if cut else {})
+            read = [run.turn.text, *run.earlier, *(call.result for call in run.called)]
+            if doubtful := unsupported(answer.memories, read):
+                here.data["unsupported"] = doubtful
     return answer
 
 

@@ -137,7 +137,8 @@ async def _answer(
     messages = messages_of(built.prompt)
     client = received.request.client or ClientTurn()
     result = await run_agent(deps.model, deps.settings, messages, tools, deps.extensions, client, on_event)
-    forget = await deps.forget_requests.candidates(result.answer.forget, received)
+    exchange = [str(one["content"]) for one in messages[-3:-1] if one.get("role") in ("user", "assistant")]
+    forget = await deps.forget_requests.candidates(result.answer.forget, received, exchange)
     if ending and (end := await ending(forget, result.tools)):
         result = with_end(result, end, on_event)
     return _Answered(received, built, tools, result, forget)

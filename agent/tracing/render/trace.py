@@ -250,6 +250,7 @@ def warnings(trace: Trace) -> list[str]:
     failed = dict.fromkeys(one_line(span.name, 40) for span in trace.spans("tool") if tool_failed(span))
     cut = any(span.data.get("cut") for span in trace.spans("answer"))
     malformed = any(span.data.get("well_formed") is False for span in trace.spans("answer"))
+    apart = sum(len(span.data.get("unsupported", ())) for span in trace.spans("answer"))
     turn_failed = summary.status == "error" and summary.kind == TURN
     unwritten = root.data.get("lost")
     told = {
@@ -259,6 +260,7 @@ def warnings(trace: Trace) -> list[str]:
         f"⚠ answered after a tool error: {', '.join(failed)}": failed and "reply" in root.data,
         "⚠ the answer was cut off: the model had no more tokens": cut,
         "⚠ the answer was not the JSON that was asked for, and was read leniently": malformed,
+        f"⚠ {count(apart, 'new fact')} without a word of what was said or found": apart,
         f"✗ unfinished: its process was killed {_doing(trace)}": summary.status == "killed",
         f"⚠ unfinished: still running, {_doing(trace)}": summary.status == "running",
         f"✗ the turn failed: {one_line(root.error, 3 * TEXT)}": turn_failed,

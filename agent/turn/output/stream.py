@@ -11,6 +11,7 @@ from agent.errors import ModelError
 from agent.turn.output.cleaning import OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS
 from agent.turn.output.written_memory import EDGES
 from memory.text import readable
+from prompts.echo import may_become_echo
 
 OnText = Callable[[str], None]
 
@@ -162,29 +163,30 @@ class ShownText:
         self._on_text, self._extract, self._one_object = on_text, extract, one_object
         self._new_line = ""
         self._call = extract()
-
-    @property
-    def text(self) -> str:
+        self.text = ""
         """What was shown of the present model call."""
-        return self._call.shown
 
     def feed(self, written: str) -> None:
-        self._show(self._call.feed(written))
+        self._call.feed(written)
+        if self.text or not may_become_echo(self._call.shown):
+            self._show(self._call.shown[len(self.text) :])
 
     def call_tools(self) -> None:
         """Begin with the text of the next model call."""
         if self._one_object and self.text:
             raise ModelError("the model called a tool after its answer in the form of response_format")
         self._new_line = "\n" if self.text else self._new_line
-        self._call = self._extract()
+        self._call, self.text = self._extract(), ""
 
     def end(self, message: str) -> None:
         """Show what is left of the answer; all of it, below, if what was shown is not the answer."""
+        if self.text.startswith(message):
+            return  # such as one that was cut where it began to loop
         if not message.startswith(self.text):
-            self._call, self._new_line = self._extract(), "\n"
+            self.text, self._new_line = "", "\n"
         self._show(message[len(self.text) :])
 
     def _show(self, text: str) -> None:
         if text:
             self._on_text(self._new_line + text)
-            self._new_line = ""
+            self.text, self._new_line = self.text + text, ""

@@ -12,6 +12,8 @@ from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
 from memory.text import readable
 
 MOST_SUBJECTS = 64
+LONGEST_SUBJECT = 40
+"""Characters. A model that writes a longer tag writes a sentence."""
 EDGES = " \t\r\n\f\v\u200b\u2060\ufeff"
 """Blank and invisible characters."""
 _NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty - – —".split())
@@ -28,7 +30,7 @@ def text_of(value: object) -> str | None:
 
 def _content(value: object) -> str:
     text = text_of(value) if isinstance(value, str) else None
-    if text is None or not any(map(str.isalnum, text)) or text in WrittenMemory.model_fields:
+    if text is None or not any(map(str.isalpha, text)) or text in WrittenMemory.model_fields:
         raise ValueError("it says nothing")
     return text
 
@@ -37,7 +39,8 @@ def _subjects(value: object) -> tuple[str, ...]:
     """Return flat tags in lower case, each once."""
     words = value.split(",") if isinstance(value, str) else items_of(value)
     tags = (text_of(word) for word in words if isinstance(word, str))
-    return tuple(dict.fromkeys(tag.strip("#").casefold() for tag in tags if tag))[:MOST_SUBJECTS]
+    short = (tag.strip("#").casefold() for tag in tags if tag and len(tag) <= LONGEST_SUBJECT)
+    return tuple(dict.fromkeys(short))[:MOST_SUBJECTS]
 
 
 def _type(value: object) -> str:

@@ -47,6 +47,20 @@ async def test_a_person_is_shown_what_they_may_mean_and_it_stays_until_they_conf
     assert not [hit for hit in await pet.search_memories("quit job", user="ben") if "quit" in hit.content]
 
 
+async def test_what_a_model_names_though_nobody_spoke_of_it_is_not_offered(pet_at, first_way, server):
+    pet = await pet_at(first_way)
+    await pet.remember(PLAN, user="ben")
+    await pet.remember("Ben has a red boat", user="ben")
+    server.script(asks(PLAN), answer("You plan to quit."), asks(PLAN))
+
+    unasked = await pet.respond("Is my boat still red?", user="ben")
+    await pet.respond("What am I up to?", user="ben")
+    answered = await pet.respond("Then drop it", user="ben")
+
+    assert unasked.forget is None
+    assert contents(answered.forget) == [("memory", PLAN)], "the exchange before speaks of it"
+
+
 async def test_a_message_is_offered_where_no_fact_was_made_of_it(pet_at, first_way, server):
     pet = await pet_at(first_way)
     server.script(answer("Noted."), asks("Ben's PIN is 4711"))

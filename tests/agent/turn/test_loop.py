@@ -106,6 +106,28 @@ async def test_a_wrong_call_comes_back_to_the_model_saying_what_is_wrong_and_a_b
         assert "Ana likes tea" in server.asked[-1].results[0]
 
 
+async def test_an_echo_of_the_prompt_is_neither_shown_nor_kept_and_a_loop_ends(pet_at, way, server):
+    pet = await pet_at(way)
+    rule = next(line for line in read("assistant").splitlines() if len(line.split()) > 12).lstrip("- ")
+    server.script(
+        answer(rule),
+        answer(
+            "I love bees. " * 20, {"content": "Ana keeps bees", "subjects": ["ana", rule]}, {"content": rule}
+        ),
+        Call("remember", {"content": rule, "subjects": ["ana"], "ttl": None}),
+        answer("Hi."),
+    )
+    echoed, shown = await way.ask(pet, "hello", user="ana")
+    looped, again = await way.ask(pet, "I keep bees", user="ana")
+    called, _ = await way.ask(pet, "hm", user="ana")
+    assert (echoed.message, looped.message.rstrip(".")) == (FALLBACK, "I love bees")
+    assert (rule in shown, again.startswith(looped.message)) == (False, True)
+    assert not called.tools[0].ok
+    await pet.settle()
+    page = await pet.memories.list(user="ana")
+    assert [(one.content, one.subjects) for one in page] == [("Ana keeps bees", ("ana",))]
+
+
 async def test_a_refusal_is_said_an_empty_answer_is_a_reply_and_call_ids_are_told_apart(pet_at, way, server):
     pet = await pet_at(way)
     for said, shows in ((Refuse("I would rather not."), "I would rather not."), (Say(""), FALLBACK)):
