@@ -31,8 +31,8 @@ from pydantic_settings import (
 
 from agent.errors import SettingsError
 from agent.types.budget import Budget
+from agent.types.home_files import read_settings_file
 from agent.types.price import read_prices
-from agent.types.settings_file import read_settings_file
 
 DEFAULT_MODEL = "gpt-5-mini"
 

@@ -1,23 +1,21 @@
 """The data folder, which only its owner may read, and the database that is in it or at a server."""
 
-import fnmatch
 import logging
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from agent.settings import Settings
+from agent.types.home_files import NAMES
 from memory.errors import StoreUnavailable
+from memory.index.embedded.folder import made_in
 from memory.sql.engine import Database
 
 log = logging.getLogger("hachi")
 
-FILES = ("hachi.db*", "traces.db*", "hachi.log*", "decisions.jsonl*", "chat_history", "embedders.json")
 INDEX = "index"
-"""What Hachi writes in its data folder. Other files there are somebody else's."""
 
 
 async def open_database(closing: AsyncExitStack, settings: Settings) -> Database:
@@ -25,7 +23,6 @@ async def open_database(closing: AsyncExitStack, settings: Settings) -> Database
     after, for the files that were made meanwhile. Raises StoreUnavailable, also where the database is missing
     and was there."""
     url = settings.database_url.get_secret_value() if settings.database_url else None
-    remove_obsolete(settings.home)
     make_private(settings.home)
     closing.callback(make_private, settings.home)
     if url is None and (lost := lost_database(settings.home)):
@@ -55,31 +52,17 @@ def make_private(home: Path) -> None:
             _tighten(path)
 
 
-def remove_obsolete(home: Path) -> None:
-    """Delete what earlier versions kept: embeddings in a file, since texts can be guessed from them, and
-    indexes in other folders."""
-    for file in home.glob("embeddings.sqlite3*"):
-        with suppress(OSError):
-            file.unlink()
-    if (home / INDEX / "edge_config.json").exists():
-        shutil.rmtree(home / INDEX, ignore_errors=True)
-    shutil.rmtree(home / "knowledge", ignore_errors=True)
-
-
 def hachis_files(home: Path) -> Iterator[str]:
-    """Yield Hachi's files in the data folder, and the folders of its indexes with all that is in them."""
+    """Yield what Hachi has made in the data folder, with its indexes."""
     if home.is_dir():
-        names = os.listdir(home)
-        yield from (os.path.join(home, name) for pattern in FILES for name in fnmatch.filter(names, pattern))
-    for folder, _, files in os.walk(home / INDEX):
-        yield folder
-        yield from (os.path.join(folder, file) for file in files)
+        yield from (os.path.join(home, name) for name in os.listdir(home) if name in NAMES)
+    yield from made_in(home / INDEX)
 
 
 def lost_database(home: Path) -> str | None:
     """Say that the database is missing where it was, in one line: opening it would begin an empty one."""
     file = home / "hachi.db"
-    if not (home / INDEX).is_dir() or (file.exists() and file.stat().st_size):
+    if (file.exists() and file.stat().st_size) or not any(made_in(home / INDEX)):
         return None
     return (
         f"{file} is missing or empty, and {INDEX} of an earlier one is there; put a copy back "

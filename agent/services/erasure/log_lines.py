@@ -10,10 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Set
 from contextlib import suppress
 from pathlib import Path
 
+from agent.types.home_files import DECISIONS, LOG, TYPED, rotated
 from memory.text.short_ids import names_any
-
-LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
-
 
 _PREFIX = re.compile(r"\S+ [A-Z]+ (?:[\w.]+: )?")
 """The time, level and logger before a message."""
@@ -32,8 +30,12 @@ def blank_lines_of(home: Path, user: str | None, ids: Set[str]) -> int:
     def decisions(line: bytes) -> bytes | None:
         return _without_decisions(line, user, ids)
 
-    changed = sum(_replace_lines(path, log_line) for path in home.glob(LOG))
-    return changed + sum(_replace_lines(path, decisions) for path in home.glob(DECISIONS))
+    changed = sum(_replace_lines(path, log_line) for path in _files(home, LOG))
+    return changed + sum(_replace_lines(path, decisions) for path in _files(home, DECISIONS))
+
+
+def _files(home: Path, name: str) -> list[Path]:
+    return [path for file in rotated(name) if (path := home / file).is_file()]
 
 
 def _is_about(text: str, user: str | None, named: re.Pattern[str]) -> bool:

@@ -10,24 +10,24 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from agent.errors import BadInput
+from agent.types.home_files import DATABASES, DECISIONS, TYPED, rotated
 from memory.errors import StoreUnavailable
-from memory.sql.engine.loop_sqlite import read_only_uri
+from memory.index.embedded.folder import delete_unheld
+from memory.sql.engine.loop_sqlite import FOREIGN, read_only_uri
 from memory.sql.engine.schema import HEAD
 from memory.sql.tables import metadata
 from memory.sql.tables.triggers import ON_SQLITE
 
 FORMAT, VERSION = "hachi-backup", 1
 MANIFEST = "manifest.json"
-DATABASES = ("hachi.db", "traces.db")
-OTHERS = ("decisions.jsonl*", "chat_history")
+OTHERS = (*rotated(DECISIONS), TYPED)
 """Files of the home that are copied beside the databases. The log is not."""
 BUSY_SECONDS = 15.0
 
@@ -88,6 +88,7 @@ def restore(
     if there and not replace:
         raise BadInput(f"{there[0]} is there already; --yes replaces it with the backup")
     for path in there:
+        _require_ours(path)
         require_unused(path)
     copies = {}
     try:
@@ -100,7 +101,7 @@ def restore(
         for path in copies.values():
             path.unlink(missing_ok=True)
         raise
-    shutil.rmtree(home / "index", ignore_errors=True)  # of the database that goes
+    delete_unheld(home / "index", locks=True)  # of the database that goes
     for name, path in targets.items():
         for ending in ("-wal", "-shm", "-seen"):
             path.with_name(path.name + ending).unlink(missing_ok=True)
@@ -126,7 +127,7 @@ def _checked(source: Path) -> list[BackedUp]:
         raise BadInput(f"{source} was written by a newer hachi; upgrade this one")
     for file in files:
         path = source / file.name
-        if not any(fnmatchcase(str(file.name), name) for name in (*DATABASES, *OTHERS)):
+        if file.name not in (*DATABASES, *OTHERS):
             raise BadInput(f"{path} is nothing that hachi backs up; nothing was restored")
         if path.parent != source or path.is_symlink() or not path.is_file() or _described(path) != file:
             raise BadInput(f"{path} is not the file that was backed up; use another backup")
@@ -179,6 +180,14 @@ def _require_sound(path: Path) -> None:
         raise StoreUnavailable(f"{path} is damaged: {' '.join(found.split())}")
 
 
+def _require_ours(path: Path) -> None:
+    """Raise BadInput before another program's database. A damaged one may be Hachi's."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(uri, uri=True)) as database:
+        if database.execute(FOREIGN).fetchone()[0]:
+            raise BadInput(f"{path} holds another program's tables; nothing was restored")
+
+
 def require_unused(path: Path) -> None:
     """Raise StoreUnavailable if another process has the database open. Only the last connection may end the
     write-ahead log, which brings what it holds into the file."""
@@ -195,8 +204,7 @@ def require_unused(path: Path) -> None:
 
 
 def _other_files(home: Path) -> Iterator[Path]:
-    for pattern in OTHERS:
-        yield from (path for path in sorted(home.glob(pattern)) if path.is_file())
+    yield from (path for name in OTHERS if (path := home / name).is_file())
 
 
 def _copy(path: Path, copy: Path) -> None:

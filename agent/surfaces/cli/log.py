@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.render.text import harmless, harmless_json
+from agent.types.home_files import DECISIONS, LOG, OLDER_FILES
 
 if TYPE_CHECKING:
     from agent.settings import Settings
@@ -19,17 +20,15 @@ if TYPE_CHECKING:
 DECIDED = logging.getLogger("hachi.decisions")
 """The logger of `memory.facts.decision_log`, which most commands need not load."""
 
-NAME, DECISIONS = "hachi.log", "decisions.jsonl"
 MAX_BYTES = 5_000_000
 """Of one file."""
-OLDER_FILES = 3
 
 
 @contextmanager
 def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
     """Log to the files, and with `verbose` to stderr. Commands also run when a file cannot be written."""
     redaction = Redaction(values=own_secrets(settings))
-    handlers = [_file_handler(settings.home / NAME), *([logging.StreamHandler()] if verbose else [])]
+    handlers = [_file_handler(settings.home / LOG), *([logging.StreamHandler()] if verbose else [])]
     for handler in handlers:
         handler.setFormatter(_Formatter(redaction))
         handler.setLevel(settings.log_level)

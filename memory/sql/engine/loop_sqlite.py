@@ -15,7 +15,7 @@ from sqlalchemy.util import await_only
 from memory.sql.engine.schema import OURS
 from memory.sql.engine.write_counter import counter_file
 
-_FOREIGN = f"SELECT count(*) > 0 AND sum(name = '{OURS}') = 0 FROM sqlite_master WHERE type = 'table'"
+FOREIGN = f"SELECT count(*) > 0 AND sum(name = '{OURS}') = 0 FROM sqlite_master WHERE type = 'table'"
 """Whether it has tables, and none of Hachi's."""
 
 registry.register("sqlite.loop", "memory.sql.engine.loop_sqlite", "LoopSQLite")
@@ -29,7 +29,7 @@ def set_up(connection: Any, _record: Any) -> None:
         return
     if not cursor.execute("PRAGMA page_count").fetchone()[0]:
         cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file
-    elif cursor.execute(_FOREIGN).fetchone()[0]:
+    elif cursor.execute(FOREIGN).fetchone()[0]:
         cursor.close()
         return  # it stays as it is: whoever reads its revision refuses it
     cursor.execute("PRAGMA journal_mode=WAL")

@@ -4,7 +4,8 @@ import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from agent.wiring.home import make_private, remove_obsolete
+from agent.services.transfer.backup import back_up, restore
+from agent.wiring.home import make_private
 from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -41,8 +42,48 @@ def test_files_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(notes.stat().st_mode) == 0o644
 
 
-def test_the_embeddings_of_an_earlier_version_are_deleted(tmp_path: Path) -> None:
-    for name in ("embeddings.sqlite3", "embeddings.sqlite3-wal", "hachi.db"):
-        (tmp_path / name).touch()
-    remove_obsolete(tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["hachi.db"]
+OTHERS = (
+    "knowledge/notes.md",
+    "embeddings.sqlite3",
+    "hachi.db.mine",
+    "hachi.logbook",
+    "decisions.jsonl.gz",
+    "index.html",
+    "index/edge_config.json",
+    "index/page.html",
+    "index/1/page.html",
+    "index/2024/january.md",
+    "index/2024/segments/one",
+)
+"""Somebody else's files in a folder that Hachi is told to use."""
+
+
+async def test_nothing_that_opens_purges_forgets_or_restores_touches_the_files_of_somebody_else(
+    open_pet: OpenPet, home: Path, tmp_path: Path
+) -> None:
+    def others() -> dict[str, tuple[int, str]]:
+        found = {path for name in OTHERS for path in (home / name, *(home / name).parents)}
+        return {
+            str(path): (stat.S_IMODE(path.stat().st_mode), path.read_text() if path.is_file() else "")
+            for path in found
+            if home in path.parents and path != home / "index"  # which both have
+        }
+
+    for name in OTHERS:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text('{"decisions": 1}\nana\n')
+        (home / name).chmod(0o644)
+    before = others()
+    pet = await open_pet()
+    await pet.respond("I ski", user="ana", settle=True)
+    await pet.admin.catch_up()
+    assert await pet.search_memories("ski", user="ana")
+    assert (home / "index" / "2" / "edge_config.json").exists(), "its own is beside the others"
+    await pet.admin.purge()
+    await pet.admin.compact_index()
+    await pet.people.erase(user="ana")
+    back_up(home, {"hachi.db": home / "hachi.db"}, tmp_path / "copy", pet.clock(), lambda _: None)
+    await pet.close()
+    restore(home, {"hachi.db": home / "hachi.db"}, tmp_path / "copy", replace=True, progress=lambda _: None)
+    assert others() == before
+    assert not (home / "index" / "2").exists(), "the index of the database that went"

@@ -35,7 +35,7 @@ LEAST_FREE = 200_000_000
 PURGE_LATE = timedelta(hours=1)
 """After the time to undo a forgetting. A process of Hachi deletes what is due once a minute."""
 
-FILES_SHOWN = ("hachi.db", "hachi.db-wal", "index", "knowledge", "hachi.log")
+FILES_SHOWN = ("hachi.db", "hachi.db-wal", "index", "hachi.log")
 """What in the data folder is shown with its size."""
 
 

@@ -111,6 +111,17 @@ def test_what_is_there_is_replaced_only_on_demand_with_its_log_and_its_index(
     assert not (home / "index").exists()
 
 
+def test_another_programs_database_is_not_replaced(home: Path, tmp_path: Path) -> None:
+    copy = backed_up(home, tmp_path / "copy")
+    (home / "hachi.db").unlink()
+    with closing(sqlite3.connect(home / "hachi.db")) as shop, shop:
+        shop.execute("CREATE TABLE orders (id)")
+    before = (home / "hachi.db").read_bytes()
+    with pytest.raises(BadInput, match="holds another program's tables; nothing was restored"):
+        brought_back(copy, home, replace=True)
+    assert (home / "hachi.db").read_bytes() == before
+
+
 def test_a_damaged_database_is_replaced(home: Path, tmp_path: Path) -> None:
     copy = backed_up(home, tmp_path / "copy")
     (home / "hachi.db").write_bytes(b"no database" * 1000)

@@ -1,4 +1,8 @@
-"""The settings file: the one that `HACHI_ENV_FILE` names, or `.env` in the data folder. No other is read."""
+"""The files of the data folder: those that Hachi makes, by their names, and the settings file.
+
+What has another name is somebody else's: it is neither changed nor deleted. Settings are read from the file
+that `HACHI_ENV_FILE` names, or from `.env` in the data folder, and from no other.
+"""
 
 import os
 import stat
@@ -7,6 +11,30 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from agent.errors import SettingsError
+
+LOG, DECISIONS, TYPED = "hachi.log", "decisions.jsonl", "chat_history"
+OLDER_FILES = 3
+"""How many full files of the log, and of the decisions, are kept beside the one that is written."""
+DATABASES = ("hachi.db", "traces.db")
+_BESIDE = ("", "-wal", "-shm", "-journal", "-seen", "-seen.new", ".restoring")
+_COPIES = (".second-edition", ".second-edition.new")
+
+
+def rotated(name: str) -> tuple[str, ...]:
+    """Return the names of the file that is written, and of the older ones."""
+    return (name, *(f"{name}.{number}" for number in range(1, OLDER_FILES + 1)))
+
+
+NAMES = frozenset(
+    [
+        *(f"{database}{ending}" for database in DATABASES for ending in (*_BESIDE, *_COPIES)),
+        *rotated(LOG),
+        *rotated(DECISIONS),
+        TYPED,
+        "embedders.json",
+    ]
+)
+"""Of the files that Hachi makes there. `memory.index.embedded.folder` has those of the index."""
 
 
 def read_settings_file(path: Path, *, required: bool) -> dict[str, str]:
