@@ -5,18 +5,29 @@ Unicode form, white space, the shape of quotes and dashes, Hebrew vowel points, 
 closing punctuation do not count. Whatever may carry a value does: accents, signs, decimal marks, question
 marks, emoji, ß, and the Hebrew final letters (אף is a nose, אפ an app). Statements that differ in it are kept
 beside each other, unless a model rules otherwise.
+
+A model that rules a fact known drops its words. So that holds only where the known fact has each of them,
+and neither denies what the other says (`lost_value`). Any word may be the value: a number, a dose, a day, a
+name in any script, "stopped". Only words that English gives no meaning of their own do not count. And words
+may stand for a longer run with a number: "is in her thirties" is known of who "is 30 years old".
 """
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
+from memory.index.bm25 import stems
 from memory.index.embedders.thresholds import Thresholds
+from memory.text.names import fold
 
 Relation = Literal["same", "subsumed", "contradiction", "outdated", "different"]
 
@@ -42,6 +53,21 @@ _TABLE = str.maketrans({**_SHAPES, **dict.fromkeys(_UNSEEN, None), "\u0640": Non
 _POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")  # NFKC would turn 10² into 102
 _LISTING = re.compile(r"[,;](?=\s)")
+_DENYING = frozenset(
+    """no not never none nobody nothing neither nor without cannot stop stops stopped quit quits ceased former
+    formerly ex longer anymore used gave given non
+    ne n pas jamais sans plus aucun aucune ni arrete arreter cesse ancien ancienne
+    nicht kein keine keinen keiner keinem nie niemals ohne aufgehort ehemalig ehemalige
+    nunca sin dejo dejado tampoco nao sem parou deixou nem mai senza smesso niet geen nooit zonder gestopt
+    inte aldrig utan ikke aldri slutade nigdy bez nu degil ei en
+    не нет никогда без бросил бросила перестал перестала δεν οχι ποτε χωρις
+    לא אין אינו אינה בלי מעולם הפסיק הפסיקה لا ليس ليست لم لن بدون नहीं
+    不 没 沒 無 无 未 非 안 못 않 없""".split()
+)
+"""Words, without accents, that deny what stands beside them or say that it is over."""
+_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "MYANMAR", "KHMER")
+_TOKEN = re.compile(r"(?:(?<=\s)|^)[-+]?\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[^\W\d_]+|[^\w\s.,;!'\"()\[\]…-]")
+_NOT = re.compile(r"n't\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +129,60 @@ def _plain_digit(letter: str) -> str:
     if letter.isascii() or not letter.isdecimal():
         return letter
     return str(unicodedata.decimal(letter))
+
+
+def lost_value(new: str, known: str) -> str | None:
+    """The word of the new fact that is lost where it is taken for known; None where nothing is."""
+    written, before = _words(new), _words(known)
+    said, there = ([word.casefold() for word in words] for words in (written, before))
+    if torn := _denials(there) ^ _denials(said):
+        return torn.pop()
+    extra = Counter(said) - Counter(there)
+    if capital := [word for word in written if word.casefold() in extra and not word.islower()]:
+        return capital[0]  # or a number, a sign, or of a script without capitals
+    if extra:
+        return None if _stand_for_numbers(extra, said, there) else next(iter(extra))
+    bound = {pair for pair in pairwise(said) if _is_number(pair[0]) or fold(pair[0]) in _DENYING}
+    if apart := bound.difference(pairwise(there)):
+        return apart.pop()[1]
+    names = {word for word in (*written[1:], *before[1:]) if word[0].isupper()}
+    free = len(names) < 2 and not bound and all(word.islower() for word in said)
+    return None if free or _in_order(said, there) else said[-1]
+
+
+def _words(text: str) -> list[str]:
+    """The words that may be values; of a script without spaces the characters."""
+    found = _TOKEN.findall(_NOT.sub(" not", _tidy(text)))
+    return [part for word in found for part in (word if _is_unspaced(word) else [word]) if _tells(part)]
+
+
+def _is_unspaced(word: str) -> bool:
+    return unicodedata.name(word[0], "").startswith(_UNSPACED)
+
+
+def _tells(word: str) -> bool:
+    return not (word.isascii() and word.islower()) or fold(word) in _DENYING or bool(stems(word))
+
+
+def _is_number(word: str) -> bool:
+    return any(letter.isnumeric() for letter in word)
+
+
+def _denials(words: Sequence[str]) -> set[str]:
+    """A mark for each denial: one negation is as good as another."""
+    denials = [word for word in words if fold(word) in _DENYING]
+    return {f"denial {number}" for number in range(len(denials))}
+
+
+def _stand_for_numbers(extra: Collection[str], said: Sequence[str], there: Sequence[str]) -> bool:
+    """Whether each run with extra words takes the place of a longer run with a number."""
+    for _, i, j, k, m in SequenceMatcher(None, there, said, autojunk=False).get_opcodes():
+        old, new = there[i:j], said[k:m]
+        if not set(extra).isdisjoint(new) and not (len(old) > len(new) and any(map(_is_number, old))):
+            return False
+    return True
+
+
+def _in_order(said: Sequence[str], there: Sequence[str]) -> bool:
+    left = iter(there)
+    return all(word in left for word in said)

@@ -5,7 +5,8 @@ Each owner is decided on separately: one may know the same words, an equivalent 
 replaces, or nothing similar. The decision shows only what the people present may read.
 
 The words of two facts prove little; a model may rule on what they leave open. It may replace across numbers
-and names, but only for owners for whom the same person stated both, and only what was stated before.
+and names, but only for owners for whom the same person stated both, and only what was stated before. It may
+take a fact for known only where no value is lost with its words.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import DIFFERENT, SAME, Relation, Verdict, same_words
+from memory.facts.compare import DIFFERENT, SAME, Relation, Verdict, lost_value, same_words
 from memory.facts.refusal import refusal, repeats_found
 from memory.process.traced import Traced
 from memory.records import Action, Decision, Draft, Memory
@@ -26,6 +27,7 @@ from memory.text.ttl import describe
 Near = Sequence[tuple[Memory, Verdict]]
 
 _ORDER = ("same", "subsumed", "contradiction", "outdated", "different")
+NO_ALIASES = Aliases()
 CORRECTED_BEFORE = "said before what it is to correct"
 
 Ruling = Literal["replaces", "same", "ignore"]
@@ -165,9 +167,14 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
     return CandidateFact(draft, said, None, now)
 
 
-def allowed(candidate: CandidateFact, old: Memory, verdict: Verdict) -> Verdict:
-    """The verdict, or "different" where it may not be followed: only a newer statement replaces, and one that
-    holds for a time does not end a permanent one."""
+def allowed(
+    candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases = NO_ALIASES
+) -> Verdict:
+    """The verdict, or "different" where it may not be followed: what is taken for known loses no value, only
+    a newer statement replaces, and one that holds for a time does not end a permanent one."""
+    if verdict.relation in ("same", "subsumed"):
+        lost = lost_value(*map(aliases.canonical, (candidate.draft.content, old.content)))
+        return Verdict("different", f"a model judged it known, but {lost!r} is not") if lost else verdict
     if verdict.relation != "contradiction":
         return verdict
     if not candidate.newer_than(old):
@@ -177,10 +184,12 @@ def allowed(candidate: CandidateFact, old: Memory, verdict: Verdict) -> Verdict:
     return verdict
 
 
-def step_of(candidate: CandidateFact, new: Memory, old: Memory, ruling: Ruling) -> Step | None:
+def step_of(
+    candidate: CandidateFact, new: Memory, old: Memory, ruling: Ruling, aliases: Aliases = NO_ALIASES
+) -> Step | None:
     """What a ruling on two stored facts changes: the fact that steps back, and for which owners. None if it
     changes nothing."""
-    verdict = allowed(candidate, old, RULINGS[ruling])
+    verdict = allowed(candidate, old, RULINGS[ruling], aliases)
     back = old if verdict.relation == "contradiction" else new
     owners = candidate.decides_for(old) & candidate.decides_for(new) & candidate.origin.owners
     if verdict.relation == "different" or new.id == old.id or not owners:
@@ -217,7 +226,7 @@ def _verdict(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict
         return DIFFERENT
     if old.id == candidate.draft.replaces and said_before(candidate, old):
         return Verdict("outdated", CORRECTED_BEFORE)
-    return allowed(candidate, old, candidate.rulings.get(old.id, DIFFERENT))
+    return allowed(candidate, old, candidate.rulings.get(old.id, DIFFERENT), aliases)
 
 
 def said_before(candidate: CandidateFact, memory: Memory) -> bool:

@@ -86,7 +86,8 @@ class FactWriter:
                 return None
             new, old = found[new_id], found[old_id]
             candidate = as_candidate(new, origin, now)
-            step = step_of(candidate, new, old, ruling)
+            aliases = await self.store.aliases(connection, origin.audience.keys, now)
+            step = step_of(candidate, new, old, ruling, aliases)
             if step is None:
                 return None
             await self.rows.step_back(connection, candidate, new, old, step)

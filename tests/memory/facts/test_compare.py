@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memory.facts.compare import alike, content_key, normalise, same_words
+from memory.facts.compare import alike, content_key, lost_value, normalise, same_words
 from memory.index.embedders.thresholds import Thresholds
 
 ONE_KEY = [
@@ -94,3 +94,68 @@ def test_another_word_in_any_known_statement_is_never_merged(text: str, data: st
 def test_any_text_has_a_key_of_32_hexadecimal_digits_and_normalising_twice_changes_nothing(text: str) -> None:
     assert re.fullmatch("[0-9a-f]{32}", content_key(text))
     assert normalise(normalise(text)) == normalise(text)
+
+
+LOST = [
+    ("the train leaves at 9:15", "the train leaves at 9:45"),
+    ("Ana takes 5 mg", "Ana takes 50 mg"),
+    ("Ana takes 5mg", "Ana takes 5 g"),
+    ("Ana has two cats", "Ana has three cats"),
+    ("Ana has 2 cats and 3 dogs", "Ana has 3 cats and 2 dogs"),
+    ("It is -5 outside", "It is 5 outside"),
+    ("Ana owes 50%", "Ana owes 50€"),
+    ("Ana leaves at 9:15 and lands at 9:45", "Ana lands at 9:15 and leaves at 9:45"),
+    ("Petra ran 10 km on 2025-05-04", "Petra ran 10 km on 2025-05-05"),
+    ("Ana was born on 3 May", "Ana was born on 3 June"),
+    ("On Monday Ana swims", "Ana swims on Tuesday"),
+    ("ana nage le lundi", "ana nage le mardi"),
+    ("Ana smokes", "Ana stopped smoking"),
+    ("Ana stopped smoking", "Ana smokes"),
+    ("Ana smokes", "Ana doesn't smoke"),
+    ("Ana is not married", "Ana is married"),
+    ("Ana does not drink but smokes", "Ana does not smoke"),
+    ("Ana lives in Paris", "Ana lived in Paris"),
+    ("Anna rows", "Hanna rows"),
+    ("anna rows", "hanna rows"),
+    ("Lucia met Ben", "Ben met Lucia"),
+    ("Ana met 3 tall men", "Ana met Hanna"),
+    ("Ana loves tea", "Ana hates tea"),
+    ("Ana has a dog", "Ana has a dog from Spain"),
+    ("Ana likes 🍝", "Ana likes 🍕"),
+    ("דנה גרה בחיפה", "דנה גרה ביפו"),
+    ("אורי פגש את נועה", "נועה פגש את אורי"),
+    ("أنا تسكن في القاهرة", "أنا تسكن في دمشق"),
+    ("Аня курит", "Аня бросила курить"),
+    ("安娜住在北京", "安娜住在南京"),
+    ("安娜喝茶", "安娜不喝茶"),
+    ("安娜不喝茶", "安娜喝茶"),
+    ("मीना चाय पीती है", "मीना चाय नहीं पीती है"),
+    ("แอนนาชอบชา", "แอนนาไม่ชอบชา"),
+]
+KNOWN = [
+    ("Ana has the flu", "Ana is down with the flu"),
+    ("Ana is 30 years old", "Ana is in her thirties"),
+    ("Every morning, Kai walks his dog.", "Kai walks his dog every morning"),
+    ("Ana has a cat called Tofu since 2019", "Ana has a cat"),
+    ("Ana never eats meat in restaurants", "Ana never eats meat"),
+    ("Jonas lives at 18 Harbour Street, Bristol", "Jonas lives in Bristol"),
+    ("Yannick est comptable à Rennes depuis 2016.", "Yannick est comptable."),
+    ("לדנה יש אח גדול בשם רועי", "לדנה יש אח"),
+    ("安娜住在北京", "安娜住北京"),
+]
+
+
+@pytest.mark.parametrize(("known", "new"), LOST)
+def test_a_word_that_only_the_new_fact_has_is_not_lost(known: str, new: str) -> None:
+    assert lost_value(new, known)
+
+
+@pytest.mark.parametrize(("known", "new"), KNOWN)
+def test_what_says_no_more_is_known(known: str, new: str) -> None:
+    assert lost_value(new, known) is None
+
+
+@given(st.text(), st.text())
+def test_any_text_is_known_to_itself(one: str, other: str) -> None:
+    assert lost_value(one, one) is None
+    lost_value(one, other)

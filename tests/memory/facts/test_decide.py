@@ -43,6 +43,26 @@ async def test_what_is_said_again_joins_and_keeps_its_end(stack: Stack, ruling: 
     assert (after.id, after.importance, after.expires_at) == (old.id, 0.8, before.expires_at)
 
 
+@on_both
+@pytest.mark.parametrize("ruling", ["same", "ignore"])
+async def test_a_ruling_that_would_lose_a_value_leaves_both(stack: Stack, ruling: Ruling) -> None:
+    early, late, later = (f"The train leaves at {time}" for time in ("9:15", "9:45", "10:05"))
+    old = await stack.remember(early)
+    stack.clock.advance(days=1)
+    assert await rule(stack, await stack.remember(late), old, ruling) is None
+    origin = Provenance("anna", stack.clock.now, live=True)
+    [decision] = await stack.writer.remember([Draft(later)], origin, {str(old.id): ruling})
+    assert decision.action == "add"
+    assert await stack.known() == {early, late, later}
+
+
+async def test_another_name_of_the_same_person_is_no_value(stack: Stack) -> None:
+    await stack.remember("Mickael is also called dev")
+    old = await stack.remember("Mickael has the flu")
+    stack.clock.advance(days=1)
+    assert (await rule(stack, await stack.remember("dev is down with the flu"), old, "same")).id == old.id
+
+
 async def test_no_ruling_touches_what_somebody_else_told(stack: Stack) -> None:
     old = await stack.remember(HOME, "anna", "acme")
     stack.clock.advance(days=1)
