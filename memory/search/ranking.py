@@ -195,14 +195,14 @@ def _scaled(lane: Sequence[tuple[str, float]]) -> dict[str, float]:
 def _about(question: str, candidates: Mapping[str, Candidate]) -> frozenset[str]:
     """The candidates by or about the people whom the question names. Empty if it names nobody or everybody,
     since names then distinguish nothing."""
-    authors = {candidate.author for candidate in candidates.values() if candidate.kind != "summary"}
+    authors = frozenset(c.author for c in candidates.values() if c.kind != "summary")
     asked = called(question, authors)
     if not asked or (asked == authors and all(c.kind != "memory" for c in candidates.values())):
         return frozenset()
     return frozenset(id_ for id_, candidate in candidates.items() if _is_about(candidate, asked, authors))
 
 
-def _is_about(candidate: Candidate, asked: frozenset[str], authors: set[str]) -> bool:
+def _is_about(candidate: Candidate, asked: frozenset[str], authors: frozenset[str]) -> bool:
     if candidate.kind == "message":
         return candidate.author in asked or spoken_of(candidate.text, asked)
     # "Anna skis", said by Ben, is about Anna; "I ski", said by Ben, is about Ben.

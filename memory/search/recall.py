@@ -133,8 +133,8 @@ class Recall:
             else:
                 found = await self._matching(wanted, subjects)
                 if not (found.hits or author or subjects):
-                    named = called(question, await self.transcript.speakers.authors(audience) - {HACHI})
-                    found = replace(found, hits=await self._newest_of(named, wanted))
+                    named = called(question, await self.transcript.speakers.authors(audience))
+                    found = replace(found, hits=await self._newest_of(named - {HACHI}, wanted))
             hits = found.hits[:limit]
             note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
             self._recalled.update(hit.id for hit in hits if hit.kind == "memory")
@@ -299,7 +299,8 @@ class Recall:
         tellers = {memory.user_id for memory in found.memories.values()}
         names = await self.transcript.speakers.names(tellers, wanted.audience)
         authors = {*await self.transcript.speakers.authors(wanted.audience), *names, *names.values()}
-        exactly = {author for author in authors if spelled(author) == spelled(wanted.author)}
+        exact = spelled(wanted.author)
+        exactly = {author for author in authors if spelled(author) == exact}
         return found.by(exactly or named(wanted.author, authors), names)
 
 

@@ -6,7 +6,7 @@ from the data, in any script; they are compared without case and accents.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -40,56 +40,59 @@ def spelled(name: str) -> str:
     return "".join(_PART.findall(fold(name))) or name
 
 
+@lru_cache(maxsize=32_768)  # the table of a place is made anew with each new name in it
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(_PART.findall(fold(name)))
+
+
 def parts_of(name: str) -> list[str]:
     """The words of a name, without case and accents, and without what is too short for one."""
-    return [part for part in _PART.findall(fold(name)) if len(part) >= MIN_LETTERS]
+    return [word for word in _words_of(name) if len(word) >= MIN_LETTERS]
 
 
 def named(text: str, names: Iterable[str]) -> frozenset[str]:
     """The `names` that occur in the text, whole or with one part."""
-    folded = fold(text)
-    return frozenset(name for name in names if (found := _pattern((name,))) and found.search(folded))
+    table = _table(frozenset(names))
+    return frozenset(name for part in table.words_in(fold(text)) for name in table.bearers[part])
 
 
 def called(question: str, names: Iterable[str]) -> frozenset[str]:
     """The `names` that the question means. The first word of a name means it. A further word alone is a
     common word ("which coffee?" for Captain Coffee), unless it has a capital letter, an 's or no case."""
-    return frozenset(name for name in named(question, names) if _is_called(question, name))
-
-
-def _is_called(question: str, name: str) -> bool:
-    first = _PART.findall(fold(name))[:1]
-    said = [word for word in _QUESTION_WORD.findall(question) if named(word, [name])]
-    return any(not word.islower() or word.endswith(("'s", "’s")) or bool(named(word, first)) for word in said)
+    table, found = _table(frozenset(names)), set[str]()
+    for word in {*_QUESTION_WORD.findall(question)}:
+        means = not word.islower() or word.endswith(("'s", "’s"))
+        for part in table.words_in(fold(word)):
+            found |= {name for name in table.bearers[part] if means or _words_of(name)[0] == part}
+    return frozenset(found)
 
 
 def spoken_of(text: str, names: Iterable[str]) -> bool:
     """Whether the text says something of one of them ("Evan's boat", "Evan sails") and does not only address
     them ("Thanks, Evan!"): a word follows the name."""
-    pattern, folded = _pattern(tuple(sorted(names))), fold(text)
-    if pattern is None:
-        return False
-    ends = ((match.group(), folded[match.end() :].lstrip(" ")) for match in pattern.finditer(folded))
-    return any(name.endswith(("'s", "’s")) or after[:1].isalnum() for name, after in ends)
+    folded = fold(text)
+    return any(
+        folded.endswith(("'s", "’s"), start, end) or _GOES_ON.match(folded, end)
+        for start, end in _table(frozenset(names)).found_in(folded)
+    )
 
 
 def without_names(question: str, names: Iterable[str]) -> str:
     """The question without the names; unchanged if it has none of them."""
-    pattern = _pattern(tuple(sorted(set(names))))
-    if pattern is None:
-        return question
     folded = [(c, at) for at, char in enumerate(question) for c in fold(char)]
-    kept = list(question)
-    for match in pattern.finditer("".join(c for c, _ in folded)):
-        first, last = folded[match.start()][1], folded[match.end() - 1][1]
-        kept[first : last + 1] = " " * (last + 1 - first)
-    return " ".join("".join(kept).split())
+    left = [*question]
+    for start, end in _table(frozenset(names)).found_in("".join(c for c, _ in folded)):
+        first, last = folded[start][1], folded[end - 1][1]
+        left[first : last + 1] = " " * (last + 1 - first)
+    return " ".join("".join(left).split()) if left != [*question] else question
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """Replace each key of `names`, in any case, with its value. Affixes stay: "Dev's" becomes "Mickael's"."""
+    there = named(text, names)
     for name, new in names.items():
-        text = _whole(name).sub(lambda match, new=new: match[1] + new, text)  # type: ignore[misc]
+        if name in there or not parts_of(name):
+            text = _whole(name).sub(lambda match, new=new: match[1] + new, text)  # type: ignore[misc]
     return text
 
 
@@ -101,33 +104,67 @@ def _whole(name: str) -> re.Pattern[str]:
     return re.compile(rf"{starts}({written_on}){re.escape(name)}{ends}", re.IGNORECASE)
 
 
-@lru_cache(maxsize=1024)
-def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    parts = {part for name in names for part in parts_of(name)}
-    if not parts:
-        return None
-    # Longest first: of two names with the same beginning the whole one matches.
-    return re.compile("|".join(_form(part) for part in sorted(parts, key=lambda p: (-len(p), p))))
-
-
-def _form(part: str) -> str:
-    """The pattern that finds the name in a sentence of its script."""
-    word = re.escape(part)
-    if _script(part).startswith(_PREFIXING):
-        return rf"(?<!\w)\w{{0,2}}{word}(?!\w)"
-    if _script(part).startswith(_UNSPACED):
-        return word
-    return rf"(?<!{_WORD}){word}(?!{_WORD})(?:['’]s(?!{_WORD}))?"
-
-
+_TOKEN, _POSSESSIVE, _GOES_ON = (
+    re.compile(f"{_WORD}+"),
+    re.compile(f"['’]s(?!{_WORD})"),
+    re.compile(r" *[^\W_]"),
+)
 _PREFIXING = ("HEBREW", "ARABIC")
-"""Scripts that attach prepositions and conjunctions to the name as prefixes."""
+"""Scripts that attach prepositions and conjunctions to the name as prefixes, of two letters at most."""
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "MYANMAR", "KHMER")
 """Scripts without spaces between words, or with endings attached to the name."""
 
 
 def _script(name: str) -> str:
     return unicodedata.name(name[0], "")
+
+
+class _Table:
+    """Names by their words, so that a text is read once, however many names there are."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.bearers: dict[str, list[str]] = {}
+        """By each word of a name: whose it is."""
+        self._prefixed: set[str] = set()
+        self._inside: dict[str, set[int]] = {}
+        """By their first letters: the lengths of words that stand among others without a space."""
+        for name in names:
+            for part in parts_of(name):
+                self.bearers.setdefault(part, []).append(name)
+                if _script(part).startswith(_PREFIXING):
+                    self._prefixed.add(part)
+                if _script(part).startswith(_UNSPACED):
+                    self._inside.setdefault(part[:MIN_LETTERS], set()).add(len(part))
+
+    def words_in(self, folded: str) -> set[str]:
+        """The words of names that a text has."""
+        return {part for word in {*_TOKEN.findall(folded)} for _, _, part in self._within(word)}
+
+    def found_in(self, folded: str) -> Iterator[tuple[int, int]]:
+        """Where names begin and end in a text, with prefix and possessive."""
+        if self.words_in(folded):
+            for token in _TOKEN.finditer(folded):
+                for start, end, part in self._within(token[0]):
+                    possessive = _POSSESSIVE.match(folded, token.start() + end) if part == token[0] else None
+                    yield token.start() + start, possessive.end() if possessive else token.start() + end
+
+    def _within(self, word: str) -> Iterator[tuple[int, int, str]]:
+        """The words of names that a word is or contains, and where in it."""
+        if word in self.bearers:
+            yield 0, len(word), word
+        if word.isascii():
+            return
+        if self._prefixed:
+            yield from ((0, len(word), part) for part in (word[1:], word[2:]) if part in self._prefixed)
+        for at in range(len(word) if self._inside else 0):
+            for length in self._inside.get(word[at : at + MIN_LETTERS], ()):
+                if (part := word[at : at + length]) in self.bearers:
+                    yield at, at + len(part), part
+
+
+@lru_cache(maxsize=32)
+def _table(names: frozenset[str]) -> _Table:
+    return _Table(names)
 
 
 @dataclass(frozen=True)
@@ -139,13 +176,19 @@ class Aliases:
     @cached_property
     def _groups(self) -> tuple[tuple[str, ...], ...]:
         """The names of each person, in the order in which they were learned."""
-        groups: list[dict[str, str]] = []
-        for pair in self.pairs:
+        groups: dict[int, dict[str, str]] = {}
+        where: dict[str, int] = {}
+        for number, pair in enumerate(self.pairs):
             mine = {fold(name): name for name in pair}
-            touching = [group for group in groups if group.keys() & mine.keys()]
-            merged = {key: name for group in touching for key, name in group.items()}
-            groups = [group for group in groups if group not in touching] + [mine | merged]
-        return tuple(tuple(group.values()) for group in groups)
+            for touching in sorted({where[key] for key in mine if key in where}):
+                mine |= groups.pop(touching)
+            groups[number] = mine
+            where |= dict.fromkeys(mine, number)
+        return tuple(tuple(group.values()) for group in groups.values())
+
+    @cached_property
+    def _group_of(self) -> Mapping[str, int]:
+        return {name: at for at, group in enumerate(self._groups) for name in group}
 
     @cached_property
     def _first(self) -> Mapping[str, str]:
@@ -153,8 +196,9 @@ class Aliases:
 
     def others(self, text: str) -> tuple[str, ...]:
         """The other names of each person whom the text names."""
-        said = [(group, named(text, group)) for group in self._groups]
-        return tuple(name for group, found in said if found for name in group if name not in found)
+        found = named(text, self._group_of)
+        groups = sorted({self._group_of[name] for name in found})
+        return tuple(name for at in groups for name in self._groups[at] if name not in found)
 
     def widened(self, question: str) -> str:
         """The question, extended by the other names of the people it names."""

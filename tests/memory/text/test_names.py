@@ -1,8 +1,10 @@
+from time import thread_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.names import called, named, spoken_of, without_names
+from memory.text.names import Aliases, called, named, spoken_of, without_names
 
 
 @pytest.mark.parametrize(
@@ -69,3 +71,16 @@ def test_a_common_word_within_a_name_calls_nobody(question: str, name: str, is_c
 def test_any_text_can_be_read(question: str, names: list[str]) -> None:
     assert named(question, names) <= set(names)
     assert len(without_names(question, names)) <= len(question)
+
+
+def test_a_text_is_read_once_however_many_names_there_are() -> None:
+    names = frozenset(f"Speaker{n} Name{n}" for n in range(3_000))
+    aliases = Aliases(tuple((f"Nick{n}", f"Person{n}") for n in range(3_000)))
+    question = "what did Speaker7 say of Nick7?"
+    began = thread_time()
+    for _ in range(20):
+        assert named(question, names) == called(question, names) == {"Speaker7 Name7"}
+        assert without_names(question, names) == "what did say of Nick7?"
+        assert aliases.others(question) == ("Person7",)
+        assert aliases.canonical("Person7 sails") == "Nick7 sails"
+    assert thread_time() - began < 1.0  # one pattern a name took twenty seconds
