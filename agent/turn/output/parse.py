@@ -42,7 +42,7 @@ _SPILLED = re.compile(r"""["'],?\s{0,99}["']?memories["']\s{0,9}:""")
 """The memories of a message whose end was not recognised."""
 _WHOLE_MESSAGE = re.compile(r'"message"\s{0,9}:\s{0,9}("(?:[^"\\]|\\.)*+")\s{0,9}[,}]', re.DOTALL)
 _INVISIBLE = re.compile("[\u200b\u2060]")
-_SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
+_SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*+(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*+")
 _JSON_STARTS = re.compile(r"(?:```\w*\s*)?[\"']?[\[{]\s*(?:\\|[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
 _OURS = re.compile(r"""["'](?:message|memories|content)["']\s{0,9}:""")
 _ENCODED = re.compile(r"""["']?\{\s{0,99}\\+["']""")
@@ -148,7 +148,7 @@ def _mended(envelope: _Envelope, text: str) -> _Envelope:
     if envelope.message is None and (written := _WHOLE_MESSAGE.search(text)):
         return replace(envelope, message=str(_json(written[1]) or "") or None)
     message = TURN_ENDS.split(_SPILLED.split(envelope.message or "", maxsplit=1)[0], maxsplit=1)[0]
-    return replace(envelope, message=_BEGUN.sub("", message) if envelope.message is not None else None)
+    return replace(envelope, message=_without_begun(message) if envelope.message is not None else None)
 
 
 def _envelope_in(value: object) -> _Envelope | None:
@@ -221,10 +221,16 @@ def _sentences_of(text: str, values: list[JsonValue]) -> str:
     fenced object was asked for, and is shown."""
     fenced = text.startswith("```") and text.endswith("```") and len(text) > 6
     if not _JSON_STARTS.match(text) or (fenced and not any(_text(one.value) for one in values)):
-        text = (text[:-80] + _BEGUN.sub("", text[-80:])).strip(EDGES)
+        text = _without_begun(text).strip(EDGES)
         return "" if _SYNTAX.fullmatch(text) else text
     sentences = (readable(one).strip(EDGES) for item in values for one in _strings(item.value))
     return max((one for one in sentences if one[:1] not in "{["), key=len, default="")
+
+
+def _without_begun(text: str) -> str:
+    """Return the text without an object at its end that has only begun. Only the last characters are
+    searched: each blank or bracket of a whole text could begin one."""
+    return text[:-80] + _BEGUN.sub("", text[-80:])
 
 
 def _strings(value: object) -> Iterator[str]:

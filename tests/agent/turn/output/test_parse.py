@@ -2,6 +2,7 @@ import json
 import re
 from itertools import chain
 from pathlib import Path
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -206,3 +207,19 @@ def test_a_damaged_memory_costs_neither_the_message_nor_the_others(damage):
 def test_what_a_person_asked_to_forget_is_read(raw):
     answer = parse_answer(raw)
     assert (answer.message, answer.memories, answer.forget) == ("I will ask.", (), ("Ben plans to quit",))
+
+
+@pytest.mark.parametrize(
+    ("opening", "repeated", "end"),
+    [
+        ('{"message": "', " ", "x"),
+        ('{"message": "', "'", "memories"),
+        ('{"message": "hi \\"memories', " ", "x"),
+        ("```", " ", "x"),
+        ("", "{ ", "x"),
+    ],
+)
+def test_what_goes_on_without_an_end_takes_no_longer_than_its_length(opening, repeated, end):
+    began = thread_time()
+    parse_answer(opening + repeated * 30_000 + end)
+    assert thread_time() - began < 1.0
