@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, Place, user_key
 from memory.forgetting.reach import Link
+from memory.process.pace import unhurried
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
@@ -256,10 +257,11 @@ async def _delete_sources(connection: AsyncConnection, ids: Iterable[str]) -> No
 
 async def drop_jobs(connection: AsyncConnection, ids: Collection[str]) -> None:
     """Delete the waiting jobs that name one of these rows: what a model wrote that was shown it is not
-    remembered."""
-    rows = (await connection.execute(select(work.c.id, work.c.payload))).all() if ids else []
-    naming = [job.id for job in rows if _names(job.payload, ids)]
-    await connection.execute(delete(work).where(work.c.id.in_(naming)))
+    remembered. A job that is about something names no row beside it."""
+    rows = await connection.execute(select(work.c.id, work.c.payload).where(work.c.about.is_(None)))
+    naming = [job.id async for job in unhurried(rows) if _names(job.payload, ids)]
+    for part in parts(naming):
+        await connection.execute(delete(work).where(work.c.id.in_(part)))
 
 
 def _names(part: Any, ids: Collection[str]) -> bool:

@@ -86,8 +86,8 @@ async def hide(connection: AsyncConnection, forgetting: str, rows: Rows) -> None
         for kind, ids in rows.items()
         for id in sorted(set(ids))
     ]
-    if entries:
-        await connection.execute(insert(hidden), entries)
+    for at in range(0, len(entries), IDS_AT_ONCE):
+        await connection.execute(insert(hidden), entries[at : at + IDS_AT_ONCE])
 
 
 async def rows_of(connection: AsyncConnection, forgettings: Collection[str]) -> dict[Kind, set[str]]:

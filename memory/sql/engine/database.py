@@ -18,9 +18,10 @@ from typing import Any
 from sqlalchemy import ARRAY, CursorResult, Executable, Text, bindparam, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-from sqlalchemy.util import greenlet_spawn
+from sqlalchemy.util import await_only, greenlet_spawn
 
 from memory.errors import NotOpen, StoreUnavailable
+from memory.process.pace import pause
 from memory.process.spans import note_write
 from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
@@ -38,6 +39,8 @@ from memory.sql.engine.together import READING, Together
 from memory.sql.engine.write_counter import counter_file, read_counter, store_counter
 from memory.sql.engine.writers import Writers
 
+_ROWS_AT_ONCE = 1_000
+"""Rows that are read before others may run: some 5 ms."""
 _STEP = 64
 """Pages that are given back in one transaction."""
 
@@ -200,16 +203,16 @@ class Database:
         self,
         statement: Executable,
         values: Mapping[str, Any] | None,
-        told: Callable[[CursorResult[Any]], Any] = CursorResult.all,
+        told: Callable[[CursorResult[Any]], Any] | None = None,
     ) -> Any:
         """PostgreSQL commits a statement by itself; on SQLite one that writes has to wait for its turn."""
         if statement.is_dml and self.sqlite:
             async with self.write() as connection:
-                return told(await connection.execute(statement, values))
+                return (told or CursorResult.all)(await connection.execute(statement, values))
 
         def ask() -> Any:  # past the asynchronous connection, which takes longer than the statement
             with self._reading.sync_engine.connect() as connection:
-                return told(connection.execute(statement, values))
+                return (told or _all)(connection.execute(statement, values))
 
         await self._ready()
         with translated(self.where):
@@ -339,6 +342,15 @@ class Database:
 
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+def _all(result: CursorResult[Any]) -> list[Any]:
+    """The rows. Where there are many, others run meanwhile; so it must run in a greenlet."""
+    found: list[Any] = []
+    while len(part := result.fetchmany(_ROWS_AT_ONCE)) == _ROWS_AT_ONCE:
+        found += part
+        await_only(pause())
+    return [*found, *part]
 
 
 async def _once_unlocked(act: Callable[[], Awaitable[Any]]) -> None:

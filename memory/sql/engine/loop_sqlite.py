@@ -12,9 +12,12 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util import await_only
 
+from memory.process.pace import pause
 from memory.sql.engine.schema import OURS
 from memory.sql.engine.write_counter import counter_file
 
+ROWS_AT_ONCE = 200
+"""Rows that are written before others may run: some 5 ms, with their triggers."""
 FOREIGN = f"SELECT count(*) > 0 AND sum(name = '{OURS}') = 0 FROM sqlite_master WHERE type = 'table'"
 """Whether it has tables, and none of Hachi's."""
 
@@ -52,7 +55,7 @@ class LoopSQLite(SQLiteDialect_pysqlite):
 
     A statement takes some 0.05 ms, and handing it to a thread and back takes ten times as long. So
     SQLAlchemy's own SQLite dialect is declared usable from asyncio as it is. Nothing may block in here: if
-    another process holds the lock, `Database` retries.
+    another process holds the lock, `Database` retries, and before a statement others run if it is their turn.
     """
 
     driver = "loop"
@@ -75,12 +78,13 @@ class LoopSQLite(SQLiteDialect_pysqlite):
         return connection
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        await_only(_nothing())  # SQLAlchemy assumes that a driver that never awaits blocks
+        await_only(pause())
         super().do_execute(cursor, statement, parameters, context)  # type: ignore[no-untyped-call]
 
     def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        await_only(_nothing())
-        super().do_executemany(cursor, statement, parameters, context)  # type: ignore[no-untyped-call]
+        for at in range(0, len(parameters), ROWS_AT_ONCE):
+            await_only(pause())
+            super().do_executemany(cursor, statement, parameters[at : at + ROWS_AT_ONCE], context)  # type: ignore[no-untyped-call]
 
 
 def _create_private(path: str) -> None:
@@ -112,7 +116,3 @@ class _Connection(sqlite3.Connection):
 
     def cursor(self, factory: Any = _Cursor) -> Any:
         return super().cursor(factory)
-
-
-async def _nothing() -> None:
-    pass

@@ -14,6 +14,7 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    union,
     update,
 )
 from sqlalchemy.dialects.postgresql import insert
@@ -74,12 +75,22 @@ NOW_DUE = when()
 
 _DUE = and_(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))
 ANY_DUE = select(work.c.seq).where(_DUE).limit(1)
+LOOKED_AT = 500
+"""Of the due jobs so many of the oldest and of the newest are weighed, so that a claim costs the same however
+many there are, and whoever has very many holds up nobody who comes after."""
+_oldest, _newest = (
+    select(select(work.c.seq).where(_DUE).order_by(*order).limit(LOOKED_AT).subquery().c.seq)
+    for order in ((work.c.due_at, work.c.seq), (work.c.due_at.desc(), work.c.seq.desc()))
+)
+_NEAR = work.c.seq.in_(union(_oldest, _newest))
 _IS_LAST, _IS_SUSPECT = work.c.kind == bindparam("last"), work.c.crashes >= SUSPECT
-_suspect = select(func.min(work.c.seq)).where(_DUE, _IS_SUSPECT).scalar_subquery()
+_suspect = select(func.min(work.c.seq)).where(_NEAR, _IS_SUSPECT).scalar_subquery()
 _nth = func.row_number().over(partition_by=(work.c.user_id, _IS_LAST), order_by=work.c.seq)
 _due = (
     select(work.c.seq)
-    .where(_DUE, or_(not_(_IS_SUSPECT), and_(bindparam("suspects", type_=Boolean()), work.c.seq == _suspect)))
+    .where(
+        _NEAR, or_(not_(_IS_SUSPECT), and_(bindparam("suspects", type_=Boolean()), work.c.seq == _suspect))
+    )
     .order_by(_IS_LAST, _IS_SUSPECT, _nth, work.c.seq)
     .limit(bindparam("most"))
 )

@@ -3,11 +3,14 @@
 import asyncio
 import socket
 from datetime import timedelta
+from time import thread_time
 from typing import Any
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import insert, text, update
 
+from memory.forgetting.purge import drop_jobs
+from memory.process.spans import new_id
 from memory.sql.engine import notices
 from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, Job
 from memory.sql.jobs.queue import JobQueue
@@ -149,6 +152,35 @@ async def test_the_oldest_of_each_person_come_first_one_kind_last_and_of_suspect
         [("store", "carl"), ("late", "ben")],
         [],
     ]
+
+
+async def test_a_claim_and_a_purge_cost_the_same_however_many_jobs_wait(stack: Stack) -> None:
+    async def wait(count: int, user: str) -> None:
+        rows = [
+            {"id": new_id(), "kind": "store", "user_id": user, "payload": {"n": 1}, "about": user}
+            | dict.fromkeys(("due_at", "created_at"), stack.clock.now)
+            for _ in range(count)
+        ]
+        async with stack.database.write() as connection:
+            await connection.execute(insert(work), rows)
+
+    async def seconds() -> float:
+        took = []
+        for _ in range(5):
+            began = thread_time()
+            await stack.queue.claim_due(stack.clock.now, 1)
+            async with stack.database.write() as connection:
+                await drop_jobs(connection, {"gone"})
+            took.append(thread_time() - began)
+        return min(took)
+
+    await wait(1_000, "anna")
+    few = await seconds()
+    await wait(15_000, "anna")
+    await wait(1, "ben")
+    if stack.database.sqlite:  # the server has its own processor
+        assert await seconds() < 4 * few
+    assert "ben" in {job.user_id for job in await stack.queue.claim_due(stack.clock.now, 2)}
 
 
 async def test_others_are_told_of_a_job_that_is_due(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:

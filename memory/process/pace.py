@@ -1,0 +1,44 @@
+"""Lets the event loop serve others while long work goes on."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterable
+from time import perf_counter
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SLICE = 0.02
+"""Seconds that work may hold the event loop."""
+
+
+class _Step(threading.local):
+    """The running step of this thread's event loop."""
+
+    began: float | None = None
+    """When work in it first asked; None before."""
+
+    def end(self) -> None:
+        self.began = None
+
+
+_step = _Step()
+
+
+async def pause() -> None:
+    """Let others run if this step of the event loop has taken longer than `SLICE`. Cheap enough to be called
+    for every row."""
+    now = perf_counter()
+    if _step.began is None:
+        _step.began = now
+        asyncio.get_running_loop().call_soon(_step.end)  # which the loop does in its next step
+    elif now - _step.began > SLICE:
+        _step.end()
+        await asyncio.sleep(0)
+
+
+async def unhurried(items: Iterable[T]) -> AsyncIterator[T]:
+    """Yield the items, with a `pause` before each."""
+    for item in items:
+        await pause()
+        yield item
