@@ -75,7 +75,7 @@ def test_noise_around_an_envelope_changes_nothing(message, facts, escaped, inden
 @settings(deadline=None)
 @given(message=WORDS, facts=st.lists(WORDS, max_size=4), data=st.data())
 def test_an_answer_cut_anywhere_keeps_what_was_whole(message, facts, data):
-    facts = [f"{at}{fact}." for at, fact in enumerate(facts)]
+    facts = [f"Fact {at}{fact}." for at, fact in enumerate(facts)]
     raw = json.dumps(
         {"message": f"m{message}", "memories": [{"content": fact, "ttl": None} for fact in facts]}
     )
