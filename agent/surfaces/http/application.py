@@ -66,7 +66,7 @@ def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool
     errors.add_handlers(app)
     app.add_middleware(
         RequestLimits,
-        authorize=authenticator.caller,
+        authorize=authenticator.authorize,
         max_body=settings.http_max_body,
         timeout=settings.http_timeout,
     )

@@ -51,6 +51,10 @@ class Authenticator:
         self._limiter = RateLimiter(per_minute)
         self._failures = RateLimiter(FAILED_PER_MINUTE)
 
+    async def authorize(self, scope: Scope) -> str:
+        """Return what the body of a request is counted by. Raises ApiError."""
+        return (await self.caller(scope)).bucket
+
     async def caller(self, scope: Scope) -> Caller:
         """Return whom a request acts for, and count it. Raises ApiError. A second call for the same request
         returns the same."""
@@ -67,8 +71,7 @@ class Authenticator:
         ApiError, also where there were too many."""
         caller = caller_of(key, headers, self._signed, self._pet.clock())
         caller = replace(caller, user=caller.acting_for(named))
-        bucket = f"{key.id if key else ''} {caller.user or ''}"
-        _take(self._limiter, bucket, "too many requests with this key")
+        _take(self._limiter, caller.bucket, "too many requests with this key")
         return caller
 
     async def key(self, secret: str, scope: Scope) -> Key | None:

@@ -45,6 +45,11 @@ class Caller:
     """Whether it may name a user by a signed token alone."""
 
     @property
+    def bucket(self) -> str:
+        """What requests and bodies are counted by."""
+        return f"{self.key.id if self.key else ''} {self.user or ''}"
+
+    @property
     def admin(self) -> bool:
         return self.key is None or self.key.admin
 

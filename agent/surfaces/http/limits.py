@@ -4,6 +4,7 @@ its pictures are taken out and its values are counted."""
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -96,8 +97,9 @@ class RateLimiter:
 @dataclass(kw_only=True)
 class RequestLimits:
     """ASGI middleware that reads the whole body before the application runs, and answers an unexpected error
-    with one line. `authorize` is called before a body is read, and raises ApiError to refuse it. `max_body`
-    is in bytes, and MOST_BODIES times as many are kept at once; `timeout` in seconds, for the whole body.
+    with one line. `authorize` is called before a body is read; it returns whose it is, or raises ApiError to
+    refuse it. `max_body` is in bytes, and MOST_BODIES times as many are kept at once, half of them of one
+    person; `timeout` in seconds, for the whole body.
 
     `max_unknown` is for an application that refuses a request itself, or whose body may hold the key: of whom
     `authorize` refuses it gets a body of that many bytes, and an empty one in place of a longer.
@@ -106,18 +108,19 @@ class RequestLimits:
     app: ASGIApp = field(kw_only=False)
     max_body: int
     timeout: float
-    authorize: Callable[[Scope], Awaitable[object]]
+    authorize: Callable[[Scope], Awaitable[str]]
     max_unknown: int = 0
-    _in_flight: int = field(default=0, init=False)
-    """Bytes of the bodies that are not answered yet."""
+    _in_flight: Counter[str] = field(default_factory=Counter, init=False)
+    """Bytes of the bodies that are not answered yet, by whose they are."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        body, pictures = bytearray(), dict[str, memoryview]()
+        body, pictures, whose = bytearray(), dict[str, memoryview](), ""
         read: bytes | bytearray = body
         try:
-            await self._read(scope, receive, await self._most_kept(scope), body)
+            whose, most = await self._most_kept(scope)
+            await self._read(scope, receive, whose, most, body)
             if b"json" in _header(scope, b"content-type"):
                 read, pictures = await _checked(body)
         except ClientDisconnect:
@@ -134,47 +137,55 @@ class RequestLimits:
             await self._run(scope, replay, send)
             PICTURES.reset(shown)
         finally:
-            self._in_flight -= len(body)
+            self._drop(whose, len(body))
 
-    async def _most_kept(self, scope: Scope) -> int:
-        """Return how many bytes of a body are kept. Raises ApiError."""
+    async def _most_kept(self, scope: Scope) -> tuple[str, int]:
+        """Return whose a body is, and how many bytes of it are kept. Raises ApiError."""
         try:
-            if _has_body(scope):
-                await self.authorize(scope)
+            return await self.authorize(scope) if _has_body(scope) else "", self.max_body
         except ApiError:
             if not self.max_unknown:
                 raise
-            return self.max_unknown
-        return self.max_body
+            return "", self.max_unknown
 
-    async def _read(self, scope: Scope, receive: Receive, keep: int, body: bytearray) -> None:
+    async def _read(self, scope: Scope, receive: Receive, whose: str, keep: int, body: bytearray) -> None:
         """Fill in the body; an empty one if it is longer than `keep`. Raises ApiError, ClientDisconnect.
 
-        A body that is slightly too long is read to its end, because a client that is still sending might
-        never see the response.
+        A body that is slightly too long, or comes with too many others, is read to its end, because a client
+        that is still sending might never see the response.
         """
         too_long = ApiError(413, "too_large", f"the body is longer than {self.max_body:,} bytes")
         most = self.max_body * READ_BEFORE_CLOSING
         if _content_length(scope) > most:
             raise too_long
-        length = 0
+        length, busy = 0, False
         try:
             async with asyncio.timeout(self.timeout):
                 async for piece in Request(scope, receive).stream():
                     length += len(piece)
                     body += piece
-                    self._in_flight += len(piece)
-                    if length > keep:
-                        self._in_flight -= len(body)
+                    self._in_flight[whose] += len(piece)
+                    busy = busy or (length > SHORT_BODY and not self._has_room(whose))
+                    if busy or length > keep:
+                        self._drop(whose, len(body))
                         body.clear()
-                    elif length > SHORT_BODY and self._in_flight > MOST_BODIES * self.max_body:
-                        raise ApiError(503, "busy", "too much is sent at once; try again", headers=AGAIN)
                     if length > most:
                         raise too_long
         except TimeoutError:
             raise ApiError(408, "request_timeout", "the request took too long to arrive") from None
         if length > self.max_body:
             raise too_long
+        if busy:
+            raise ApiError(503, "busy", "too much is sent at once; try again", headers=AGAIN)
+
+    def _has_room(self, whose: str) -> bool:
+        most = MOST_BODIES * self.max_body
+        return self._in_flight.total() <= most and self._in_flight[whose] <= most // 2
+
+    def _drop(self, whose: str, length: int) -> None:
+        self._in_flight[whose] -= length
+        if not self._in_flight[whose]:
+            del self._in_flight[whose]
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False

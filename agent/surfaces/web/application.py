@@ -79,7 +79,7 @@ def app(
     made.middleware("http")(_add_headers)
     made.add_middleware(
         RequestLimits,
-        authorize=visits.admit,
+        authorize=visits.authorize,
         max_body=MAX_BODY,
         max_unknown=MAX_UNKNOWN_BODY,
         timeout=TIMEOUT,

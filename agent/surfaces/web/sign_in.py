@@ -66,6 +66,10 @@ class Visits:
         self._keys = pet.admin.keys
         self._clock = pet.clock
 
+    async def authorize(self, scope: Scope) -> str:
+        """Return what the body of a request is counted by. Raises ApiError."""
+        return (await self.admit(scope)).user or ""
+
     async def admit(self, scope: Scope) -> Visitor:
         """Return the request's visitor. Raises ApiError. A second call for the same request says the same."""
         if _VISITOR not in scope:

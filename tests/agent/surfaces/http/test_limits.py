@@ -108,25 +108,35 @@ async def test_so_many_long_bodies_are_kept_at_once_until_they_are_answered(monk
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
 
-    limited = RequestLimits(slow, max_body=10, timeout=1, authorize=anybody)
+    async def named(scope: Any) -> str:
+        return str(scope["whose"])
 
-    async def ask(body: bytes) -> None:
+    limited = RequestLimits(slow, max_body=10, timeout=1, authorize=named)
+
+    async def ask(whose: str, body: bytes = b"x" * 10) -> None:
         messages = iter([chunk(body[:5], more=True), chunk(body[5:])])
 
         async def receive() -> Message:
             return next(messages)
 
-        await limited({"type": "http", "headers": []}, receive, note)
+        scope = {"type": "http", "headers": [(b"transfer-encoding", b"chunked")], "whose": whose}
+        await limited(scope, receive, note)
+        assert next(messages, None) is None, "a client that is still sending may see no answer"
 
-    waiting = [asyncio.create_task(ask(b"x" * 10)) for _ in range(limits.MOST_BODIES)]
+    each = limits.MOST_BODIES // 2
+    waiting = [asyncio.create_task(ask("ana")) for _ in range(each)]
     await asyncio.sleep(0)
-    await ask(b"x" * 10)
-    assert statuses == [503]
-    short = asyncio.create_task(ask(b"xxxx"))
+    await ask("ana")
+    assert statuses == [503], "half is for others"
+    waiting += [asyncio.create_task(ask(whose)) for whose in ("ben", "cleo")[:each]]
+    await asyncio.sleep(0)
+    await ask("dan")
+    assert statuses == [503, 503]
+    waiting.append(asyncio.create_task(ask("dan", b"xxxx")))
     answered.set()
-    await asyncio.gather(*waiting, short)
-    await ask(b"x" * 10)
-    assert statuses == [503, *[200] * (limits.MOST_BODIES + 2)]
+    await asyncio.gather(*waiting)
+    await ask("ana")
+    assert statuses == [503, 503, *[200] * (limits.MOST_BODIES + 2)]
 
 
 @pytest.mark.parametrize("content_length", [None, b"1"])
