@@ -6,6 +6,7 @@ matches a user, their tasks stay unannounced until a process with a matching sen
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, tzinfo
 
@@ -29,6 +30,8 @@ log = logging.getLogger("hachi.reminders")
 
 SECONDS = 60.0
 """Seconds that sending one reminder may take."""
+PATIENCE = 5.0
+"""Seconds that `run` waits for several senders. One that takes longer goes on by itself."""
 LATE = timedelta(hours=1)
 """A reminder this late, because nothing ran, says when the task was due."""
 LONGEST = 300
@@ -60,7 +63,8 @@ class Reminders:
         self._contexts = contexts
         self._clock = clock
         self._senders: dict[str, Send] = {}
-        self._at_work = asyncio.Lock()
+        self._at_work: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._late: set[asyncio.Task[int]] = set()
 
     def register(self, prefix: str, send: Send) -> Callable[[], None]:
         """Use `send` for users whose ids begin with `prefix`, which ends with a colon or is empty, or for the
@@ -78,15 +82,39 @@ class Reminders:
         return bool(self._fitting(user))
 
     async def run(self) -> int:
-        """Announce all tasks that are due. Returns how many reminders were delivered. Raises
-        StoreUnavailable."""
-        reached = 0
-        async with self._at_work:
-            if not self._senders:
-                return 0
+        """Announce all tasks that are due, each sender beside the others, so that one that hangs holds up
+        none. Returns how many reminders were delivered. Raises StoreUnavailable."""
+        if len(self._senders) == 1:
+            return await self._announce_by(*self._senders)
+        idle = [prefix for prefix in self._senders if not self._at_work[prefix].locked()]
+        tasks = {asyncio.create_task(self._announce_by(prefix), name="hachi reminders") for prefix in idle}
+        if not tasks:
+            return 0
+        done, late = await asyncio.wait(tasks, timeout=PATIENCE)
+        for task in late:
+            self._late.add(task)
+            task.add_done_callback(self._ended)
+        return sum([task.result() for task in done])
+
+    def _ended(self, task: asyncio.Task[int]) -> None:
+        self._late.discard(task)
+        if not task.cancelled() and (fault := task.exception()):
+            log.warning("reminders wait: %s", fault)
+
+    async def stop(self) -> None:
+        """End the senders that hang. What they did not send is sent later."""
+        late = list(self._late)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    async def _announce_by(self, prefix: str) -> int:
+        """Announce what this sender is to send. Returns how many reminders were delivered."""
+        reached, longer = 0, [one for one in self._senders if one != prefix and one.startswith(prefix)]
+        async with self._at_work[prefix]:
             await self._queue.take_up(self._clock())
-            await self._due.take(self._senders.keys(), self._clock())
-            for id in await self._due.waiting(self._senders.keys(), self._clock()):
+            await self._due.take([prefix], self._clock())
+            for id in await self._due.waiting([prefix], self._clock(), longer):
                 if piece := await self._queue.claim(self._clock(), id):
                     async with self._queue.working_on(piece):
                         reached += await self._announce(piece)

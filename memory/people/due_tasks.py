@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, not_, or_, select, update
 
 from memory.audience import Place
 from memory.records import Task
@@ -70,10 +70,12 @@ class DueTasks:
                 await self._queue.add(connection, REMIND, row.user_id, payload, now)
         return len(rows)
 
-    async def waiting(self, prefixes: Collection[str], now: datetime) -> Sequence[str]:
-        """The ids of the jobs that may run now, oldest first."""
-        due = and_(work.c.kind == REMIND, claimable(now))
-        query = select(work.c.id).where(due, _of(work.c.user_id, prefixes)).order_by(work.c.seq)
+    async def waiting(
+        self, prefixes: Collection[str], now: datetime, without: Collection[str] = ()
+    ) -> Sequence[str]:
+        """The ids of the jobs that may run now, oldest first; `without` those of people of these prefixes."""
+        due = and_(work.c.kind == REMIND, claimable(now), _of(work.c.user_id, prefixes))
+        query = select(work.c.id).where(due, not_(_of(work.c.user_id, without))).order_by(work.c.seq)
         return [row.id for row in await self._database.rows(query.limit(AT_ONCE))]
 
     async def announced_by(self, job: Job) -> Reminder | None:

@@ -135,6 +135,8 @@ class DiscordServer:
         self.forget_guild = False
         """READY names no servers, though messages come from them."""
         self.connected = asyncio.Event()
+        self.too_odd = ""
+        """A word in texts that are refused."""
         self.refused: list[tuple[int, Json]] = []
         self.lost_answers = 0
         """So many posted messages are answered with 502."""
@@ -497,6 +499,8 @@ class DiscordServer:
             raise _Refused(403, 50007, "Cannot send messages to this user")
         if int(channel) in self.without_history and body.get("message_reference"):
             raise _Refused(403, 160002, "Cannot reply without permission to read message history")
+        if self.too_odd and self.too_odd in body["content"]:
+            raise _Refused(400, 50035, "Invalid Form Body")
         self._check(body)
         nonce = body["nonce"] if body.get("enforce_nonce") else None
         assert len(str(nonce)) <= 25

@@ -126,6 +126,10 @@ class SlackServer:
         self.admins: set[str] = set()
         self.creators: dict[str, str] = {}
         """Channel → who created it."""
+        self.too_odd = ""
+        """A word in texts whose blocks are refused."""
+        self.away = False
+        """Whether no connection can be made."""
         self.changed = asyncio.Event()
         self._numbers = count(1)
         self._sockets: list[web.WebSocketResponse] = []
@@ -360,6 +364,11 @@ class SlackServer:
             await answer.read()
             return answer.status
 
+    async def hang_up(self) -> None:
+        """End all connections of Socket Mode."""
+        for socket in list(self._sockets):
+            await socket.close()
+
     async def _api(self, request: web.Request) -> web.Response:
         method = request.match_info["method"]
         arguments: dict[str, Any] = dict(request.query)
@@ -386,6 +395,8 @@ class SlackServer:
         return web.json_response({"ok": True} | answer, headers={"X-OAuth-Scopes": self.scopes})
 
     async def _socket(self, request: web.Request) -> web.WebSocketResponse:
+        if self.away:
+            raise web.HTTPServiceUnavailable
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         self.connections += 1
@@ -429,6 +440,8 @@ class SlackServer:
         if arguments["channel"] in self.closed:
             raise Refused(self.closed_by)
         text, blocks = _text(arguments), arguments.get("blocks") or []
+        if self.too_odd and self.too_odd in text:
+            raise Refused("invalid_blocks")
         if not text and not blocks and "thread_ts" not in arguments:
             raise Refused("no_text")
         posted = Posted(

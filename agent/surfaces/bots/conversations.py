@@ -26,6 +26,8 @@ MAX_WAITING = 50
 """Messages in one conversation. Further ones are dropped, and one of their authors is told."""
 STOP_SECONDS, LAST_SECONDS = 5.0, 3.0
 """How long turns in progress may take when the bot stops, and those that are ended then to say so."""
+SHOW_SECONDS = 3.0
+"""How long the next turn waits until a reply is shown; it is tried again beside that one."""
 BUSY_TIMEOUT = 5.0
 """Seconds that hiding a typing indicator or a status may take."""
 TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
@@ -58,6 +60,8 @@ class Conversations:
     monotonic: Callable[[], float] = time.monotonic
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
+    _answering: dict["asyncio.Task[None]", Answering] = field(default_factory=dict)
+    """The turns in progress."""
     _stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -124,9 +128,9 @@ class Conversations:
         forgetting.add_done_callback(self._forgetting.discard)
         await asyncio.shield(forgetting)
         self._interrupt(origin)
-        for conversation in self._conversations.values():
-            if (reply := conversation.turn.reply) and origin in reply.origins:
-                reply.abandon()
+        for turn in self._answering.values():
+            if turn.reply and origin in turn.reply.origins:
+                turn.reply.abandon()
 
     def _interrupt(self, origin: str) -> None:
         self.interrupt(lambda one: one.origin == origin)
@@ -165,26 +169,55 @@ class Conversations:
                 conversation.waiting.clear()
                 conversation.turn.interrupt()
         late = self._running()
+        left += [one for turn in self._answering.values() for one in turn.burst]
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
-        left += [one for known in self._conversations.values() for one in (*known.turn.burst, *known.dropped)]
+        left += [one for known in self._conversations.values() for one in known.dropped]
         if jobs := [message.job for message in left if message.job]:
             await self.deliveries.release(jobs, self.pet.clock())
 
     def _running(self) -> "list[asyncio.Task[None]]":
         workers = [c.worker for c in self._conversations.values() if c.worker and not c.worker.done()]
-        return [*workers, *self._forgetting]
+        return [*workers, *self._forgetting, *self._answering]
 
     async def _work(self, conversation: _Conversation) -> None:
         while conversation.waiting:
-            conversation.turn = Answering([conversation.waiting.popleft()])
-            await self._settled(conversation.turn.burst, self._next_turn(conversation))
+            turn = conversation.turn = Answering([conversation.waiting.popleft()])
+            await self._until_shown(turn, self._next_turn(conversation))
             conversation.turn = Answering()
             if dropped := conversation.dropped[:]:
                 conversation.dropped.clear()
-                await self._settled(dropped, self._turns.tell(dropped[-1], TOO_MANY))
+                turn = Answering(dropped, open=False)
+                await self._until_shown(turn, self._tell(turn, TOO_MANY))
         self._drop_idle()
+
+    async def _until_shown(self, turn: Answering, work: Awaitable[Shown | None]) -> None:
+        """Do what answers these messages. To show it may take longer than this: a platform that is away holds
+        up no other turn."""
+        answering = self._start(turn, work)
+        showing = asyncio.create_task(turn.showing.wait())
+        try:
+            await asyncio.wait([answering, showing], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([answering], timeout=SHOW_SECONDS)
+        finally:
+            showing.cancel()
+
+    def _start(self, turn: Answering, work: Awaitable[Shown | None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(self._settled(turn.burst, work), name="hachi answer")
+        self._answering[task] = turn
+        task.add_done_callback(self._answering.pop)
+        return task
+
+    def show(self, message: IncomingMessage) -> None:
+        """Show the stored reply to a message, which could not be shown before, beside the queue."""
+        if not self._stopped:
+            turn = Answering([message])
+            self._start(turn, self._turns.answer(turn))
+
+    async def _tell(self, turn: Answering, text: str) -> Shown:
+        turn.showing.set()
+        return await self._turns.tell(turn.burst[-1], text)
 
     async def _settled(self, burst: list[IncomingMessage], work: Awaitable[Shown | None]) -> None:
         """Do what answers these messages. Their jobs are done then; where it failed, they are tried again."""
@@ -201,7 +234,8 @@ class Conversations:
     async def _next_turn(self, conversation: _Conversation) -> Shown | None:
         """Returns the id of the row that was answered or, in its place, of the question, with the ids of
         posts."""
-        [first] = conversation.turn.burst
+        turn = conversation.turn
+        [first] = turn.burst
         if not await self._is_meant(first):
             return None
         while conversation.turns and conversation.turns[0] <= self.monotonic() - 60:
@@ -209,23 +243,24 @@ class Conversations:
         if len(conversation.turns) >= self.turns_per_minute:
             if not conversation.warned:
                 conversation.warned = True
-                await self._turns.tell(first, TOO_MANY)
+                await self._tell(turn, TOO_MANY)
             return None
         if await self._spent(first.user):
             if self._turns.is_new(first.user, self.pet.clock().date()):
-                await self._turns.tell(first, TOO_MANY_TODAY)
+                await self._tell(turn, TOO_MANY_TODAY)
             return None
         if not await self.platform.may_write(first):
+            turn.showing.set()
             await self._turns.say_not_here(first)
             return None
         conversation.warned = False
         conversation.turns.append(self.monotonic())
         if first.late:
             await self._gather(conversation)
-            return await self._turns.tell(conversation.turn.burst[-1], IS_LATE)
+            return await self._tell(turn, IS_LATE)
         async with self._busy(first):
             await self._gather(conversation)
-            return await self._turns.answer(conversation.turn)
+            return await self._turns.answer(turn)
 
     async def _is_meant(self, message: IncomingMessage) -> bool:
         """Return whether the message is for the bot, asking the platform for its thread if need be."""

@@ -24,6 +24,8 @@ log = logging.getLogger("hachi.bots")
 
 LOOK_SECONDS = 2.0
 """How often the bot looks for its jobs: how long a reply stands after it was forgotten elsewhere."""
+NOTICED = timedelta(minutes=2)
+"""After so long at most a lost connection is noticed."""
 NOTED_EVERY = timedelta(seconds=10)
 """How often it is noted that the bot is there, and that what it accepted is its own."""
 MOST_DMS = 100
@@ -58,8 +60,14 @@ class PlatformJobs:
     source: str
     """How the ids of the platform's users and messages begin: ``discord``, ``slack:T1``."""
     catch_up: Callable[[datetime], Awaitable[None]] | None = None
-    """Receives what was written since a moment, at which the bot was last there."""
+    """Receives what was written since a moment, at which the bot was last there: at the start, and with each
+    new connection."""
+    connection: Callable[[], object | None] = lambda: "always"
+    """Returns the present connection to the platform; None while there is none, or not all of it is read that
+    was written before."""
     _noted_at: datetime | None = None
+    _caught_up: object | None = None
+    """The connection since which nothing is missed."""
 
     def __post_init__(self) -> None:
         self._deliveries = self.conversations.deliveries
@@ -77,14 +85,15 @@ class PlatformJobs:
             await asyncio.gather(doing, return_exceptions=True)
 
     async def _run(self) -> None:
-        catch_up = self.catch_up
         while True:
             try:
-                last = await self._deliveries.last_here(self.source)
+                connection, last = self.connection(), await self._deliveries.last_here(self.source)
                 await self.do()
-                if catch_up and last:
-                    await catch_up(last)
-                catch_up = None
+                if connection is not None and connection is not self._caught_up:
+                    if self.catch_up and last:
+                        await self.catch_up(last - NOTICED)
+                    self._caught_up = connection
+                    self._noted_at = None
             except Exception as error:
                 log.warning("the jobs of %s wait: %s", self.source, error)
             await asyncio.sleep(LOOK_SECONDS)
@@ -108,7 +117,9 @@ class PlatformJobs:
         """Do the jobs that are due, and begin to answer the messages that wait."""
         deliveries, now = self._deliveries, self.conversations.pet.clock()
         if self._noted_at is None or now - self._noted_at >= NOTED_EVERY:
-            await deliveries.here(self.source, now)
+            await deliveries.renew()
+            if self._caught_up is not None and self.connection() is self._caught_up:
+                await deliveries.here(self.source, now)
             await deliveries.queue.take_up(now)
             self._noted_at = now
         for job in await deliveries.due(f"{self.source}:", now):
@@ -129,8 +140,11 @@ class PlatformJobs:
             await self._deliveries.queue.done(job.id)
             return
         now, sent = conversations.pet.clock(), await self._deliveries.sent([message.origin])
-        late = not (sent and sent.reply) and is_late(job.created_at or now, now)
-        conversations.add(replace(message, job=job.id, posts=posts, late=late))
+        message = replace(message, job=job.id, posts=posts)
+        if sent and sent.reply:
+            conversations.show(message)
+        else:
+            conversations.add(replace(message, late=is_late(job.created_at or now, now)))
 
     async def _asked(self, job: Job) -> IncomingMessage | None:
         """The message as it is now or, where the platform does not show it any more, as it came."""

@@ -28,6 +28,10 @@ class Gone(Exception):
     shown."""
 
 
+class Refused(Exception):
+    """Raised by `Posts` where the platform refuses for good what is to be shown: to try again cannot help."""
+
+
 @dataclass(slots=True)
 class _Part:
     handle: Any
@@ -50,6 +54,8 @@ class Reply:
     text: str = ""
     """What was added."""
     _gone: bool = False
+    _rejected: bool = False
+    """Whether the platform refused what was to be shown."""
     _parts: list[_Part] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -80,17 +86,27 @@ class Reply:
         if self.text.strip():
             self._changed.set()
 
-    async def finish(self, text: str, receipts: Sequence[Item] = (), question: Answer | None = None) -> bool:
-        """Show the final text, and below it what was remembered and what is asked. Returns False if it could
-        not be shown."""
+    async def finish(
+        self,
+        text: str,
+        receipts: Sequence[Item] = (),
+        question: Answer | None = None,
+        *,
+        instead: str = "",
+    ) -> bool:
+        """Show the final text, and below it what was remembered and what is asked; `instead` of a text that
+        the platform refuses, this one. Returns False if it could not be shown."""
         await self._end()
-        footer = self.posts.footer(receipts)
+        self._rejected = False
+        if not await self._patiently(partial(self._show, text, self.posts.footer(receipts), final=True)):
+            return False
+        if self._rejected and not await self._patiently(partial(self._show, instead, final=True)):
+            return False
         steps: list[Callable[[], Awaitable[None]]] = [
-            partial(self._show, text, footer, final=True),
             lambda: self.posts.conclude([part.handle for part in self._parts], receipts),
             *([partial(self._ask, question)] if question else []),
         ]
-        for step in steps:
+        for step in steps if self._parts else steps[1:]:
             if not await self._patiently(step):
                 return False
         return True
@@ -115,7 +131,7 @@ class Reply:
         while not self._ended.is_set():
             await self._changed.wait()
             self._changed.clear()
-            if not self._ended.is_set():
+            if not (self._ended.is_set() or self._rejected):
                 await self._attempt(partial(self._show, self.text))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), self.interval)
@@ -137,6 +153,9 @@ class Reply:
             self._gone = isinstance(error, Gone)
             self.stopped()
             return self._gone
+        except Refused as error:
+            log.error("the platform refuses a reply: %s", error.__cause__)
+            self._rejected = True
         except Exception as error:
             log.warning("cannot show the reply: %s: %s", type(error).__name__, error)
             return False

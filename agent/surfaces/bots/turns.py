@@ -35,6 +35,8 @@ MAX_TOLD = 1_000
 """What people were told that is remembered, so that they are told it once."""
 STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
+REFUSED = "My answer cannot be shown here: it was refused. Ask me to put it otherwise."
+"""Stands in place of a reply that the platform refuses for good."""
 NOT_HERE = Answer(
     "I may not write where you have just asked me something. Ask me here, or whoever manages that channel."
 )
@@ -47,6 +49,8 @@ class Final:
     question: Answer | None = None
     id: str | None = None
     """Of the stored reply."""
+    trace: str = ""
+    """The id of the turn's trace, if it is known."""
 
 
 Shown = tuple[str | None, Sequence[str]]
@@ -66,6 +70,8 @@ class Answering:
     reply: Reply | None = None
     limit: asyncio.Timeout | None = None
     """What ends it."""
+    showing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once all that is left is to show the reply."""
 
     def interrupt(self) -> None:
         if self.limit and not self.limit.expired():
@@ -96,6 +102,7 @@ class Turns:
                     final = await self._run(turn, burst, reply)
                 if now == burst:
                     turn.open = False
+                    turn.showing.set()
                     return await self._show(burst[-1], reply, final) if final else None
                 await reply.withdraw()
             posts = ()
@@ -109,7 +116,8 @@ class Turns:
             return await self._show(message, reply, Final(text))
 
     async def _show(self, message: IncomingMessage, reply: Reply, final: Final) -> Shown:
-        if not await reply.finish(final.text, final.receipts, final.question):
+        instead = f"{REFUSED} ({final.trace})" if final.trace else REFUSED
+        if not await reply.finish(final.text, final.receipts, final.question, instead=instead):
             raise NotShown(f"a reply in {message.queue} could not be shown; the transcript has it")
         if reply.refused:
             await self.say_not_here(message)
@@ -204,7 +212,8 @@ class Turns:
         if question and answer.forget:
             page = forget_path(answer.forget)
             question = replace(question, note=await own_page(self.pet, message.user, message.place, page))
-        return Final(answer.message.strip() or "…", receipts, question, answer.message_id)
+        text, trace = answer.message.strip() or "…", answer.trace_id or ""
+        return Final(text, receipts, question, answer.message_id, trace)
 
     async def _quoted(self, contents: Sequence[Content]) -> tuple[str, ...]:
         """Return the ids by which a trace is found that shows what these messages quote."""

@@ -206,11 +206,14 @@ class Deliveries:
             await connection.execute(mine.values(claimed_by=None, due_at=now))
 
     async def here(self, source: str, now: datetime) -> None:
-        """Note that the bot of a platform is there, and that what it accepted is still its own."""
+        """Note that the bot of a platform is there, and has read what was written until now."""
         new = insert(deliveries).values(source=source, id=ONLINE, seen_at=now)
         async with self._database.write() as connection:
             same = ["source", "id"]
             await connection.execute(new.on_conflict_do_update(index_elements=same, set_={"seen_at": now}))
+
+    async def renew(self) -> None:
+        """Note that what this process accepted is still its own."""
         await self.queue.renew(ANSWER)
 
     async def last_here(self, source: str) -> datetime | None:

@@ -227,3 +227,23 @@ async def test_the_sender_with_the_longest_prefix_sends_once_there_is_one(open_p
     unregister()
 
     assert (len(team.sent), len(slack.sent), len(discord.sent)) == (1, 0, 0)
+
+
+async def test_a_sender_that_hangs_holds_up_no_other(open_pet, clock, monkeypatch):
+    monkeypatch.setattr("agent.background.reminders.PATIENCE", 1.0)
+    pet, slack, anybody = await open_pet(), Messenger(), Messenger()
+    pet.reminders.register("discord:", hangs)
+    pet.reminders.register("slack:", slack)
+    pet.reminders.register("", anybody)
+    for number in range(60):
+        await task_for(pet, f"discord:{number}")
+    for user in ("slack:1", "ana"):
+        await task_for(pet, user)
+    clock.advance(hours=1)
+    assert await pet.reminders.run() == 2
+    await task_for(pet, "slack:2")
+    clock.advance(hours=1)
+    assert await pet.reminders.run() == 1
+    assert [user for user, _, _ in slack.sent] == ["slack:1", "slack:2"]
+    assert [user for user, _, _ in anybody.sent] == ["ana"]
+    await pet.reminders.stop()

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -31,14 +31,12 @@ from agent.surfaces.bots.discord.messages import (
 from agent.surfaces.bots.discord.platform import DiscordPlatform
 from agent.surfaces.bots.discord.rendering import HachiButton
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.platform_jobs import MOST_DMS, PlatformJobs, is_late, who_answers
+from agent.surfaces.bots.platform_jobs import MOST_DMS, NOTICED, PlatformJobs, is_late, who_answers
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
 
 log = logging.getLogger("hachi.discord")
 
-NOTICED = timedelta(minutes=2)
-"""After so long at most a lost connection is noticed."""
 SOURCE = "discord"
 """How the ids of its users and messages begin."""
 PERMISSIONS = discord.Permissions(
@@ -98,12 +96,12 @@ class DiscordBot(discord.AutoShardedClient):
         label = pet.conversations.transcript.speakers.label
         self.platform = DiscordPlatform(self, label, pet.clock)
         self.conversations = Conversations(pet, self.platform)
-        self.jobs = PlatformJobs(self.conversations, SOURCE)
+        self.jobs = PlatformJobs(self.conversations, SOURCE, connection=self._connected)
         parsers = self._connection.parsers
         parsers.update({event: _readable(event, parse) for event, parse in parsers.items()})
         self._say = say
         self._left: dict[int, datetime] = {}
-        """Shard → when its session ended."""
+        """Shard → when its session ended, as long as not all is read that was written since."""
         self._last_here: datetime | None = None
         """When an earlier process was there."""
         self._order = asyncio.Lock()
@@ -112,7 +110,8 @@ class DiscordBot(discord.AutoShardedClient):
     async def setup_hook(self) -> None:
         self.add_dynamic_items(HachiButton)
         await self._find_gateway()
-        self._last_here = await self.pet.conversations.deliveries.last_here(SOURCE)
+        last = await self.pet.conversations.deliveries.last_here(SOURCE)
+        self._last_here = last and last - NOTICED
         try:
             await self.tree.sync()
         except API_ERRORS as error:
@@ -124,6 +123,9 @@ class DiscordBot(discord.AutoShardedClient):
         self.shard_count, address, *_ = await self.http.get_bot_gateway()
         DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(address)
 
+    def _connected(self) -> object | None:
+        return None if self._left else self
+
     async def on_shard_disconnect(self, shard_id: int) -> None:
         self._left.setdefault(shard_id, self.pet.clock() - NOTICED)
 
@@ -133,14 +135,17 @@ class DiscordBot(discord.AutoShardedClient):
 
     async def on_shard_ready(self, shard_id: int) -> None:
         """A session begins: catch up what was written since the one before. What came then is known."""
-        since, now = self._left.pop(shard_id, self._last_here), self.pet.clock()
+        now, since = self.pet.clock(), self._left.get(shard_id, self._last_here)
         if since is None:
             return
+        self._left[shard_id] = since
         deliveries, private = self.pet.conversations.deliveries, []
         if shard_id == DM_SHARD:
             private = await deliveries.private_channels(SOURCE, MOST_DMS)
         async for message in missed_messages(self, shard_id, since, private):
             await self.on_message(message, late=is_late(message.created_at, now))
+        if self._left.get(shard_id) is since:
+            del self._left[shard_id]
 
     async def on_ready(self) -> None:
         if not self.online.is_set():

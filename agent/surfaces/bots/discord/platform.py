@@ -3,7 +3,8 @@ generated."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from agent.surfaces.bots.discord.rendering import (
 )
 from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.splitting import close_code_block
-from agent.surfaces.bots.streamed_reply import Gone
+from agent.surfaces.bots.streamed_reply import Gone, Refused
 from memory.audience import Place
 
 log = logging.getLogger("hachi.discord")
@@ -109,13 +110,14 @@ class DiscordPosts:
             options["reference"] = self.source.to_reference(fail_if_not_exists=False)
         if self._count == 0 and not final:
             options["view"] = stop_view(self.user, self.source.id)
-        try:
-            sent: discord.Message = await self.channel.send(text, **options)
-        except discord.Forbidden as error:
-            if error.code != _NO_HISTORY:
-                raise Gone from error
-            del options["reference"]
-            sent = await self.channel.send(text, **options)
+        with _refusals():
+            try:
+                sent: discord.Message = await self.channel.send(text, **options)
+            except discord.Forbidden as error:
+                if error.code != _NO_HISTORY:
+                    raise Gone from error
+                del options["reference"]
+                sent = await self.channel.send(text, **options)
         if sent.content.strip() != text.strip():
             await self.edit(sent, text)
         self._stop_on = sent if "view" in options else self._stop_on
@@ -125,14 +127,15 @@ class DiscordPosts:
     async def edit(self, handle: Any, text: str) -> None:
         """One that was posted earlier loses its buttons, which belong to what stood there."""
         message, changes = handle, {}
-        try:
-            if not isinstance(handle, discord.Message):  # which is partial too
-                message, changes = await handle.fetch(), {"view": None}
-            await message.edit(content=text, suppress=True, **changes)  # else an edit adds link previews
-        except discord.NotFound as error:
-            if message is not handle:  # it is there, and may not be edited
-                raise
-            raise Gone from error
+        with _refusals():
+            try:
+                if not isinstance(handle, discord.Message):  # which is partial too
+                    message, changes = await handle.fetch(), {"view": None}
+                await message.edit(content=text, suppress=True, **changes)  # else an edit adds link previews
+            except discord.NotFound as error:
+                if message is not handle:  # it is there, and may not be edited
+                    raise
+                raise Gone from error
 
     async def remove(self, handle: Any) -> None:
         try:
@@ -145,15 +148,28 @@ class DiscordPosts:
 
     async def conclude(self, handles: Sequence[Any], receipts: Sequence[Item]) -> None:
         view = receipt_view(receipts, self.user)
-        if self._stop_on and (not view or self._stop_on is not handles[-1]):
-            await self._stop_on.edit(view=None, suppress=True)
-        if view:
-            last = handles[-1]
-            last = last if isinstance(last, discord.Message) else await last.fetch()
-            await last.edit(view=view, suppress=True)
+        with _refusals():
+            if self._stop_on and (not view or self._stop_on is not handles[-1]):
+                await self._stop_on.edit(view=None, suppress=True)
+            if view:
+                last = handles[-1]
+                last = last if isinstance(last, discord.Message) else await last.fetch()
+                await last.edit(view=view, suppress=True)
 
     async def ask(self, question: Answer) -> discord.Message:
         view = answer_view(question, self.user) or MISSING
         options: dict[str, Any] = {"nonce": f"{self.source.id}-ask", "view": view, "suppress_embeds": True}
-        sent: discord.Message = await self.channel.send(answer_text(question), **options)
+        with _refusals():
+            sent: discord.Message = await self.channel.send(answer_text(question), **options)
         return sent
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise Refused where Discord refuses a call for good."""
+    try:
+        yield
+    except discord.HTTPException as error:
+        if 400 <= error.status < 500 and error.status != 429:
+            raise Refused from error
+        raise

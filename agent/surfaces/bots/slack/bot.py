@@ -18,6 +18,8 @@ from typing import Any
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.companion import Companion
@@ -26,7 +28,7 @@ from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform_jobs import MOST_DMS, PlatformJobs, is_late, who_answers
 from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, explain
-from agent.surfaces.bots.slack.client import API_ERRORS, build_client, sdk_logger
+from agent.surfaces.bots.slack.client import API_ERRORS, build_client, is_final, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
     as_edited,
@@ -72,6 +74,7 @@ class SlackBot:
         label, listening = pet.conversations.transcript.speakers.label, pet.people.places.listening
         self.platform = SlackPlatform(self.client, label, listening, pet.clock)
         self.conversations = Conversations(pet, self.platform)
+        self.connection: Callable[[], object | None] = lambda: "HTTP"
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
         self.app.event("agent_session_stopped")(self._stop)
@@ -98,7 +101,25 @@ class SlackBot:
             await come(replace(message, late=late), listening)
 
     def jobs(self, team: str) -> PlatformJobs:
-        return PlatformJobs(self.conversations, source_of(team), partial(self._catch_up, team))
+        source, catch_up = source_of(team), partial(self._catch_up, team)
+        return PlatformJobs(self.conversations, source, catch_up, lambda: self.connection())
+
+    def follow(self, client: SocketModeClient) -> None:
+        """Take the client's session, once Slack has greeted it, for the connection."""
+        greeted: Any = None
+
+        async def greet(_: Any, message: Mapping[str, Any], raw: str | None) -> None:
+            nonlocal greeted
+            if message.get("type") == "hello":
+                greeted = client.current_session
+
+        def connection() -> object | None:
+            session: Any = client.current_session
+            is_lost = session is None or session is not greeted or session.closed or client.stale
+            return None if is_lost else session
+
+        client.message_listeners.append(greet)
+        self.connection = connection
 
     async def _catch_up(self, team: str, since: datetime) -> None:
         """Receive what was written since the bot was last there."""
@@ -124,18 +145,22 @@ async def missed_events(
     client: AsyncWebClient, since: datetime, private: Sequence[str]
 ) -> AsyncIterator[Mapping[str, Any]]:
     """Yield a `message` event for each message that is newer than `since`, in the channels that the bot is in
-    and in the `private` ones; those of a channel in order."""
+    and in the `private` ones; those of a channel in order. Raises what may be over at the next try."""
     channels = list(private)
     kinds = "public_channel,private_channel,mpim"
     try:
         async for page in await client.users_conversations(types=kinds, exclude_archived=True, limit=200):
             channels += [channel["id"] for channel in page["channels"]]
-    except API_ERRORS as error:
+    except SlackApiError as error:
+        if not is_final(error):
+            raise
         log.warning("what was written in channels meanwhile is not read: %s", error)
     for channel in channels:
         try:
             lines = await _lines(client, channel, since.timestamp())
-        except API_ERRORS as error:
+        except SlackApiError as error:
+            if not is_final(error):
+                raise
             log.warning("what was written in channel %s meanwhile is not read: %s", channel, error)
             continue
         for line in sorted(lines, key=lambda line: str(line["ts"])):
@@ -189,6 +214,7 @@ async def _by_socket(bot: SlackBot) -> AsyncIterator[str]:
     token = bot.settings.slack_app_token
     secret = token.get_secret_value() if token else ""
     handler = AsyncSocketModeHandler(bot.app, secret, ping_interval=PING_SECONDS)
+    bot.follow(handler.client)
     try:
         try:
             handler.client.wss_uri = await handler.client.issue_new_wss_url()

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
-from slack_sdk.errors import SlackClientError
+from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.http_retry.builtin_async_handlers import (
     AsyncConnectionErrorRetryHandler,
     AsyncRateLimitErrorRetryHandler,
@@ -22,6 +22,11 @@ log = logging.getLogger("hachi.slack")
 
 API_ERRORS = (SlackClientError, aiohttp.ClientError, OSError)
 """The exceptions that calls of Slack's API raise. A time-out is an OSError."""
+TEMPORARY = frozenset(
+    """external_channel_migrating fatal_error internal_error message_limit_exceeded rate_limited ratelimited
+    request_timeout service_unavailable team_added_to_org""".split()
+)
+"""Errors after which the same call may succeed later."""
 RATE_LIMIT_RETRIES = 3
 TIMEOUT = aiohttp.ClientTimeout(total=20)
 _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
@@ -38,6 +43,14 @@ def build_client(settings: Settings) -> AsyncWebClient:
         AsyncServerErrorRetryHandler(),
     ]
     return client
+
+
+def is_final(error: Exception) -> bool:
+    """Return whether Slack refuses a call for good."""
+    if not isinstance(error, SlackApiError) or error.response.get("error") in TEMPORARY:
+        return False
+    status = int(error.response.status_code)
+    return status < 500 and status != 429
 
 
 def sdk_logger() -> logging.Logger:

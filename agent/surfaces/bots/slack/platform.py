@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage
-from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.client import API_ERRORS, is_final
 from agent.surfaces.bots.slack.messages import Reader, Source, origin_of
 from agent.surfaces.bots.slack.rendering import (
     answer_blocks,
@@ -26,7 +26,7 @@ from agent.surfaces.bots.slack.rendering import (
     markdown_blocks,
     receipts_answer,
 )
-from agent.surfaces.bots.streamed_reply import Gone, Stopped
+from agent.surfaces.bots.streamed_reply import Gone, Refused, Stopped
 from memory.audience import Place
 
 log = logging.getLogger("hachi.slack")
@@ -170,6 +170,8 @@ class SlackPosts:
             if _may_not_write(error):
                 self.refused()
                 raise Gone from error
+            if is_final(error):
+                raise Refused from error
             raise
         return _Posted(str(posted["ts"]), text)
 
@@ -241,6 +243,8 @@ class SlackPosts:
             elif code in _CLOSED and self.source.user:
                 closed, handle.ts = handle.ts, (await self.post(text, final=True)).ts
                 await self.remove(_Posted(closed, ""))
+            elif is_final(error):
+                raise Refused from error
             else:
                 raise
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from agent.surfaces.bots.attachments import Attachment
 from agent.surfaces.bots.conversations import MAX_WAITING, TOO_MANY, TOO_MANY_TODAY, Conversations
 from agent.surfaces.bots.errors import UNEXPECTED
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, continues, should_answer
-from agent.surfaces.bots.turns import STOPPED
+from agent.surfaces.bots.streamed_reply import Refused
+from agent.surfaces.bots.turns import REFUSED, STOPPED
 from agent.tracing.store.filters import TraceFilter
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
@@ -328,3 +330,78 @@ async def test_what_a_trace_quotes_of_others_goes_when_it_is_deleted_on_the_plat
     await conversations.deleted("chat:7")
     with pytest.raises(NotFound, match="forgotten"):
         await pet.traces.get(trace.id, pet.clock())
+
+
+@pytest.fixture
+def hung(platform: Any, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """The first reply is not shown until this is set."""
+    free, reply_to = asyncio.Event(), platform.reply_to
+
+    def posts_of(message: IncomingMessage) -> Any:
+        posts = reply_to(message)
+        if len(platform.replies) == 1:
+            monkeypatch.setattr(posts, "post", partial(later, posts.post))
+        return posts
+
+    async def later(post: Callable[..., Any], text: str, *, final: bool) -> int:
+        await free.wait()
+        return int(await post(text, final=final))
+
+    monkeypatch.setattr(platform, "reply_to", posts_of)
+    monkeypatch.setattr("agent.surfaces.bots.conversations.SHOW_SECONDS", 0.01)
+    return free
+
+
+async def test_a_reply_that_cannot_be_shown_now_holds_up_no_other_in_its_channel(
+    conversations: Conversations, platform: Any, server: ScriptedServer, hung: asyncio.Event, rows: Any
+) -> None:
+    server.script(answer("One."), answer("Two."))
+    await conversations.receive(ana("first", origin="chat:1"), "mentions")
+    await conversations.receive(ben("second", origin="chat:2"), "mentions")
+    await until(lambda: len(platform.replies) == 2 and platform.said[1] == "Two.")
+    assert platform.said[0] == ""
+    hung.set()
+    await conversations.settle()
+    assert platform.said == ["One.", "Two."]
+    assert rows("SELECT * FROM work WHERE kind = 'answer'") == []
+
+
+async def test_a_stop_leaves_what_is_not_shown_to_the_next_start(
+    conversations: Conversations, platform: Any, server: ScriptedServer, hung: asyncio.Event, rows: Any
+) -> None:
+    server.script(answer("One."), answer("Two."))
+    await conversations.receive(ana("first", origin="chat:1"), "mentions")
+    await conversations.receive(ben("second", origin="chat:2"), "mentions")
+    await until(lambda: len(platform.replies) == 2 and platform.said[1] == "Two.")
+    await conversations.stop(0)
+    waiting = rows("SELECT about, claimed_by FROM work WHERE kind = 'answer'")
+    assert waiting == [{"about": "chat:1", "claimed_by": None}]
+
+
+async def test_a_reply_that_the_platform_refuses_is_told_with_its_trace_after_one_try(
+    conversations: Conversations, pet: Any, platform: Any, server: ScriptedServer, rows: Any, monkeypatch: Any
+) -> None:
+    tried: list[str] = []
+    reply_to = platform.reply_to
+
+    def posts_of(message: IncomingMessage) -> Any:
+        posts = reply_to(message)
+        monkeypatch.setattr(posts, "post", partial(choosy, posts.post))
+        return posts
+
+    async def choosy(post: Callable[..., Any], text: str, *, final: bool) -> int:
+        if final:
+            tried.append(text)
+        if "odd" in text:
+            raise Refused from ValueError("invalid_blocks")
+        return int(await post(text, final=final))
+
+    monkeypatch.setattr(platform, "reply_to", posts_of)
+    server.script(answer("An odd reply."))
+    await conversations.receive(ana("hello", origin="chat:1"), "mentions")
+    await conversations.settle()
+    [trace] = await pet.traces.list(TraceFilter(), pet.clock())
+    assert tried == ["An odd reply.", f"{REFUSED} ({trace.id})"]
+    assert platform.said == tried[1:]
+    assert rows("SELECT * FROM work WHERE kind = 'answer'") == []
+    assert "An odd reply." in str(rows(LEFT)), "the transcript has it"

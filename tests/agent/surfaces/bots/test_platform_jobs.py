@@ -1,15 +1,19 @@
 """Where a reminder is delivered, what is said of the model, and the jobs that need the platform."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from scripted_server import ScriptedServer, answer
 
+from agent.surfaces.bots import platform_jobs
 from agent.surfaces.bots.answers import Answer
 from agent.surfaces.bots.conversations import IS_LATE, Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage
-from agent.surfaces.bots.platform_jobs import FORGOTTEN, REMINDER_WAITS, PlatformJobs, who_answers
+from agent.surfaces.bots.platform_jobs import FORGOTTEN, NOTICED, REMINDER_WAITS, PlatformJobs, who_answers
 from hachi import Companion, Settings
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
@@ -191,3 +195,40 @@ async def test_a_job_that_fails_waits_and_the_others_are_done(
     clock.advance(seconds=2)
     await do(jobs)
     assert platform.said == ["One.", "Two."]
+
+
+async def test_the_bot_is_there_only_with_a_connection_since_which_nothing_is_missed(
+    conversations: Conversations, clock: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(platform_jobs, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(platform_jobs, "NOTED_EVERY", timedelta())
+    caught_up: list[datetime] = []
+    line: list[object | None] = ["first"]
+    failing = [True]
+
+    async def catch_up(since: datetime) -> None:
+        caught_up.append(since)
+        if failing[0]:
+            raise ConnectionError("the platform is away again")
+
+    jobs = PlatformJobs(conversations, "chat", catch_up, lambda: line[0])
+    deliveries, began = conversations.deliveries, clock()
+    async with jobs.running():
+        await eventually(lambda: deliveries.last_here("chat"), began)
+        line[0] = None
+        await asyncio.sleep(0.05)
+        clock.advance(minutes=5)
+        await asyncio.sleep(0.05)
+        assert await deliveries.last_here("chat") == began
+        line[0] = "second"
+        await eventually(lambda: asyncio.sleep(0, len(caught_up) > 2), True)
+        assert await deliveries.last_here("chat") == began, "not all is read yet"
+        failing[0] = False
+        await eventually(lambda: deliveries.last_here("chat"), clock())
+    assert set(caught_up) == {began - NOTICED}
+
+
+async def eventually(read: Callable[[], Awaitable[Any]], wanted: Any) -> None:
+    async with asyncio.timeout(10):
+        while await read() != wanted:  # noqa: ASYNC110 - what is waited for happens in the database
+            await asyncio.sleep(0.002)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.surfaces.bots.answers import Answer, Item
-from agent.surfaces.bots.streamed_reply import ATTEMPTS, Reply, Stopped
+from agent.surfaces.bots.streamed_reply import ATTEMPTS, Refused, Reply, Stopped
 
 A, B, C = "a" * 90 + "\n", "b" * 90 + "\n", "c" * 90 + "\n"
 
@@ -97,3 +97,33 @@ async def test_a_reply_that_is_stopped_on_the_platform_gets_its_final_text(posts
         assert ended == [True]
         assert await live.finish("Once upon (stopped)")
     assert posts.texts == ["Once upon (stopped)"]
+
+
+async def test_of_a_text_that_the_platform_refuses_a_short_line_stands_in_its_place(
+    posts, monkeypatch
+) -> None:
+    post, refused = posts.post, []
+
+    async def choosy(text: str, *, final: bool) -> int:
+        if "odd" in text:
+            refused.append((text, final))
+            raise Refused from ValueError("invalid_blocks")
+        return int(await post(text, final=final))
+
+    monkeypatch.setattr(posts, "post", choosy)
+    async with reply(posts) as live:
+        await write(live, "odd", " and", " odder")
+        assert await live.finish("odd and odder.", (), Answer("Shall I?"), instead="It cannot be shown.")
+    assert refused == [("odd", False), ("odd and odder.", True)], "once while it grows and once as it is"
+    assert posts.texts == ["It cannot be shown."]
+    assert posts.question == Answer("Shall I?")
+
+
+async def test_a_line_that_is_refused_too_is_not_tried_again(posts, monkeypatch) -> None:
+    async def refuse(text: str, *, final: bool) -> int:
+        raise Refused
+
+    monkeypatch.setattr(posts, "post", refuse)
+    async with reply(posts) as live:
+        assert await live.finish("odd", (Item("Ana is odd"),), instead="It cannot be shown.")
+    assert (posts.texts, posts.receipts) == ([], None)

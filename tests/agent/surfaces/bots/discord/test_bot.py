@@ -1,5 +1,6 @@
 """Which messages on Discord are answered, and where. discord.py is the real one, the model scripted."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,8 @@ from discord_server import (
 from scripted_server import ScriptedServer, answer
 
 from agent.surfaces.bots.discord.bot import Allowed
+from agent.surfaces.bots.turns import REFUSED
+from agent.tracing.store.filters import TraceFilter
 from hachi import Companion
 from memory.errors import StoreUnavailable
 
@@ -243,3 +246,46 @@ async def test_forwarded_messages_and_stickers_are_marked_as_what_they_are(bot, 
         "user",
         "look\n(sticker: Wave)\n(forwarded, not written by the sender: “I plan to quit”)",
     )
+
+
+async def test_a_reply_that_discord_refuses_is_told_in_a_line_with_its_trace(
+    bot: Any, pet: Any, platform: Any, server: Any
+) -> None:
+    server.script(answer("An odd reply."))
+    platform.too_odd = "odd"
+    await bot.hears("hello", channel=DM)
+    [trace] = await pet.traces.list(TraceFilter(), pet.clock())
+    assert platform.shown(DM) == [f"{REFUSED} ({trace.id})"]
+    assert sum(code == 50035 for code, _ in platform.refused) <= 2, "once while it grows and once as it is"
+
+
+async def test_the_bot_is_there_only_with_a_session_that_has_caught_up(
+    bot, pet, platform, clock, server
+) -> None:
+    deliveries, client = pet.conversations.deliveries, bot.client
+    await until(lambda: client.jobs._caught_up)
+    clock.advance(seconds=10)
+    await client.jobs.do()
+    server.script(answer("Hello."))
+    await bot.hears(f"{AT} hello", channel=GENERAL)
+    client.may_identify.clear()
+    await platform.end_session()
+    await until(lambda: client.jobs.connection() is None)
+    before = await deliveries.last_here("discord")
+    clock.advance(minutes=5)
+    await client.jobs.do()
+    assert await deliveries.last_here("discord") == before
+    server.script(answer("Caught up."))
+    missed = await platform.say(f"{AT} still there?", channel=GENERAL)
+    client.may_identify.set()
+    await bot.reached(missed)
+    await until(client.jobs.connection)
+    clock.advance(seconds=10)
+    await client.jobs.do()
+    assert await deliveries.last_here("discord") == clock()
+
+
+async def until(holds: Callable[[], Any]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():  # noqa: ASYNC110 - what is waited for happens in the client
+            await asyncio.sleep(0.01)

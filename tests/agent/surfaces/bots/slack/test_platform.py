@@ -1,5 +1,6 @@
 """A reply that is shown while it is generated, in a thread and elsewhere."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -108,3 +109,22 @@ async def test_where_slack_limits_the_rate_the_text_waits_for_as_long_as_it_asks
         assert await reply.finish(f"Good {PAST_BUFFER}end")
     assert [message.text[-3:] for message in slack.messages] == ["end"] * 4
     assert not any(message.streaming for message in slack.messages)
+
+
+@BOTH
+async def test_what_slack_refuses_for_good_is_tried_once_and_told_in_its_place(begin, slack, source) -> None:
+    reply = await begin(source, "")
+    slack.too_odd = "odd"
+    assert await reply.finish("An odd reply.", instead="It cannot be shown.")
+    assert [message.text for message in slack.messages] == ["It cannot be shown."]
+    assert len(slack.called("chat.postMessage")) == 2
+
+
+async def test_what_slack_cannot_do_just_now_is_tried_again(begin, slack) -> None:
+    slack.refused["chat.postMessage"] = "internal_error"
+    reply = await begin(FLAT, "")
+    finishing = asyncio.create_task(reply.finish("A reply.", instead="It cannot be shown."))
+    await slack.until(lambda: len(slack.called("chat.postMessage")) > 1)
+    slack.refused.clear()
+    assert await finishing
+    assert [message.text for message in slack.messages] == ["A reply."]

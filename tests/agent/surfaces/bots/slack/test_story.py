@@ -1,10 +1,14 @@
 """A morning of two people and the bot on Slack: what they say, edit and forget, and what stands there."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 from scripted_server import ScriptedServer, answer
 from slack_server import BOT, SlackServer
 
+from agent.surfaces.bots import platform_jobs
 from agent.surfaces.bots.conversations import IS_LATE
 from agent.surfaces.bots.platform_jobs import FORGOTTEN
 
@@ -81,3 +85,35 @@ async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(
     await later.hachi._catch_up("T1", since)
     await later.hachi.conversations.settle()
     assert shown(slack, DM)[-1] == IS_LATE
+
+
+async def test_what_was_written_without_a_connection_is_caught_up_once_there_is_one(
+    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Any, clock: Any, monkeypatch: Any
+) -> None:
+    deliveries = pet.conversations.deliveries
+    monkeypatch.setattr(platform_jobs, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(platform_jobs, "NOTED_EVERY", timedelta())
+    slack.epoch = int(clock().timestamp())
+    server.script(answer("Hello."), answer("Here I am."))
+    await bot.hears(slack.says("UANA", "hello", channel=DM))
+    await eventually(lambda: deliveries.last_here("slack:T1"), clock())
+    before, slack.away = clock(), True
+    await slack.hang_up()
+    clock.advance(minutes=5)
+    slack.epoch += 240
+    slack.says("UANA", "still there?", channel=DM)
+    await asyncio.sleep(0.2)
+    assert await deliveries.last_here("slack:T1") == before
+    slack.refused["conversations.history"] = "internal_error"  # at first
+    slack.away = False
+    await slack.until(lambda: slack.called("conversations.history"))
+    assert await deliveries.last_here("slack:T1") == before
+    del slack.refused["conversations.history"]
+    await slack.until(lambda: shown(slack, DM) == ["Hello.", "Here I am."])
+    await eventually(lambda: deliveries.last_here("slack:T1"), clock())
+
+
+async def eventually(read: Callable[[], Awaitable[Any]], wanted: Any) -> None:
+    async with asyncio.timeout(10):
+        while await read() != wanted:  # noqa: ASYNC110 - what is waited for happens in the database
+            await asyncio.sleep(0.01)
