@@ -2,7 +2,8 @@
 
 A tool of ours is an async function whose first argument is the `TurnContext`; its other arguments, with their
 types, defaults and descriptions, are what the model sees; its docstring tells the model what it is for. It
-returns something that JSON can hold. Nothing a model writes raises: what is wrong comes back to it as text.
+returns something that JSON can hold. Nothing a model writes raises, and nothing a tool returns: what is wrong
+comes back to the model as text.
 
 An argument without a default is one the model is asked for. Where its `Field` has a default, a model that
 leaves it out all the same is borne with.
@@ -12,7 +13,7 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from pydantic_core import from_json, to_jsonable_python
 
 from memory.errors import HachiError
 from memory.process.spans import note, traceback_of
+from memory.text import storable
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.knowledge import search_knowledge
@@ -33,6 +35,8 @@ log = logging.getLogger("hachi.tools")
 
 TOOL_SECONDS = 30.0
 """A tool that runs longer is cancelled, and the model gets an error."""
+LONGEST_RESULT = 20_000
+"""Characters of a result; a model is told how many further ones there were."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +59,19 @@ class Tool:
             async with asyncio.timeout(seconds) as limit:
                 return await self.run(turn, written)
         except ValidationError as error:
-            return ToolResult({"error": _explain(error), "try_again": True}, ok=False)
+            return _error(_explain(error), try_again=True)
         except TryAgain as error:
-            return ToolResult({"error": str(error), "try_again": True}, ok=False)
+            return _error(str(error), try_again=True)
         except (ToolFailed, HachiError) as error:
             note(traceback=traceback_of(error))
-            return ToolResult({"error": str(error)}, ok=False)
+            return _error(str(error))
         except Exception as error:
             note(traceback=traceback_of(error))
             if isinstance(error, TimeoutError) and limit.expired():
                 late = f"{self.name} did not end within {seconds:g} s; go on without it"
-                return ToolResult({"error": late}, ok=False)
+                return _error(late)
             log.exception("tool %s broke", self.name)
-            return ToolResult({"error": f"{self.name} broke; go on without it"}, ok=False)
+            return _error(f"{self.name} broke; go on without it")
 
 
 def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = None) -> Tool:
@@ -91,17 +95,39 @@ def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = Non
     return Tool(function.__name__, description, _schema(arguments, asked), run, seconds)
 
 
-@dataclass(frozen=True, slots=True)
 class ToolResult:
-    value: Any
-    ok: bool
+    """What the model gets back: a text as it is, anything else as JSON."""
 
-    @property
-    def text(self) -> str:
-        """What the model gets back: a text as it is, anything else as JSON."""
-        if isinstance(self.value, str):
-            return self.value
-        return json.dumps(to_jsonable_python(self.value, fallback=str), ensure_ascii=False)
+    def __init__(self, value: Any, ok: bool) -> None:
+        """Raises ToolFailed for a value that cannot be told: within the call, that is the tool's error."""
+        self.text, self.ok = as_text(value), ok
+
+
+def _error(text: str, **more: Any) -> ToolResult:
+    return ToolResult({"error": storable(text), **more}, ok=False)
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, anything else as JSON, at most `LONGEST_RESULT` of it. Raises ToolFailed."""
+    try:
+        if not isinstance(value, str):
+            _refuse_iterators(value)
+            value = json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False, allow_nan=False)
+        value.encode()
+    except Exception as error:
+        raise ToolFailed(f"what it returned cannot be told: {str(error)[:200]}") from error
+    left = len(value) - LONGEST_RESULT
+    return f"{value[:LONGEST_RESULT]} … [{left:,} characters left out]" if left > 0 else value
+
+
+def _refuse_iterators(value: Any) -> None:
+    """Raise TypeError for what is read only once, and may have no end."""
+    if isinstance(value, Iterator | AsyncIterator):
+        raise TypeError(f"a {type(value).__name__}; return a list")
+    for one in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    ):
+        _refuse_iterators(one)
 
 
 _UNSAID = ("title", "minLength", "maxLength", "minimum", "maximum")

@@ -19,6 +19,7 @@ from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.keys import Keys
+from tools.threads import MOST, all_taken
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,10 @@ class HealthService:
 
     @property
     def left_alone(self) -> list[str]:
-        """The servers that this process does not call now, because they keep failing."""
-        return [name for name, breaker in self.breakers.items() if breaker.state != "closed"]
+        """The servers that this process does not call now, because they keep failing; and the program's tools
+        while all of their threads are taken."""
+        names = [name for name, breaker in self.breakers.items() if breaker.state != "closed"]
+        return [*names, f"tools: all {MOST} threads are taken"] if all_taken() else names
 
     @property
     def older(self) -> str | None:

@@ -6,8 +6,8 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_type_hints, overload
@@ -17,9 +17,11 @@ from pydantic import PydanticUserError
 from agent.errors import BadInput, HachiError, SettingsError
 from agent.types.arguments import Seconds, refuse
 from agent.types.checks import reads_arguments
+from memory.process.breaker import Breaker, CircuitOpen
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
-from tools.registry import TOOLS, Tool, ToolResult, read_arguments, tool_of
+from tools.registry import TOOLS, Tool, ToolResult, as_text, read_arguments, tool_of
+from tools.threads import in_thread
 
 if TYPE_CHECKING:
     from agents import FunctionTool, InputGuardrail, OutputGuardrail, RunHooks
@@ -42,20 +44,31 @@ class Extensions:
     """Connected MCP servers: each turn offers the tools that they have then."""
     guardrails: "Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]" = ()
     hooks: "RunHooks[Any] | None" = None
+    breakers: Mapping[str, Breaker] = field(default_factory=dict)
+    """Of the servers, by `server_name`."""
 
     async def offered(self) -> list[Tool]:
-        """All tools of a turn. A server that does not answer is left out."""
+        """All tools of a turn. A server that does not answer is left out, and not asked again for a while."""
         found = {tool.name: tool for tool in self.tools}
-        for server in self.servers:
-            try:
-                async with asyncio.timeout(LISTING_SECONDS):
-                    listed = await _tools_of(server)
-            except Exception as error:
-                why = error if str(error) else type(error).__name__
-                log.warning("the MCP server %s is left out of this turn: %s", server.name, why)
-                continue
+        for listed in await asyncio.gather(*map(self._listed, self.servers)):
             found |= {tool.name: tool for tool in listed if tool.name not in found}
         return [*found.values()]
+
+    async def _listed(self, server: "MCPServer") -> list[Tool]:
+        try:
+            with self.breakers[server_name(server)].calling():
+                async with asyncio.timeout(LISTING_SECONDS):
+                    return await _tools_of(server)
+        except CircuitOpen:
+            return []  # it was told when the server failed
+        except Exception as error:
+            why = error if str(error) else type(error).__name__
+            log.warning("the MCP server %s is left out of this turn: %s", server.name, why)
+            return []
+
+
+def server_name(server: "MCPServer") -> str:
+    return f"MCP server {server.name}"
 
 
 def extensions(
@@ -76,7 +89,11 @@ def extensions(
             raise BadInput(f"tools: there are two of the name {added.name!r}; give one another name")
         tools[added.name] = added
     return Extensions(
-        (*tools.values(),), servers, [_named(one) for one in guardrails], hooks and _named_hooks(hooks)
+        (*tools.values(),),
+        servers,
+        [_named(one) for one in guardrails],
+        hooks and _named_hooks(hooks),
+        {name: Breaker(name, failures=1) for name in map(server_name, servers)},
     )
 
 
@@ -132,7 +149,7 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
         try:
             if inspect.iscoroutinefunction(given):
                 return await given(*arguments, **values)
-            result = await asyncio.to_thread(given, *arguments, **values)
+            result = await in_thread(partial(_result_of, given, *arguments, **values))
             return await result if inspect.isawaitable(result) else result
         except (TryAgain, ToolFailed, HachiError):
             raise
@@ -148,6 +165,12 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
         raise BadInput(
             f"tools: {called} cannot be called by a model: {error.message.splitlines()[0]}"
         ) from error
+
+
+def _result_of(function: Callable[..., Any], *given: Any, **values: Any) -> Any:
+    """What a sync tool returns, as it is told: to write much as JSON takes long. An awaitable as it is."""
+    result = function(*given, **values)
+    return result if inspect.isawaitable(result) else as_text(result)
 
 
 def _signature(function: Callable[..., Any], name: str) -> tuple[bool, inspect.Signature]:

@@ -135,7 +135,9 @@ def _admin(c: Components, forgetting: ForgetService) -> AdminService:
         days(settings.unused_days), settings.unimportant, settings.max_memories, days(settings.message_days)
     )
     return AdminService(
-        health=HealthService(c.database, c.embedder, c.index, c.sync, c.breakers),
+        health=HealthService(
+            c.database, c.embedder, c.index, c.sync, {**c.breakers, **c.extensions.breakers}
+        ),
         statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
         keys=Keys(c.database),
         jobs=c.queue,

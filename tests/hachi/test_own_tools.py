@@ -4,7 +4,9 @@ import asyncio
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal
@@ -41,6 +43,7 @@ from hachi import (
     tool,
 )
 from hachi.testing import AnsweringModel, assert_remembered, tool_call
+from tools import threads
 
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
 
@@ -165,6 +168,31 @@ async def test_a_function_that_takes_too_long_is_gone_on_without(ask):
     assert told == {"error": "slow did not end within 0.02 s; go on without it"}
 
 
+async def test_sync_tools_that_hang_keep_threads_of_their_own_and_are_named(hachi_companion, monkeypatch):
+    monkeypatch.setattr(threads, "_free", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(threads, "WAIT_SECONDS", 0.05)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    goes_on = threading.Event()
+
+    def hang() -> str:
+        """Hang."""
+        goes_on.wait()
+        return "late"
+
+    calls = [tool_call("hang", id=f"call{n}") for n in range(3)]
+    model = AnsweringModel([step for call in calls for step in call], then=SUNNY)
+    async with hachi_companion(model=model, tools=[tool(hang, timeout=0.3)]) as pet:
+        reply = await pet.respond("hang", user="ana")
+        assert await asyncio.wait_for(asyncio.to_thread(int), 5) == 0
+        assert pet.admin.health.left_alone == ["tools: all 32 threads are taken"]
+        goes_on.set()
+        await asyncio.to_thread(threads._free.acquire)
+    assert sorted(call.result for call in reply.tools) == [
+        '{"error": "all 32 threads of tools are taken by calls that do not end"}',
+        *['{"error": "hang did not end within 0.3 s; go on without it"}'] * 2,
+    ]
+
+
 def untyped(town, country: str) -> str:  # type: ignore[no-untyped-def]
     """Say nothing of the town."""
     return ""
@@ -258,17 +286,20 @@ async def test_function_tools_of_the_sdk_are_taken(ask, hachi_companion):
 class Server(MCPServer):
     """An MCP server in this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "weather") -> None:
         super().__init__()
-        self.away = False
+        self._name, self.away, self.hangs, self.asked = name, False, False, 0
 
     @property
     def name(self) -> str:
-        return "weather"
+        return self._name
 
     async def list_tools(self, *_: Any, **__: Any) -> list[ListedTool]:
+        self.asked += 1
         if self.away:
             raise ConnectionError("nobody there")
+        if self.hangs:
+            await asyncio.Event().wait()
         schema = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
         return [ListedTool(name="forecast", description="Tomorrow.", input_schema=schema)]
 
@@ -292,6 +323,26 @@ async def test_the_tools_of_an_mcp_server_are_offered_while_it_answers(hachi_com
     assert "rain in Lyon" in called.result
     assert (without.message, without.tools) == ("It is sunny.", ())
     assert "the MCP server weather is left out of this turn: nobody there" in caplog.text
+
+
+async def test_mcp_servers_are_asked_side_by_side_and_one_that_hangs_not_in_every_turn(
+    hachi_companion, monkeypatch
+):
+    monkeypatch.setattr("agent.turn.extensions.LISTING_SECONDS", 0.3)
+    hanging = [Server(name) for name in ("tides", "trains", "ferries")]
+    model = AnsweringModel(then=SUNNY)
+    async with hachi_companion(model=model, tools=[*hanging, Server()]) as pet:
+        await pet.respond("hello", user="ana")  # loads what a turn needs
+        for server in hanging:
+            server.hangs = True
+        took = []
+        for _ in range(2):
+            began = time.monotonic()
+            await pet.respond("hello", user="ana")
+            took.append(time.monotonic() - began)
+        assert pet.admin.health.left_alone == ["MCP server tides", "MCP server trains", "MCP server ferries"]
+    assert took[0] < 0.3 * len(hanging)
+    assert [server.asked for server in hanging] == [2, 2, 2]
 
 
 # Guardrails and hooks.

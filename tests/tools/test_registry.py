@@ -2,7 +2,9 @@
 
 import json
 import logging
+import re
 from contextlib import suppress
+from itertools import count
 from typing import Annotated, Any
 
 import pytest
@@ -82,7 +84,7 @@ def test_every_argument_says_what_it_is(tool):
 async def test_a_call_is_read_as_it_was_meant(written, made):
     result = await PAINT.call(ANA, written)
 
-    assert result.value == {**made, "by": "ana"}
+    assert json.loads(result.text) == {**made, "by": "ana"}
     assert result.ok
 
 
@@ -106,8 +108,8 @@ async def test_a_call_is_read_as_it_was_meant(written, made):
 async def test_a_wrong_call_is_told_what_to_change(written, told):
     result = await PAINT.call(ANA, written)
 
-    assert result.value["error"].startswith(told)
-    assert result.value["try_again"] is True
+    assert json.loads(result.text)["error"].startswith(told)
+    assert json.loads(result.text)["try_again"] is True
     assert not result.ok
 
 
@@ -117,13 +119,60 @@ async def test_a_wrong_call_is_told_what_to_change(written, told):
 async def test_a_right_call_that_did_not_work_is_not_to_be_tried_again(colour, told):
     result = await PAINT.call(ANA, f'{{"colour": "{colour}"}}')
 
-    assert (result.value, result.ok) == ({"error": told}, False)
+    assert (json.loads(result.text), result.ok) == ({"error": told}, False)
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+
+
+@pytest.mark.parametrize(
+    ("returned", "why"),
+    [
+        (b"\xff", "invalid utf-8"),
+        ({"deep": CYCLE}, "recursion"),
+        ("\ud800", "surrogates not allowed"),
+        ({"text": ["\ud800"]}, "surrogates not allowed"),
+        (count(), "a count; return a list"),
+        ({"lines": list(range(3)), "more": (n for n in range(3))}, "a generator; return a list"),
+        ({"degrees": float("nan")}, "not JSON compliant"),
+    ],
+)
+async def test_what_cannot_be_told_is_the_error_of_the_tool(returned, why):
+    async def odd(turn: TurnContext) -> Any:
+        """Return it."""
+        return returned
+
+    result = await tool_of(odd).call(ANA, "{}")
+    assert (result.ok, json.loads(result.text).keys()) == (False, {"error"})
+    assert json.loads(result.text)["error"].startswith("what it returned cannot be told: ")
+    assert why in result.text
+
+
+@pytest.mark.parametrize("returned", ["x" * 50_000, ["x" * 50_000]])
+async def test_of_a_long_result_the_beginning_is_told(returned):
+    async def long(turn: TurnContext) -> Any:
+        """Return it."""
+        return returned
+
+    result = await tool_of(long).call(ANA, "{}")
+    assert result.ok
+    assert re.fullmatch(r"(\[\")?x+ … \[30,00\d characters left out\]", result.text)
+    assert 20_000 < len(result.text) < 20_050
+
+
+async def test_an_error_with_half_a_character_is_told_too():
+    async def broken(turn: TurnContext) -> Any:
+        """Fail."""
+        raise ToolFailed("no \ud800")
+
+    assert json.loads((await tool_of(broken).call(ANA, "{}")).text) == {"error": "no �"}
 
 
 async def test_a_tool_that_breaks_says_so_and_its_cause_is_in_the_log(caplog):
     result = await PAINT.call(ANA, '{"colour": "void"}')
 
-    assert (result.value, result.ok) == ({"error": "paint broke; go on without it"}, False)
+    assert (json.loads(result.text), result.ok) == ({"error": "paint broke; go on without it"}, False)
     [record] = [record for record in caplog.records if record.name == "hachi.tools"]
     assert record.levelno == logging.ERROR
     assert "RuntimeError: a secret cause" in caplog.text

@@ -19,7 +19,6 @@ from agent.types.budget import Budget
 from memory.facts import decide
 from memory.facts.decide import decision_of
 from tools import registry
-from tools.registry import ToolResult
 
 SETTINGS: dict[str, tuple[Any, str]] = {
     "max_turns": (3, "5 → 3"),
@@ -62,7 +61,7 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
     "a section of the prompt": (prompt, "_setting", lambda _: "Nowhere.", "call 1, system message, setting"),
     "facts in the prompt": (prompt, "_person", lambda *_: "Nobody.", "call 1, system message, person"),
     "the reading of answers": (loop, "parse_answer", lambda raw: loop.Answer(raw), "answer, message"),
-    "results of tools": (ToolResult, "text", "{}", "search_memories, result"),
+    "results of tools": (registry, "as_text", lambda _: "{}", "search_memories, result"),
     "the form of answers": (
         call_limit,
         "ANSWER_SCHEMA",

@@ -24,7 +24,7 @@ from memory.facts.decide import decision_of, weighed
 from memory.search import recall
 from memory.search.found_rows import FoundRows
 from memory.text import quoting
-from tools import found
+from tools import found, registry
 from tools.registry import TOOLS, ToolResult
 
 KEEPS = (
@@ -99,7 +99,7 @@ MATTERS: dict[str, tuple[Any, str, Any]] = {
     "how answers are read": (loop, "parse_answer", lambda raw: loop.Answer(raw)),
     "what is kept of them": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), memories=())),
     "what is forgotten": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), forget=("all",))),
-    "a tool's result": (ToolResult, "text", "{}"),
+    "a tool's result": (registry, "as_text", lambda _: "{}"),
     "what is refused": (decide, "refusal", _ignored("no")),
     "what is decided": (decide, "decision_of", lambda *_: replace(decision_of(*_), action="merge")),
     "what is an echo": (decide, "repeats_found", _ignored("an echo")),

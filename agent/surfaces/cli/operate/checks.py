@@ -227,9 +227,11 @@ async def _persona(settings: "Settings") -> str:
 async def _tools(settings: "Settings") -> str:
     from agent.turn.extensions import extensions, tools_named
     from tools.registry import TOOLS
+    from tools.threads import MOST
 
     own = extensions(tools_named(settings.tools), None, (), None).tools
-    return f"{', '.join(tool.name for tool in own if tool not in TOOLS)} beside Hachi's own"
+    names = ", ".join(tool.name for tool in own if tool not in TOOLS)
+    return f"{names} beside Hachi's own; at most {MOST} sync calls at once"
 
 
 async def _disk(home: "Path") -> str:
