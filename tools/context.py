@@ -38,6 +38,8 @@ class TurnContext:
     lists: list[Sequence[Hit]] = field(default_factory=list)
     """What each list of the newest brought."""
     decisions: list[Decision] = field(default_factory=list)
+    asked_again: set[tuple[str, str]] = field(default_factory=set)
+    """The facts, by id, that a model wanted to replace by these texts, and was shown."""
 
     @property
     def audience(self) -> Audience:
@@ -76,4 +78,5 @@ class TurnContext:
             said=self.text,
             found=tuple(self.found),
             shown=self.shown,
+            confirmed=frozenset(id for id, _ in self.asked_again),
         )

@@ -11,14 +11,14 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.errors import NotFound, StoreUnavailable
 from memory.process.spans import note_rows
-from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
-from memory.text import tags
+from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Memory, MemoryType, Task
+from memory.text import one_line, tags
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.ttl import read_ttl
 from prompts.echo import is_echo
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
-from tools.found import find, newest
+from tools.found import cut, find, newest
 
 
 def _as_list(value: Any) -> Any:
@@ -37,6 +37,8 @@ def _as_text(value: Any) -> Any:
 
 
 MOST_TASKS = 50
+LONGEST_OLD = 200
+"""Characters of a fact that a model is shown before it replaces it."""
 PAUSES = (0.5, 2.0)
 """Seconds before a busy or absent database is given again what a tool is to keep."""
 NOT_KEPT = "this was not kept, since the database does not answer; say so, and do not call again for it"
@@ -117,7 +119,9 @@ async def remember(
         )
     draft = Draft(content, subjects, ttl, type, importance)
     if replaces is not None:
-        draft = replace(draft, replaces=await _corrected(turn, replaces))
+        old = await _corrected(turn, replaces)
+        draft = replace(draft, replaces=old.id)
+        await _ask_again(turn, turn.user, draft, old)
     [decision] = await stored(lambda: turn.writer.remember([draft], turn.origin()))
     turn.decisions.append(decision)
     answer = _decided(decision)
@@ -126,14 +130,27 @@ async def remember(
     return answer
 
 
-async def _corrected(turn: TurnContext, written: str) -> str:
-    """The whole id of the fact that is corrected. Raises TryAgain if there is none here."""
+async def _corrected(turn: TurnContext, written: str) -> Memory:
+    """The fact that is corrected. Raises TryAgain if there is none here."""
     try:
-        return (await turn.recall.memory(read_id(written), turn.audience)).id
+        return await turn.recall.memory(read_id(written), turn.audience)
     except NotFound as error:
         raise TryAgain(
             f"replaces: no memory {written[:80]!r}; give an id that you were shown, or null"
         ) from error
+
+
+async def _ask_again(turn: TurnContext, user: str, draft: Draft, old: Memory) -> None:
+    """Raise TryAgain with the text of the fact that is corrected, once, if it has nothing in common with the
+    new one: the id may be a wrong one."""
+    asked = (old.id, draft.content)
+    if asked in turn.asked_again or await turn.writer.related(draft, old, user):
+        return
+    turn.asked_again.add(asked)
+    raise TryAgain(
+        f"replaces: [{old.id[:SHORT_ID]}] is {cut(one_line(old.content), LONGEST_OLD)!r}, which is about"
+        " something else; give the id of what this corrects, or null; call again so only if that is over"
+    )
 
 
 async def stored(write: Callable[[], Awaitable[T]]) -> T:

@@ -28,6 +28,7 @@ from agent.background.consolidation_answer import (
 from agent.background.consolidation_budget import ConsolidationBudget
 from agent.background.consolidation_input import ConsolidationInput, ConsolidationReader
 from agent.background.consolidation_lines import MOST_MESSAGES
+from agent.background.consolidation_replacements import without_doubtful_replacements
 from agent.models.choose import ChosenModel
 from agent.turn.consolidation_due import ConsolidationDue
 from agent.types.budget import Budget
@@ -138,6 +139,8 @@ class Consolidation:
         and, of a whole answer, the summary, and delete the job. What follows is due at once if it is the
         `rest` of what was due."""
         named, stated = NamedFacts.of(reading, found), dict[str, list[str]]()
+        spend, similar = partial(self.calls.spend, job.user_id), self.writer.similar
+        named = await without_doubtful_replacements(self.model, similar, reading, found, named, spend)
         decisions = await self._store_facts(reading, found, named, stated)
         await self._update_tasks(reading, found, stated)
         changes = [] if self.model is None else _profile_changes(reading, found)
@@ -257,7 +260,8 @@ class Consolidation:
             live=True,
             shown=reading.heard | {known.id for known in reading.facts},
         )
-        replaces = named.id(fact.replaces or "")
+        replaces = named.replaced_by(fact)
+        origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
         importance = IMPORTANCE[fact.importance]
         draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
         [decision] = await self.writer.remember([draft], origin, named.on_new.get(fact.number, {}))

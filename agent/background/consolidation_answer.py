@@ -30,7 +30,7 @@ from agent.turn.context.user_snippet import (
 )
 from agent.types.budget import Budget
 from memory.facts.decide import RULINGS, Ruling
-from memory.people.findings import Answered, Findings, each, otherwise
+from memory.people.findings import Answered, Findings, NewFact, each, otherwise
 from memory.records import Memory
 from memory.text.quoting import joined, numbered, speaker
 from memory.text.short_ids import SHORT_ID, read_id
@@ -182,6 +182,8 @@ class NamedFacts:
     """(new, old, ruling) of two stored facts."""
     ended: frozenset[str]
     """The known facts that may give way."""
+    refused: frozenset[tuple[str, str]] = frozenset()
+    """Replacements that do not count: a new fact, as ``#1`` or by its id, and the id of the known one."""
 
     @classmethod
     def of(cls, reading: ConsolidationInput, found: ConsolidationAnswer) -> "NamedFacts":
@@ -204,6 +206,21 @@ class NamedFacts:
 
     def id(self, written: str) -> str | None:
         return _id_among(self.shown, written)
+
+    def replaced_by(self, fact: NewFact) -> str | None:
+        """Return the id of the known fact that a new one corrects."""
+        id = self.id(fact.replaces or "")
+        return None if (f"#{fact.number}", id) in self.refused else id
+
+    def without(self, refused: Collection[tuple[str, str]]) -> "NamedFacts":
+        """Return it without these replacements."""
+        left = {
+            number: {old: how for old, how in ruled.items() if (f"#{number}", old) not in refused}
+            for number, ruled in self.on_new.items()
+        }
+        stored = [one for one in self.on_stored if one[:2] not in refused]
+        ended = self.ended - {old for _, old in refused}
+        return NamedFacts(self.shown, left, stored, ended, frozenset(refused))
 
 
 def _id_among(shown: Sequence[str], written: str) -> str | None:

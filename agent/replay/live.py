@@ -76,6 +76,10 @@ class FactsOfThen:
         then = [memory for one, memory in self._known.items() if one.startswith(id)]
         return then[0] if len(then) == 1 else await self._recall.memory(id, audience)
 
+    async def related(self, draft: Draft, old: Memory, user: str) -> bool:
+        """Ask nothing again: what is kept is compared."""
+        return True
+
     async def remember(self, drafts: Sequence[Draft], origin: Provenance) -> list[Decision]:
         with span("decision"):
             decisions = [self._case(draft, origin).decide(self._floor)[0] for draft in drafts]

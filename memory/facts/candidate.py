@@ -9,7 +9,7 @@ from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_ke
 from memory.facts.compare import Verdict, content_key
 from memory.process.spans import new_id
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
-from memory.sql.memories.store import CORRECTED, FOR_A_TIME, tellers
+from memory.sql.memories.store import CORRECTED, CORRECTED_BY_MODEL, FOR_A_TIME, tellers
 from memory.text.ttl import read_ttl
 
 
@@ -29,9 +29,12 @@ class Provenance:
     shown: frozenset[str] = frozenset()
     """The ids of what stood in the prompt."""
     live: bool = False
-    """True for a message of the current turn. If it is gone, its author was erased and no fact is stored."""
+    """True for a message of the current turn, of which a model made the fact. If it is gone, its author was
+    erased and no fact is stored."""
     stated_now: bool = False
     """True for what a caller states at this moment, after all that is stored."""
+    confirmed: frozenset[str] = frozenset()
+    """The ids of facts that a model named to replace again, after it was shown them and the new one."""
     everybody: bool = False
     """True if the operator states the fact for everybody; no person or place owns it."""
 
@@ -132,7 +135,8 @@ class CandidateFact:
         """On the memory that it corrects, which holds again where the candidate ends, unless a person has
         corrected it."""
         ends = self.expires_at is not None and not self.draft.for_good
-        return Verdict("contradiction", FOR_A_TIME if ends else CORRECTED)
+        by = CORRECTED_BY_MODEL if self.origin.live else CORRECTED
+        return Verdict("contradiction", FOR_A_TIME if ends else by)
 
     def memory(self, owners: frozenset[str]) -> Memory:
         """A new memory that belongs to these owners."""

@@ -1,12 +1,15 @@
 """Finds known facts that are similar to a candidate, and how the candidate relates to each."""
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
@@ -15,15 +18,18 @@ from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import SAME, Verdict, alike
 from memory.facts.decide import RULINGS, Case, said_before, weighed
 from memory.index import Question, Rankings
+from memory.index.bm25 import stems
 from memory.index.embedders import Embedder
-from memory.records import Memory
+from memory.records import Draft, Memory
 from memory.sql.changes import Position
 from memory.sql.engine import Database
 from memory.sql.memories.store import MemoryStore, tellers
-from memory.text.names import Aliases
+from memory.sql.tables import speakers
+from memory.text.names import Aliases, fold, without_names
 
 log = logging.getLogger("hachi.memory")
 
+_WORD = re.compile(r"[^\W\d_]+")
 SAID_BEFORE = "said before what is known: a model judged that this takes its place"
 NEAR = 8
 """A candidate is compared with this many memories nearest by meaning, and this many by words."""
@@ -120,6 +126,22 @@ class SimilarFacts:
             cosine=searched.cosine,
             aliases=aliases.pairs,
         )
+
+    async def related(self, draft: Draft, old: Memory, user: str) -> bool:
+        """Whether two facts of this person share a tag, a name or a meaning, besides the person's own
+        name."""
+        async with self.database.read() as connection:
+            signed = select(speakers.c.author).where(speakers.c.owner == user_key(user))
+            own = [user, *await connection.scalars(signed)]
+        texts = [without_names(text, own) for text in (draft.content, old.content)]
+        names = [{fold(w) for w in _WORD.findall(text) if w[0].isupper() and stems(w)} for text in texts]
+        shared = [without_names(tag, own) for tag in {*draft.subjects}.intersection(old.subjects)]
+        if any(shared) or names[0] & names[1]:
+            return True
+        one, other = await self.embed(texts)
+        if one is None or other is None or not (size := np.linalg.norm(one) * np.linalg.norm(other)):
+            return False
+        return float(np.dot(one, other) / size) >= self.embedder.thresholds.recall
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a

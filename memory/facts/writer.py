@@ -22,7 +22,7 @@ from memory.facts.refusal import refusal
 from memory.facts.similar import Searched, SimilarFacts
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span
-from memory.records import Decision, Draft
+from memory.records import Decision, Draft, Memory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.memories.store import MemoryStore
@@ -76,6 +76,10 @@ class FactWriter:
         self.indexing.wake()
         return decisions
 
+    async def related(self, draft: Draft, old: Memory, user: str) -> bool:
+        """Whether two facts of this person have more in common than the person's own name."""
+        return await self.similar.related(draft, old, user)
+
     async def rule(self, new_id: str, old_id: str, ruling: Ruling, origin: Provenance) -> Decision | None:
         """Apply a model's ruling on two stored facts. None if it changes nothing, or may not."""
         now = self.clock()
@@ -121,7 +125,12 @@ class FactWriter:
         if draft.replaces is None:
             return draft
         async with self.database.read() as connection:
-            return await self.rows.replacing(connection, draft, origin, now)
+            known = await self.rows.replacing(connection, draft, origin, now)
+            old = await self.store.current(connection, known.replaces or "", origin.audience, now)
+        doubtful = old is not None and origin.live and old.id not in origin.confirmed
+        if old is None or not doubtful or await self.similar.related(draft, old, origin.user):
+            return known
+        return replace(draft, replaces=None)  # the id is a wrong one: both stay
 
     async def decide(self, candidate: CandidateFact) -> Settled:
         """Decide on a candidate, and store that."""

@@ -304,6 +304,21 @@ async def test_a_correction_names_what_it_replaces_by_the_beginning_of_its_id(tu
     assert "Ana's locker is 12" not in known
 
 
+async def test_a_correction_of_something_else_is_asked_again_with_the_old_text(turn):
+    old = await remember(turn, "Ana is allergic to peanuts", subjects=["ana", "health"])
+    new = {"content": "Ana plays padel", "subjects": ["ana"], "replaces": old["id"]}
+
+    refused = await remember(turn, **new)
+
+    assert (refused["ok"], refused["try_again"]) == (False, True)
+    assert f"[{old['id']}] is 'Ana is allergic to peanuts'" in refused["error"]
+    assert (await remember(turn, **new | {"content": "Ana plays golf"}))["ok"] is False, "of each text"
+    assert {fact.content for fact in await turn.pet.memories.list(user="ana")} == {old["content"]}
+    again = await remember(turn, **new)
+    [step] = await turn.pet.memories.history(again["id"], user="ana")
+    assert (again["action"], step.reason) == ("replace", "corrected by the model")
+
+
 async def test_similar_facts_are_shown_for_correction(turn):
     old = await remember(turn, "Ana's sister lives in Rome")
     new = await remember(turn, "Ana's brother lives in Rome")

@@ -59,7 +59,9 @@ from memory.text import tags
 from memory.text.names import Aliases
 
 CORRECTED = "corrected on purpose"
-"""The reason of a step in which a person or the model named the memory to correct."""
+"""The reason of a step in which a person or a program named the memory to correct."""
+CORRECTED_BY_MODEL = "corrected by the model"
+"""The same of a model, which may have been wrong."""
 FOR_A_TIME = "replaced for a time"
 """The reason where the fact that a program or the model named gave way to one that ends; it then holds
 again."""

@@ -286,6 +286,28 @@ async def test_a_model_rules_by_default_in_the_call_that_consolidates(open_pet, 
     assert len(model.asked) == 1, "nobody else is asked"
 
 
+@pytest.mark.parametrize("sure", [True, False])
+@pytest.mark.parametrize("how", ["replaces", "new", "stored"])
+async def test_a_replacement_of_something_else_is_asked_again_with_both_texts(open_pet, how, sure):
+    allergic, padel = "Ana is allergic to peanuts", "Ana plays padel"
+    fact = {"text": padel, "messages": [1], "importance": "high", "tags": ["ana"], "ttl": None}
+    model, answering = consolidator(), AnsweringModel(*([wrote(padel)] if how == "stored" else []))
+    pet = await open_pet(given=answering, looking_back=model)
+    old = (await pet.remember(allergic, user="ana")).id
+    found = {
+        "replaces": facts(new_facts=[fact | {"replaces": old}]),
+        "new": rules("replaces", None, allergic, new_facts=[fact | {"replaces": None}]),
+        "stored": rules("replaces", padel, allergic),
+    }
+    model.answers = [found[how], {"rulings": [{"pair": 1, "action": "replace" if sure else "add"}]}]
+
+    await talk(pet, "I play padel")
+
+    known = {fact.content for fact in await pet.memories.list(user="ana")}
+    assert known == ({padel} if sure else {padel, allergic})
+    assert [allergic in asked and padel in asked for asked in model.asked[1:]] == [True]
+
+
 async def test_no_ruling_reaches_what_somebody_else_told(open_pet):
     model = consolidator(lambda asked: NOTHING_NEW if OLD not in asked else pytest.fail("offered"))
     pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)

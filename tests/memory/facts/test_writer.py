@@ -142,6 +142,49 @@ async def test_a_correction_is_done_if_it_changes_a_capital_or_a_mark(
     assert (again.action, again.id) == ("ignore", new.id)
 
 
+ALLERGIC, PADEL = "Anna is allergic to peanuts", "Anna plays padel"
+
+
+@on_both
+async def test_a_model_replaces_only_what_has_something_in_common_or_was_confirmed(stack: Stack) -> None:
+    old = str((await stack.remember(ALLERGIC, subjects=("anna",))).id)
+    given: dict[str, Any] = {"subjects": ("anna",), "replaces": old, "live": True}
+    given["message_id"] = await stack.receive("I play padel")
+    beside = await stack.remember(PADEL, **given)
+    assert (beside.action, await stack.known()) == ("add", {ALLERGIC, PADEL})
+    given["message_id"] = await stack.receive("and I play it since I am not allergic any more")
+    await stack.remember(f"{PADEL} again", confirmed=frozenset({old}), **given)
+    assert await stack.known() == {PADEL, f"{PADEL} again"}
+    assert await stack.reasons(old) == ["corrected by the model"]
+
+
+async def test_a_person_replaces_whatever_they_name(stack: Stack) -> None:
+    old = await stack.remember(ALLERGIC)
+    await stack.remember(PADEL, replaces=old.id)
+    assert await stack.known() == {PADEL}
+    assert await stack.reasons(str(old.id)) == ["corrected on purpose"]
+
+
+@pytest.mark.parametrize(
+    ("new", "tags", "related"),
+    [
+        ("Anna may eat peanuts", (), True),
+        ("Anna moved to Lyon", (), False),
+        ("Anna moved to Lyon", ("anna",), False),
+        ("Anna moved to Lyon", ("anna", "health"), True),
+        ("Anna plays with Bello", (), False),
+    ],
+)
+async def test_two_facts_are_related_by_a_tag_a_name_or_their_meaning(
+    stack: Stack, new: str, tags: tuple[str, ...], related: bool
+) -> None:
+    await stack.receive("hello", "u1", author="Anna")
+    old = await stack.remember(ALLERGIC, "u1", subjects=("anna", "health"))
+    [memory] = await stack.memories("u1")
+    assert memory.id == old.id
+    assert await stack.similar.related(Draft(new, tags), memory, "u1") is related
+
+
 async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Stack) -> None:
     bens = await stack.remember("Ben's PIN is 1234", "ben")
     own_in_private = await stack.remember("Anna's PIN is 1234", "anna")
