@@ -271,6 +271,12 @@ def rows(home: Path) -> Callable[..., list[dict[str, Any]]]:
 
 
 @pytest.fixture
+def end_claims(rows: Callable[..., list[dict[str, Any]]]) -> Callable[[], object]:
+    """`end_claims()`: as if no process had renewed its claims of jobs for longer than they last."""
+    return lambda: rows("UPDATE work SET due_at = '2000-01-01 00:00:00.000000' WHERE claimed_by IS NOT NULL")
+
+
+@pytest.fixture
 async def server() -> AsyncIterator[ScriptedServer]:
     from scripted_server import ScriptedServer
 

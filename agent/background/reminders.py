@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
 
 from agent.types import TurnRequest
@@ -19,7 +20,7 @@ from memory.process.spans import new_id
 from memory.records import Message, Task
 from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import note_origins
-from memory.sql.jobs.job import Job
+from memory.sql.jobs.job import ClaimLost, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record, statements_of
@@ -116,14 +117,15 @@ class Reminders:
             await self._due.take([prefix], self._clock())
             for id in await self._due.waiting([prefix], self._clock(), longer):
                 if piece := await self._queue.claim(self._clock(), id):
-                    async with self._queue.working_on(piece):
-                        reached += await self._announce(piece)
+                    with suppress(ClaimLost):  # the person was erased, or another process was quicker
+                        async with self._queue.working_on(piece):
+                            reached += await self._announce(piece)
         return reached
 
     async def _announce(self, piece: Job) -> bool:
         reminder = await self._due.announced_by(piece)
         if reminder is None:
-            await self._queue.done(piece.id)
+            await self._queue.done(piece)
             return False
         known = await self._contexts.view(piece.user_id, reminder.place, self._clock())
         text = text_of(reminder.task, known, self._clock())
@@ -157,16 +159,14 @@ class Reminders:
         talk = reminder.conversation or TurnRequest("", piece.user_id, now, reminder.place).conversation_id
         message = Message(new_id(), talk, "assistant", "hachi", text, now)
         async with self._database.write() as connection:
-            mine = work_table.c.id == piece.id
-            done = await connection.execute(work_table.delete().where(mine))
-            if done.rowcount:  # otherwise the person was erased, or another process was quicker
-                await self._transcript.append(
-                    connection, message, user=piece.user_id, place=reminder.place, now=now
-                )
-                asked = await connection.scalars(statements_of([reminder.task.id]))
-                await record(connection, message.id, asked, "found")
-                if post:
-                    await note_origins(connection, message.id, [post], posted=True)
+            await connection.execute(work_table.delete().where(work_table.c.id == piece.id))
+            await self._transcript.append(
+                connection, message, user=piece.user_id, place=reminder.place, now=now
+            )
+            asked = await connection.scalars(statements_of([reminder.task.id]))
+            await record(connection, message.id, asked, "found")
+            if post:
+                await note_origins(connection, message.id, [post], posted=True)
 
 
 def text_of(task: Task, known: UserContext, now: datetime) -> str:

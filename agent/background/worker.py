@@ -23,7 +23,7 @@ from memory.process.breaker import calls_for, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
-from memory.sql.jobs.job import CLAIMED_BY_ID, SUSPECT, Job
+from memory.sql.jobs.job import CLAIMED_BY_ID, SUSPECT, ClaimLost, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.summaries import CONSOLIDATE
 
@@ -227,6 +227,9 @@ class Worker:
                 if job.kind == CONSOLIDATE:  # its last transaction deletes the job
                     return await self.consolidation.consolidate(job)
                 decisions = await self._dispatch(job)
+        except ClaimLost as error:
+            log.warning("%s; what is left of it is not written", error)
+            return []
         except Exception as error:
             if until := retry_at(error):  # nothing was tried
                 await self.queue.postpone(job, until, str(error))
@@ -234,7 +237,7 @@ class Worker:
             log.warning("work %s (%s) failed, attempt %d: %s", job.id, job.kind, job.attempts, error)
             await self.queue.failed(job, f"{type(error).__name__}: {error}", self.clock())
             return []
-        await self.queue.done(job.id)
+        await self.queue.done(job)
         return decisions
 
     async def _dispatch(self, job: Job) -> list[Decision]:

@@ -120,7 +120,7 @@ class Index(Protocol):
         """Up to where it has followed the log of changes; None if it is still to be filled."""
         ...
 
-    async def lease(self, now: datetime) -> bool:
+    async def lease(self) -> bool:
         """Whether this process may make it follow, for a while from now."""
         ...
 
@@ -128,7 +128,7 @@ class Index(Protocol):
         """Up to where it has followed the log, and the oldest changes after that."""
         ...
 
-    async def renew(self, now: datetime) -> bool:
+    async def renew(self) -> bool:
         """Whether this process may still do so. False where the index was made anew meanwhile."""
         ...
 

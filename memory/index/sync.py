@@ -88,7 +88,7 @@ class IndexSync:
             try:
                 total = await self._follow(progress) if leads_on else None
                 if total is None:
-                    if not await self._index.lease(self._clock()):
+                    if not await self._index.lease():
                         return 0
                     total = 0
                     if anew or not await self._leads_on():  # another process may have filled it just now
@@ -275,7 +275,7 @@ class IndexSync:
             if position is None:
                 return None
             batch = [change for change in changes if change.passed]
-            if not batch or not await self._index.lease(self._clock()):
+            if not batch or not await self._index.lease():
                 return total
             await self._putter.put_with_vectors(
                 _by_kind(change for change in batch if not self._shown.get(change.position))
@@ -304,7 +304,7 @@ class IndexSync:
             self._shown.clear()
             await self._index.wipe()
             empty = await self._index.position()
-            if not await self._index.lease(self._clock()):
+            if not await self._index.lease():
                 raise IndexUnavailable(FILLED_ELSEWHERE)
         try:
             total = await self._show_all(progress)
@@ -332,7 +332,7 @@ class IndexSync:
     async def _pages(self) -> AsyncIterator[Ids]:
         """All rows, so many at a time, as long as this process may fill the index."""
         async for ids in self._rows.pages(BATCH):
-            if not await self._index.renew(self._clock()):
+            if not await self._index.renew():
                 raise IndexUnavailable(FILLED_ELSEWHERE)
             yield ids
             await self.show_changes()

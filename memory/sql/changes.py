@@ -11,7 +11,7 @@ rest (`ChangeLog.after`).
 
 import asyncio
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -37,13 +37,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.sql.engine import Database
 from memory.sql.tables import changes, index_positions
+from memory.sql.tables.columns import database_time
 
 KEPT = 50_000
 """How many of the newest changes `cut` leaves. To follow more takes an index longer than to be filled."""
 SLICE = 2_000
 """How many changes one transaction of `cut` deletes."""
 LEASE = timedelta(seconds=30)
-"""How long one process makes an index on a server follow before another one may."""
+"""How long one process makes an index on a server follow before another one may, by the clock of the
+database."""
+_LEASE_ENDS = database_time(LEASE.total_seconds())
 CUT = "cut"
 
 
@@ -137,21 +140,21 @@ class Followed:
         row = next(iter(await self._database.rows(_PLACE, {"name": name})), None)
         return None if row is None or row.tx is None else Position(row.tx, row.seq)
 
-    async def lease(self, name: str, now: datetime) -> bool:
+    async def lease(self, name: str) -> bool:
         """Take the lease, or renew it. False while another process has it."""
-        held = {"holder": self._holder, "until": now + LEASE}
+        held = {"holder": self._holder, "until": _LEASE_ENDS}
         free = or_(
             index_positions.c.holder.is_(None),
             index_positions.c.holder == self._holder,
-            index_positions.c.until < now,
+            index_positions.c.until < database_time(0),
         )
         row = insert(index_positions).values(name=name, **held)
         row = row.on_conflict_do_update(index_elements=[index_positions.c.name], set_=held, where=free)
         return bool(await self._database.run(row))
 
-    async def renew(self, name: str, now: datetime) -> bool:
+    async def renew(self, name: str) -> bool:
         """Keep the lease. False if it was lost."""
-        return await self._update(name, until=now + LEASE)
+        return await self._update(name, until=_LEASE_ENDS)
 
     async def advance(
         self, name: str, since: Position | None, position: Position, *, release: bool = False
@@ -169,9 +172,10 @@ class Followed:
     async def release(self, name: str) -> None:
         await self._update(name, holder=None)
 
-    async def since(self, moment: datetime) -> set[str]:
-        """The indexes that somebody has had the lease of since then."""
-        leased = select(index_positions.c.name).where(index_positions.c.until >= moment)
+    async def used(self, within: timedelta) -> set[str]:
+        """The indexes that somebody has had the lease of within this time."""
+        since = database_time(-within.total_seconds())
+        leased = select(index_positions.c.name).where(index_positions.c.until >= since)
         return {row.name for row in await self._database.rows(leased)}
 
     async def _update(self, name: str, *where: ColumnElement[bool], **values: Any) -> bool:

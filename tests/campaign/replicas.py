@@ -279,7 +279,7 @@ async def _as_told(index: dict[str, str], place: Place, told: Any) -> Found:
         async with asyncio.timeout(LATEST):
             while any(await pet.admin.jobs.counts()):
                 jobs, now = pet.admin.jobs, pet.clock()
-                await jobs.retry([job.id for job in await jobs.listed(now)], now)
+                await jobs.retry([job.id for job in await jobs.listed()], now)
                 await pet.settle()
                 await asyncio.sleep(1)
         return await as_told(pet, told)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import pytest
 from postgresql_server import Server
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from hachi.testing import FixedClock
@@ -46,6 +47,7 @@ from memory.sql.messages.reply_sources import note_answer
 from memory.sql.messages.summaries import ConversationSummaries, owner_of
 from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record
+from memory.sql.tables import work
 
 _writing = set[asyncio.Task[Any] | None]()
 """The tasks that have a transaction open that writes."""
@@ -160,6 +162,11 @@ class Stack:
         origin = Provenance(user, given.pop("said_at", self.clock.now), Place.parse(place), **given)
         [decision] = await self.writer.remember([Draft(content, **about)], origin)
         return decision
+
+    async def end_claims(self) -> None:
+        """As if no process had renewed its claims of jobs for longer than they last."""
+        claimed = update(work).where(work.c.claimed_by.is_not(None))
+        await self.database.run(claimed.values(due_at=datetime(2000, 1, 1, tzinfo=UTC)))
 
     async def receive(
         self,

@@ -137,7 +137,7 @@ class PlatformJobs:
         message = await self._asked(job)
         if message is None:
             await self._remove(posts)
-            await self._deliveries.queue.done(job.id)
+            await self._deliveries.queue.done(job)
             return
         now, sent = conversations.pet.clock(), await self._deliveries.sent([message.origin])
         message = replace(message, job=job.id, posts=posts)
@@ -169,7 +169,7 @@ class PlatformJobs:
             async with Reply(view, noted=keep, earlier=posts) as reply:
                 if not await reply.finish(standing[0]):
                     raise NotShown("what was brought back could not be shown")
-        await self._deliveries.queue.done(job.id)
+        await self._deliveries.queue.done(job)
 
     async def _remove(self, posts: Sequence[str]) -> None:
         for post in posts:

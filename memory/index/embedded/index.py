@@ -16,7 +16,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,14 +81,14 @@ class EmbeddedIndex:
         await self.ensure()
         return self._position
 
-    async def lease(self, now: datetime) -> bool:
+    async def lease(self) -> bool:
         return True
 
     async def unfollowed(self, log: ChangeLog, limit: int) -> Unfollowed:
         position = await self.position()
         return await log.after(position, limit) if position else (None, [])
 
-    async def renew(self, now: datetime) -> bool:
+    async def renew(self) -> bool:
         return True
 
     async def advance(self, since: Position | None, position: Position, *, release: bool = False) -> bool:

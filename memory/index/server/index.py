@@ -11,7 +11,7 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -138,7 +138,7 @@ class ServerIndex:
     async def compact(self) -> bool:
         """Delete the indexes of this database that no process uses. The files of this one are the server's,
         whose optimiser decides when it rewrites them."""
-        used = await self._followed.since(self._breaker.clock() - UNUSED)
+        used = await self._followed.used(UNUSED)
         for name in await self._collections() - {self.collection, *used}:
             await self._ask(methodcaller("delete_collection", name))
         return False
@@ -151,17 +151,17 @@ class ServerIndex:
         await self._identify()
         return await self._followed.position(self.collection)
 
-    async def lease(self, now: datetime) -> bool:
+    async def lease(self) -> bool:
         await self._identify()
-        self._leased = await self._followed.lease(self.collection, now)
+        self._leased = await self._followed.lease(self.collection)
         return self._leased
 
     async def unfollowed(self, log: ChangeLog, limit: int) -> Unfollowed:
         await self._identify()
         return await log.after(self.collection, limit)
 
-    async def renew(self, now: datetime) -> bool:
-        return await self._followed.renew(self.collection, now)
+    async def renew(self) -> bool:
+        return await self._followed.renew(self.collection)
 
     async def advance(self, since: Position | None, position: Position, *, release: bool = False) -> bool:
         done = await self._followed.advance(self.collection, since, position, release=release)

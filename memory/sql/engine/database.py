@@ -25,6 +25,7 @@ from memory.process.pace import pause
 from memory.process.spans import note_write
 from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
+from memory.sql.engine.fence import check_fence
 from memory.sql.engine.schema import (
     Tell,
     back_up,
@@ -159,7 +160,7 @@ class Database:
 
         `lock` names the subjects of the decision: on PostgreSQL no other transaction holds one of these names
         at the same time, or if the lock is `shared`, only others that share it. SQLite has only one writer
-        anyway.
+        anyway. Raises ClaimLost where the job of this task is another process's by now.
         """
         await self._ready()
         with translated(self.where):
@@ -170,6 +171,7 @@ class Database:
                     await _once_unlocked(connection.begin)
                     if (names := sorted(lock)) and not self.sqlite:
                         await connection.execute(_LOCK_SHARED if shared else _LOCK, {"names": names})
+                    await check_fence(connection)
                     yield connection
                     await connection.commit()
                     note_write()

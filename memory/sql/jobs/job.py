@@ -21,6 +21,10 @@ CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS})
 """Kinds that only some processes can handle, whose workers do not claim them."""
 
 
+class ClaimLost(Exception):
+    """The job is another claim's by now: what was begun under this one is not written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     id: str
@@ -33,6 +37,8 @@ class Job:
     crashes: int = 0
     """How many processes ended while they ran it."""
     created_at: datetime | None = field(default=None, compare=False)
+    claim: str | None = field(default=None, compare=False)
+    """Under which it was claimed, different each time; None if it is in no queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +58,20 @@ class ListedJob:
 
 def to_job(row: Any) -> Job:
     return Job(
-        row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about, row.crashes, row.created_at
+        row.id,
+        row.kind,
+        row.user_id,
+        row.payload,
+        row.attempts + 1,
+        row.about,
+        row.crashes,
+        row.created_at,
+        row.claimed_by,
     )
 
 
-def to_listed(row: Any, now: datetime) -> ListedJob:
-    running = row.claimed_by is not None and row.due_at > now
-    state: Literal["waiting", "running", "given up"] = "running" if running else "waiting"
+def to_listed(row: Any) -> ListedJob:
+    state: Literal["waiting", "running", "given up"] = "running" if row.running else "waiting"
     return ListedJob(
         id=row.id,
         kind=row.kind,

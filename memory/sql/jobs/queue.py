@@ -3,7 +3,9 @@
 A job is written in the transaction that accepts the work, and deleted when it is done. After a crash in
 between it runs again, so handlers must be safe to run twice.
 
-A claim names its process and ends after `CLAIM`; a process that works on a job renews it. A claim that ended
+A claim is a token that names its process, and ends after `CLAIM` by the clock of the database; a process that
+works on a job renews it. A transaction that writes for a job checks the token first: a process that was
+stopped for longer, and whose job another one has claimed meanwhile, writes nothing more. A claim that ended
 without a result is a crash of the job's process. Crashes delay a job and never give it up; failures do, after
 `MAX_ATTEMPTS`.
 """
@@ -13,18 +15,33 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, func, insert, not_, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import MemoryFault, NotFound
 from memory.process.identity import is_gone, this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
+from memory.sql.engine.fence import fenced, lift_fence, unfenced
 from memory.sql.engine.notices import listen
-from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, SUSPECT, Job, ListedJob, to_job, to_listed
-from memory.sql.jobs.statements import ADD, ANY_DUE, BEFORE, CLAIM_DUE, CLAIMED, NOW_DUE, When, claimable
+from memory.sql.jobs.job import MAX_ATTEMPTS, REMIND, SUSPECT, ClaimLost, Job, ListedJob, to_job, to_listed
+from memory.sql.jobs.statements import (
+    ADD,
+    ADD_CLAIMED,
+    ANY_DUE,
+    BEFORE,
+    CLAIM_DUE,
+    CLAIM_ENDS,
+    CLAIMED,
+    HOLDS,
+    LISTED,
+    NOW_DUE,
+    When,
+    claimable,
+)
 from memory.sql.memories.memory_rows import begins
 from memory.sql.tables import work
 
@@ -38,7 +55,11 @@ class JobQueue:
     def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
         self._database = database
         self._clock = clock
-        self._process = this_process()
+        process = self._process = this_process()
+        self._ours = func.substr(work.c.claimed_by, 1, len(process) + 1) == f"{process}#"
+        """True for the jobs that this process has claimed."""
+        self._working: set[str] = set()
+        """The ids of the jobs that this queue's process works on."""
 
     @staticmethod
     async def add(
@@ -56,23 +77,24 @@ class JobQueue:
         one. With `ours` it is claimed at once: the caller handles it after the commit, and if this process
         ends before, another one does. It is `due` now unless another time is given; of what is due now the
         other processes are told (`listen`)."""
-        job = Job(new_id(), kind, user, dict(payload), 1, about)
+        claim = _new_claim(this_process()) if ours else None
+        job = Job(new_id(), kind, user, dict(payload), 1, about, claim=claim)
         row = {
             "id": job.id,
             "kind": kind,
             "user_id": user,
             "about": about,
             "payload": job.payload,
-            "claimed_by": this_process() if ours else None,
-            "due_at": now + CLAIM if ours else due or now,
+            "claimed_by": claim,
             "created_at": now,
         }
-        await connection.execute(insert(work) if ours else ADD, row)
+        await connection.execute(ADD_CLAIMED if ours else ADD, row if ours else row | {"due_at": due or now})
         return job
 
     async def take(self, id: str) -> Job | None:
-        """A job that the caller has claimed; None if it is done."""
-        return next(map(to_job, await self._database.rows(select(work).where(work.c.id == id))), None)
+        """A job that this process has claimed; None if it is done, or another process has it."""
+        mine = select(work).where(work.c.id == id, self._ours)
+        return next(map(to_job, await self._database.rows(mine)), None)
 
     async def claim_due(
         self, now: datetime, most: int, *, last: str = "", suspects: bool = True
@@ -81,7 +103,7 @@ class JobQueue:
         second of anybody. Jobs of the kind `last` come after all others; of suspects only one is claimed, or
         none."""
         given = {"now": now, "most": most, "last": last, "suspects": suspects}
-        given |= {"until": now + CLAIM, "process": self._process}
+        given["claim"] = _new_claim(self._process)
         if self._database.sqlite and not await self._database.rows(ANY_DUE, {"now": now}):
             return []  # a look in vain is no transaction that writes
         rows = await self._database.rows(CLAIM_DUE, given)
@@ -104,7 +126,7 @@ class JobQueue:
         claimed = (
             update(work)
             .where(work.c.seq.in_(free.with_for_update(skip_locked=True)))
-            .values(due_at=now + CLAIM, claimed_by=self._process)
+            .values(due_at=CLAIM_ENDS, claimed_by=_new_claim(self._process))
             .returning(work)
         )
         rows = await self._database.rows(claimed)
@@ -118,33 +140,43 @@ class JobQueue:
 
     async def renew(self, kind: str) -> None:
         """Renew the claims of this process on jobs of the kind."""
-        ours = and_(work.c.kind == kind, work.c.claimed_by == self._process)
-        await self._set(ours, due_at=self._clock() + CLAIM)
+        await self._set(and_(work.c.kind == kind, self._ours), due_at=CLAIM_ENDS)
 
     @asynccontextmanager
     async def working_on(self, job: Job) -> AsyncIterator[None]:
-        """Renew the claim while the block runs. If the block is cancelled, give the job back."""
+        """Renew the claim while the block runs, and let the task write only while it holds: a transaction
+        raises ClaimLost otherwise. If the block is cancelled, give the job back."""
         renewing = asyncio.create_task(self._renew(job), name="hachi claim")
+        self._working.add(job.id)
         try:
-            yield
+            with fenced(partial(self.check, job)):
+                yield
         except asyncio.CancelledError:
             with suppress(MemoryFault):
-                await self._set(work.c.id == job.id, claimed_by=None, due_at=self._clock())
+                await self._set(_held(job), claimed_by=None, due_at=self._clock())
             raise
         finally:
+            self._working.discard(job.id)
             renewing.cancel()
             await asyncio.gather(renewing, return_exceptions=True)
 
+    @staticmethod
+    async def check(job: Job, connection: AsyncConnection) -> None:
+        """Raise ClaimLost unless the job is claimed as it was for the caller, and keep it so until the
+        transaction ends."""
+        if job.claim and await connection.scalar(HOLDS, {"job": job.id, "claim": job.claim}) is None:
+            raise ClaimLost(f"work {job.id} ({job.kind}) was taken over while it ran")
+
     async def _renew(self, job: Job) -> None:
-        ours = and_(work.c.id == job.id, work.c.claimed_by == self._process)
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             with suppress(MemoryFault):  # another try follows before the claim ends
-                await self._set(ours, due_at=self._clock() + CLAIM)
+                await self._set(_held(job), due_at=CLAIM_ENDS)
 
     async def _set(self, which: ColumnElement[bool], **values: Any) -> int:
         """Change these jobs. Returns how many."""
-        return await self._database.run(update(work).where(which).values(**values))
+        with unfenced():
+            return await self._database.run(update(work).where(which).values(**values))
 
     async def take_up(self, now: datetime) -> None:
         """Free the jobs whose claim has ended, and those of a process of this host that has ended; log those
@@ -153,9 +185,10 @@ class JobQueue:
         A reminder waits for the end of its claim, since it may have been sent.
         """
         for row in await self._database.rows(CLAIMED):
-            ours = row.claimed_by == self._process
-            dead = not ours and row.kind != REMIND and is_gone(row.claimed_by)
-            if row.due_at > now and not dead:
+            process = row.claimed_by.partition("#")[0]
+            ours = process == self._process
+            dead = not ours and row.kind != REMIND and is_gone(process)
+            if (row.running and not dead) or row.id in self._working:  # which renews it
                 continue
             same = and_(work.c.id == row.id, work.c.claimed_by == row.claimed_by, work.c.due_at == row.due_at)
             if ours:  # claimed and then not worked on, as when the database was away
@@ -205,41 +238,49 @@ class JobQueue:
         those out of attempts: the job has covered them."""
         same = and_(work.c.kind == job.kind, work.c.about == job.about)
         await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
+        Database.after_commit(connection, lift_fence)
 
-    async def done(self, *ids: str) -> None:
-        await self._database.run(delete(work).where(work.c.id.in_(ids)))
+    async def done(self, job: Job) -> None:
+        with unfenced():
+            await self._database.run(delete(work).where(_held(job)))
+
+    async def drop(self, id: str) -> None:
+        """Delete a job, whoever works on it."""
+        await self._database.run(delete(work).where(work.c.id == id))
 
     async def failed(self, job: Job, error: str, now: datetime) -> None:
         """Count a failure and schedule the next attempt: after 1 s, 4 s, 16 s … at most an hour."""
         wait = timedelta(seconds=min(4 ** (job.attempts - 1), 3600))
         failure = {"attempts": job.attempts, "last_error": error.replace("\x00", "")[:500]}
-        async with self._database.write() as connection:
-            same = update(work).where(work.c.id == job.id)
-            await connection.execute(same.values(**failure, due_at=now + wait, claimed_by=None))
-            if job.about is not None:  # jobs with the same `about` would fail in the same way
-                others = (work.c.kind == job.kind, work.c.about == job.about, work.c.due_at < now + wait)
-                await connection.execute(update(work).where(*others).values(due_at=now + wait))
+        with unfenced():
+            async with self._database.write() as connection:
+                same = update(work).where(_held(job))
+                done = await connection.execute(same.values(**failure, due_at=now + wait, claimed_by=None))
+                if job.about is not None and done.rowcount:  # those about the same would fail in the same way
+                    others = (work.c.kind == job.kind, work.c.about == job.about, work.c.due_at < now + wait)
+                    waiting = update(work).where(*others, work.c.claimed_by.is_(None))
+                    await connection.execute(waiting.values(due_at=now + wait))
 
     async def postpone(self, job: Job, until: datetime, why: str | None = None) -> None:
         """Give a claimed job back, which nobody worked on; `why` is what it waits for."""
         told = {"last_error": why[:500]} if why else {}
-        await self._set(work.c.id == job.id, claimed_by=None, due_at=until, **told)
+        await self._set(_held(job), claimed_by=None, due_at=until, **told)
 
     async def hasten(self, kind: str, now: datetime) -> int:
         """Make the waiting jobs of a kind due that have not failed. Returns how many."""
         waits = work.c.attempts == 0, work.c.claimed_by.is_(None), work.c.due_at > now
         return await self._set(and_(work.c.kind == kind, *waits), due_at=now)
 
-    async def listed(self, now: datetime, *, given_up: bool = False) -> list[ListedJob]:
+    async def listed(self, *, given_up: bool = False) -> list[ListedJob]:
         """The jobs, oldest first; with `given_up` those alone."""
-        query = select(work).order_by(work.c.seq)
+        query = LISTED.order_by(work.c.seq)
         query = query.where(work.c.attempts >= MAX_ATTEMPTS) if given_up else query
-        return [to_listed(row, now) for row in await self._database.rows(query)]
+        return [to_listed(row) for row in await self._database.rows(query)]
 
-    async def named(self, id: str, now: datetime) -> ListedJob:
+    async def named(self, id: str) -> ListedJob:
         """The job with this id, or with this prefix of eight or more characters. Raises NotFound."""
-        query = select(work).where(begins(work.c.id, id))
-        found = [to_listed(row, now) for row in await self._database.rows(query)]
+        query = LISTED.where(begins(work.c.id, id))
+        found = [to_listed(row) for row in await self._database.rows(query)]
         if len(found) != 1:
             raise NotFound(f"no job {id!r}; `hachi jobs list` shows the ids")
         return found[0]
@@ -260,3 +301,12 @@ class JobQueue:
         ).select_from(work)
         [[waiting, given_up]] = await self._database.rows(query)
         return waiting, given_up
+
+
+def _new_claim(process: str) -> str:
+    return f"{process}#{new_id()[:8]}"
+
+
+def _held(job: Job) -> ColumnElement[bool]:
+    """True for the job while it is claimed as it was for the caller."""
+    return and_(work.c.id == job.id, work.c.claimed_by == job.claim)

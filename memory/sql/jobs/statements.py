@@ -21,8 +21,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.dml import ReturningInsert
 
 from memory.sql.engine.notices import notice
-from memory.sql.jobs.job import CLAIMED_BY_ID, MAX_ATTEMPTS, SUSPECT
+from memory.sql.jobs.job import CLAIM, CLAIMED_BY_ID, MAX_ATTEMPTS, SUSPECT
 from memory.sql.tables import Utc, work
+from memory.sql.tables.columns import database_time
 
 
 def claimable(now: Any) -> ColumnElement[bool]:
@@ -30,6 +31,8 @@ def claimable(now: Any) -> ColumnElement[bool]:
     return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
 
 
+CLAIM_ENDS = database_time(CLAIM.total_seconds())
+"""When a claim of now ends, by the clock of the database: those of processes may differ."""
 _other = work.alias("other")
 BEFORE = exists().where(
     _other.c.kind == work.c.kind,
@@ -98,7 +101,16 @@ _free = select(work.c.seq).where(work.c.seq.in_(_due), _DUE).with_for_update(ski
 CLAIM_DUE = (
     update(work)
     .where(work.c.seq.in_(select(_free.c.seq)))
-    .values(due_at=bindparam("until", type_=Utc()), claimed_by=bindparam("process"))
+    .values(due_at=CLAIM_ENDS, claimed_by=bindparam("claim"))
     .returning(work)
 )
-CLAIMED = select(work).where(work.c.claimed_by.is_not(None))
+LISTED = select(work, and_(work.c.claimed_by.is_not(None), work.c.due_at > database_time(0)).label("running"))
+"""The jobs, and whether they are claimed now."""
+CLAIMED = LISTED.where(work.c.claimed_by.is_not(None))
+ADD_CLAIMED = insert(work).values(due_at=CLAIM_ENDS)
+HOLDS = (
+    select(work.c.seq)
+    .where(work.c.id == bindparam("job"), work.c.claimed_by == bindparam("claim"))
+    .with_for_update(read=True)
+)
+"""Finds a job that is still claimed so. Until the transaction ends nobody else claims it."""

@@ -39,6 +39,25 @@ class Utc(TypeDecorator[datetime]):
         return lambda value: value and datetime.fromisoformat(value).replace(tzinfo=UTC)
 
 
+class database_time(GenericFunction[datetime]):
+    """The time by the clock of the database, which is one for all processes, so many seconds from now."""
+
+    type = Utc()
+    inherit_cache = True
+
+
+@compiles(database_time, "sqlite")
+def _time_on_sqlite(element: database_time, compiler: Any, **given: Any) -> str:
+    seconds = compiler.process(element.clauses, **given)
+    return f"strftime('%Y-%m-%d %H:%M:%f000', 'now', {seconds} || ' seconds')"
+
+
+@compiles(database_time, "postgresql")
+def _time_on_postgresql(element: database_time, compiler: Any, **given: Any) -> str:
+    seconds = compiler.process(element.clauses, **given)
+    return f"clock_timestamp() + make_interval(secs => {seconds})"
+
+
 row_id = String(36)
 counter = BigInteger().with_variant(Integer, "sqlite")
 

@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 from agents.exceptions import ModelRefusalError, ModelTimeoutError
 from scripted_server import Fail, Say, answer
+from sqlalchemy import select, update
 
 from agent.background.consolidation_input import NEW_FACTS
 from agent.tracing.render.trace import job as job_node
 from hachi import Companion, ModelUnavailable, Settings
-from hachi.testing import AnsweringModel
+from hachi.testing import AnsweringModel, FixedClock
 from memory.audience import PRIVATE, Place, user_key
 from memory.forgetting.rewording import reword
 from memory.sql.messages.summaries import CONSOLIDATE
+from memory.sql.tables import work
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]
@@ -665,6 +667,41 @@ async def test_plain_consolidation_quotes_people(open_pet, server):
 
     assert server.looked_back == []
     assert await summary(pet) == "ana: We decided to rent the flat in Lyon.\nana: hello?"
+
+
+@pytest.mark.parametrize("on_postgresql", [False, True])
+async def test_a_process_that_was_stopped_while_it_consolidated_writes_nothing_more(
+    tmp_path, clock, light_embedder, postgresql, on_postgresql
+):
+    """Its clock is behind, too: claims are timed by the database."""
+    stopped = AnsweringModel(then=facts("Ana rows", summary="Ana rows."), hold="I row")
+    other = AnsweringModel(then=facts("Ana is a rower", summary="Ana is a rower."))
+    ahead, url = FixedClock(clock() + timedelta(minutes=2)), await postgresql.new() if on_postgresql else None
+    async with AsyncExitStack() as closing:
+        pets = []
+        for at, model in ((clock, stopped), (ahead, other)):
+            settings = Settings.load(home=tmp_path, embedder="bundled", database_url=url)
+            opened = Companion.open(
+                settings, clock=at, model=AnsweringModel(), upkeep_model=model, upkeep=False
+            )
+            pets.append(await closing.enter_async_context(opened))
+        first, second = pets
+        await first.respond("I row", user="ana")
+        settling = asyncio.create_task(first.settle())
+        await stopped.held.wait()
+        await second.settle()
+        assert other.asked == [], "the claim holds"
+        database = second.components.database
+        claimed = update(work).where(work.c.claimed_by.is_not(None))
+        await database.run(claimed.values(due_at=clock() - timedelta(days=9)))
+        await second.settle()
+        assert len(other.asked) == 1
+        stopped.release.set()
+        await settling
+
+        assert [fact.content for fact in await first.memories.list(user="ana")] == ["Ana is a rower"]
+        assert await summary(first) == "Ana is a rower."
+        assert await database.rows(select(work)) == []
 
 
 async def test_replicas_share_the_waiting_jobs(tmp_path, clock, light_embedder, postgresql):

@@ -15,7 +15,7 @@ from memory.audience import PRIVATE, Audience, Place
 from memory.people.due_tasks import Reminder
 from memory.people.profile import Profile, UserContext
 from memory.records import Task
-from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS
+from memory.sql.jobs.job import MAX_ATTEMPTS
 
 CHANNEL = Place(("discord", "guild", "general"))
 
@@ -75,7 +75,7 @@ async def test_the_model_knows_whether_reminders_reach_the_person_and_which_were
     assert f"Reminders: {NOT_SENT}" in model.systems[-1]
 
 
-async def test_a_reminder_claimed_by_a_killed_process_is_sent_later(open_pet, clock):
+async def test_a_reminder_claimed_by_a_killed_process_is_sent_later(open_pet, clock, end_claims):
     first, second = await open_pet(), await open_pet()
     messenger = Messenger()
 
@@ -90,7 +90,7 @@ async def test_a_reminder_claimed_by_a_killed_process_is_sent_later(open_pet, cl
         await first.reminders.run()
 
     assert await second.reminders.run() == 0
-    clock.advance(seconds=CLAIM.total_seconds())
+    end_claims()
     assert await second.reminders.run() == 1
     assert len(messenger.sent) == 1
 

@@ -215,7 +215,7 @@ async def test_it_is_to_be_filled_until_it_has_followed_and_again_when_it_is_wip
     index, here = backend(), Position(7, 9)
     await index.ensure()
     assert await index.position() is None
-    assert await index.lease(NOW)
+    assert await index.lease()
     await index.put([a_point()])
     assert await index.advance(None, here)
     await index.release()

@@ -14,6 +14,7 @@ import pytest
 import respx
 from qdrant_client import AsyncQdrantClient
 from qdrant_server import QdrantServer
+from sqlalchemy import update
 
 from memory.errors import IndexUnavailable
 from memory.index import Point, Question, fingerprint_of
@@ -22,6 +23,7 @@ from memory.index.server import client as client_module
 from memory.index.server.index import UNUSED
 from memory.process.breaker import FIRST_PAUSE, Breaker
 from memory.sql.engine import Database
+from memory.sql.tables import index_positions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
@@ -89,7 +91,7 @@ async def test_only_collections_of_the_same_database_that_nobody_uses_are_droppe
 ) -> None:
     first = index_on()
     await first.ensure()
-    assert await first.lease(clock.now)
+    assert await first.lease()
     await first.release()
     other_database = await Database.open(None, tmp_path / "other")
     others = index_on(family="dog"), index_on(database=other_database)
@@ -112,7 +114,7 @@ async def test_only_collections_of_the_same_database_that_nobody_uses_are_droppe
     assert [await index.count() for index in (first, kept, *others)] == [1, 1, 2, 2], "erased in both"
     await kept.compact()
     assert await left() == names | {index.collection for index in (first, kept, *others)}, "others search it"
-    clock.now += 2 * UNUSED
+    await database.run(update(index_positions).values(until=clock.now - 2 * UNUSED))
     await kept.optimise()
     assert await left() == names | {index.collection for index in (kept, *others)}
     await other_database.close()

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import TOO_OLD, DueTasks
 from memory.records import Task
-from memory.sql.jobs.job import CLAIM, REMIND, Job
+from memory.sql.jobs.job import REMIND, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import tasks, work
 from tests.memory.conftest import Stack
@@ -99,7 +99,7 @@ async def test_a_piece_is_left_to_who_can_do_it(stack: Stack) -> None:
     assert piece is not None
     assert piece.kind == REMIND
     assert await waiting(stack) == []
-    stack.clock.now += CLAIM  # whoever took it is gone
+    await stack.end_claims()  # whoever took it is gone
     await stack.queue.take_up(stack.clock.now)
     assert await waiting(stack) == [id]
 

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, insert, select, text
+from sqlalchemy import Table, insert, select, text, update
 from sqlalchemy.dialects import sqlite
 
 from memory.sql import changes as module
 from memory.sql import tables as t
-from memory.sql.changes import LEASE, START, Change, ChangeLog, Followed, Position, windows_changed
+from memory.sql.changes import START, Change, ChangeLog, Followed, Position, windows_changed
 from memory.sql.engine import Database
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -172,8 +172,8 @@ async def test_whoever_holds_the_lease_advances(database: Database) -> None:
     one, other, log = Followed(database, "one"), Followed(database, "other"), ChangeLog(database)
     assert await log.after("here", 9) == (None, [])
     assert await one.position("here") is None
-    assert await one.lease("here", NOW)
-    assert not await other.lease("here", NOW + LEASE)
+    assert await one.lease("here")
+    assert not await other.lease("here")
     assert not await other.advance("here", None, Position(1, 2))
     assert await one.advance("here", None, Position(1, 2))
     assert not await one.advance("here", None, Position(1, 3)), "it is at another place"
@@ -181,12 +181,14 @@ async def test_whoever_holds_the_lease_advances(database: Database) -> None:
     assert await log.after("here", 9) == (Position(1, 2), [])
     await write(database, "later")
     assert await log.after("here", 9) == await log.after(Position(1, 2), 9)
-    assert await other.lease("here", NOW + LEASE + timedelta(seconds=1))
-    assert not await one.renew("here", NOW)
+    assert not await other.lease("here")
+    await database.run(update(t.index_positions).values(until=NOW - timedelta(days=9999)))  # it has ended
+    assert await other.lease("here")
+    assert not await one.renew("here")
     assert not await one.advance("here", Position(1, 2), Position(1, 3))
     await other.release("here")
-    assert await one.lease("here", NOW)
+    assert await one.lease("here")
     await one.forget("here")
     assert await other.position("here") is None
-    assert not await one.renew("here", NOW), "what it has put is gone too"
+    assert not await one.renew("here"), "what it has put is gone too"
     assert not await one.advance("here", None, Position(1, 3))

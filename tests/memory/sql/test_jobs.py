@@ -12,7 +12,7 @@ from sqlalchemy import insert, text, update
 from memory.forgetting.purge import drop_jobs
 from memory.process.spans import new_id
 from memory.sql.engine import notices
-from memory.sql.jobs.job import CLAIM, MAX_ATTEMPTS, REMIND, Job
+from memory.sql.jobs.job import MAX_ATTEMPTS, REMIND, ClaimLost, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import work
 from tests.memory.conftest import Stack
@@ -51,7 +51,8 @@ async def test_work_is_taken_as_it_was_given_oldest_first_until_it_is_done(stack
     ]
     assert await oldest(stack) is None
     assert await stack.queue.claim(stack.clock.now, ids[0]) is None
-    await stack.queue.done(*ids)
+    for job in taken:
+        await stack.queue.done(job)
     stack.clock.advance(days=1)
     assert await oldest(stack) is None
     assert await stack.queue.counts() == (0, 0)
@@ -62,14 +63,14 @@ async def test_crashes_delay_a_job_and_never_give_it_up(stack: Stack) -> None:
     for _ in range(MAX_ATTEMPTS + 2):
         await claimed_elsewhere(stack, id, DEAD)
         await stack.queue.take_up(stack.clock.now)
-        [job] = await stack.queue.listed(stack.clock.now)
+        [job] = await stack.queue.listed()
         waits.append((job.due_at - stack.clock.now).total_seconds())
         assert await stack.queue.counts() == (1, 0), "it is still to be done"
         assert await stack.queue.claim(job.due_at - timedelta(seconds=0.001), id) is None
         stack.clock.now = job.due_at
 
     assert waits == [0, 64, 256, 1024, *[3600] * 6]
-    [job] = await stack.queue.listed(stack.clock.now)
+    [job] = await stack.queue.listed()
     assert (job.state, job.failures, job.crashes) == ("waiting", 0, MAX_ATTEMPTS + 2)
     assert job.last_error == f"its process ended while it ran ({MAX_ATTEMPTS + 2} times)"
     assert await stack.queue.claim_due(stack.clock.now, 1, suspects=False) == []
@@ -86,14 +87,37 @@ async def test_what_a_dead_process_had_claimed_is_due_at_once_or_when_its_claim_
     assert await oldest(stack) is None  # the one that failed waits its second
     stack.clock.advance(seconds=1)
     assert (await claim(stack)).id == failed
-    stack.clock.advance(seconds=28)
+    stack.clock.advance(days=1)  # the clock of a process ends no claim
     await stack.queue.take_up(stack.clock.now)
     assert await oldest(stack) is None
-    stack.clock.advance(seconds=1)
+    await stack.end_claims()
     await stack.queue.take_up(stack.clock.now)
     again = await stack.queue.claim(stack.clock.now, alive)
     assert again
     assert (again.attempts, again.crashes) == (1, 1), "its end is no failure"
+
+
+async def test_what_is_written_for_a_job_is_written_only_under_its_claim(stack: Stack) -> None:
+    job, other = await claim(stack, await add(stack)), JobQueue(stack.database, stack.clock)
+    async with stack.queue.working_on(job):
+        await stack.remember("Anna rows")
+    await stack.end_claims()
+    await other.take_up(stack.clock.now)
+    [theirs] = await other.claim_due(stack.clock.now, 1)
+    assert theirs == job
+
+    with pytest.raises(ClaimLost):
+        async with stack.queue.working_on(job):
+            await stack.remember("Anna sings")
+    await stack.queue.failed(job, "it was stopped", stack.clock.now)
+    await stack.queue.postpone(job, stack.clock.now)
+    await stack.queue.done(job)
+
+    assert [memory.content for memory in await stack.memories()] == ["Anna rows"]
+    async with other.working_on(theirs):
+        await stack.remember("Anna swims")
+    [listed] = await other.listed()
+    assert (listed.state, listed.failures) == ("running", 0)
 
 
 async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack: Stack) -> None:
@@ -110,11 +134,11 @@ async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack
         await add(stack)
     running = await claim(stack)
     assert await stack.queue.counts() == (2, 1)
-    states = [job.state for job in await stack.queue.listed(stack.clock.now)]
+    states = [job.state for job in await stack.queue.listed()]
     assert states == ["given up", "running", "waiting"]
-    [given_up] = await stack.queue.listed(stack.clock.now, given_up=True)
+    [given_up] = await stack.queue.listed(given_up=True)
     assert (given_up.id, given_up.last_error[:8]) == (stuck, "it broke")
-    assert await stack.queue.named(stuck[:8], stack.clock.now) == given_up
+    assert await stack.queue.named(stuck[:8]) == given_up
     assert await stack.queue.retry([stuck, running.id], stack.clock.now) == 1, "not one that runs"
     assert (await claim(stack, stuck)).attempts == 1
 
@@ -128,7 +152,8 @@ async def test_no_two_workers_ever_get_the_same_piece(stack: Stack, open_again: 
         while pieces := await queue.claim_due(stack.clock.now, 3):
             got.extend(piece.id for piece in pieces)
             await asyncio.sleep(0)
-            await queue.done(*(piece.id for piece in pieces))
+            for piece in pieces:
+                await queue.done(piece)
 
     # Somebody else at the same piece makes one look in vain, so each looks again.
     while (await stack.queue.counts())[0]:
@@ -210,8 +235,8 @@ async def test_a_claim_is_renewed_during_the_work(stack: Stack, monkeypatch: pyt
     monkeypatch.setattr("memory.sql.jobs.queue.RENEW_SECONDS", 0.001)
     job = await claim(stack, await add(stack))
     async with stack.queue.working_on(job):
-        stack.clock.now += CLAIM
-        while (await stack.queue.listed(stack.clock.now))[0].state != "running":  # noqa: ASYNC110 - in SQL
+        await stack.end_claims()
+        while (await stack.queue.listed())[0].state != "running":  # noqa: ASYNC110 - in SQL
             await asyncio.sleep(0.001)
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "hachi claim"], "it has ended"
 

@@ -157,7 +157,7 @@ async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -
     from memory.sql.hidden import ended
     from memory.sql.jobs.job import SUSPECT
 
-    jobs = await queue.listed(now())
+    jobs = await queue.listed()
     given_up = sum(job.state == "given up" for job in jobs)
     crashing = sum(job.crashes >= SUSPECT and job.state != "running" for job in jobs)
     if given_up:
