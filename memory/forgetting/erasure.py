@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, user_key
 from memory.documents.library import DocumentLibrary
-from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.errors import EmbedderUnavailable, IndexUnavailable, StoreUnavailable
 from memory.facts.derived import withhold
 from memory.forgetting import erasure_rows as rows
 from memory.forgetting import hiding
@@ -122,6 +122,7 @@ class Erasure:
         await self.outside.clean(found)  # once more, for what came in meanwhile
         kinds = (await self.preview(user)).items()
         left += [Remainder(kind, count, AGAIN, False) for kind, count in kinds]
+        left = left or await self._rewrite()
         await self._finish(found, done=not left)
         return self._receipt(found, left)
 
@@ -203,13 +204,18 @@ class Erasure:
             return [Remainder("index", found.counts["index"], why, False)]
         return [Remainder("index", left, AGAIN, False)] if left else []
 
-    async def _finish(self, found: ErasureProgress, *, done: bool) -> None:
-        """Rewrite the files, in whose pages parts of rows that were moved may stand, and delete the erasure's
-        row; or keep it for the next run."""
-        if done:
-            self.database.drop_copy()
+    async def _rewrite(self) -> list[Remainder]:
+        """Rewrite the files, in whose pages parts of rows that were moved may stand."""
+        self.database.drop_copy()
+        try:
             await self.database.vacuum()
             await self.outside.rewrite()
+        except StoreUnavailable as error:
+            return [Remainder("files", 1, f"the erasure is run again: {error}", False)]
+        return []
+
+    async def _finish(self, found: ErasureProgress, *, done: bool) -> None:
+        """Delete the erasure's row, or keep it for the next run."""
         async with self.database.write() as connection:
             await (rows.end(connection, found.user) if done else rows.store(connection, found))
         await self.database.empty_log()

@@ -250,19 +250,31 @@ class Database:
         if counter >= stored:
             store_counter(self.where, counter + 1)
 
-    async def empty_log(self) -> None:
-        """Empty SQLite's write-ahead log, which still holds deleted texts; not while somebody reads."""
-        if self.sqlite:
+    async def empty_log(self, within: float = 1.0) -> bool:
+        """Empty SQLite's write-ahead log, which still holds deleted texts. Returns False, and leaves it as it
+        is, if others read for so many seconds."""
+        give_up = time.monotonic() + within
+        while self.sqlite:
             async with self.read() as connection:
-                await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+                [busy, *_] = (await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+            if not busy:
+                break
+            if time.monotonic() > give_up:
+                return False
+            await asyncio.sleep(0.01)
+        return True
 
     async def vacuum(self) -> None:
         """Rewrite SQLite's file without free pages, in which parts of rows that were moved may stand. Blocks
-        the process for some 5 ms a megabyte."""
+        the process for some 5 ms a megabyte. Raises StoreUnavailable if another process prevents it."""
         if self.sqlite:
             async with self._writers.turn(), self.read() as connection:
                 await _once_unlocked(lambda: connection.exec_driver_sql("VACUUM"))
-            await self.empty_log()
+            if not await self.empty_log(BUSY_SECONDS):
+                raise StoreUnavailable(
+                    f"{self.where} still holds what was deleted, since another process reads it; try again "
+                    "when that is done"
+                )
 
     async def give_back(self) -> None:
         """Shorten SQLite's file by the pages that deleted rows have left, in steps of some milliseconds."""

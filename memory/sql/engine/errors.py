@@ -23,7 +23,8 @@ POOLED = (
 FULL = "the server has no connection left; raise its max_connections, or add ?pool_size=5 to DATABASE_URL"
 ADVICE = (
     ("file is not a database", "this is no database, or a damaged one; move it away and restore a copy"),
-    ("malformed", "the database is damaged; move it away and restore a copy"),
+    ("disk image is malformed", "the database is damaged; move it away and restore a copy"),
+    ("malformed database schema", "the database is damaged; move it away and restore a copy"),
     ("disk is full", "the disk is full; make room, nothing that was accepted is lost"),
     ("disk I/O error", "the disk cannot be written; check that it has room and is sound"),
     ("readonly database", "the folder or file is read-only; give write access or set HACHI_HOME"),

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from agent.services.transfer.backup import back_up, restore
-from agent.wiring.home import make_private
+from agent.wiring.home import lost_database, make_private
 from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -40,6 +40,13 @@ def test_files_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
     make_private(tmp_path)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
     assert stat.S_IMODE(notes.stat().st_mode) == 0o644
+
+
+def test_a_folder_of_somebody_elses_index_is_no_sign_that_a_database_was_lost(tmp_path: Path) -> None:
+    (tmp_path / "index" / "1").mkdir(parents=True)
+    assert lost_database(tmp_path) is None
+    (tmp_path / "index" / "1.lock").touch()
+    assert "hachi.db is missing or empty" in str(lost_database(tmp_path))
 
 
 OTHERS = (

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -364,6 +365,22 @@ async def test_an_unavailable_index_is_named_and_cleaned_later(stack: Stack) -> 
     await stack.indexing.catch_up()
     assert await stack.index.count() == 0
     assert (await erase(stack)).verified
+
+
+async def test_files_that_another_process_reads_are_named_and_rewritten_later(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.sql.engine.database.BUSY_SECONDS", 0.1)
+    await fill(stack)
+    with closing(sqlite3.connect(stack.database.where, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM messages").fetchall()
+        receipt = await erase(stack)
+        assert [(left.kind, left.expected) for left in receipt.left] == [("files", False)]
+        assert not receipt.verified
+    assert [one.verified for one in await erasure_of(stack).resume()] == [True]
+    files = b"".join(path.read_bytes() for path in tmp_path.glob("hachi.db*"))  # noqa: ASYNC240 - of a test
+    assert b"zebrafish" not in files
 
 
 @pytest.mark.parametrize("last", ["_hide", "_clean_index"])

@@ -245,8 +245,13 @@ async def _disk(home: "Path") -> str:
 
 
 def mask(text: str | None) -> str | None:
-    """Hide the name and password in an address. A SecretStr masks itself."""
-    return text and re.sub(r"//[^/@\s]*@", "//…@", text)
+    """Hide the name and password in an address, and its query. A SecretStr masks itself."""
+    return text and re.sub(r"(?<=://)(\S*@)?([^\s?]*)(\?\S*)?", _masked, text)
+
+
+def _masked(address: re.Match[str]) -> str:
+    login, where, query = address.groups()
+    return f"{'…@' if login else ''}{where}{'?…' if query else ''}"
 
 
 def _size(path: "Path") -> int:

@@ -47,8 +47,14 @@ def test_everything_in_order(hachi, home):
 def test_each_value_is_shown_with_where_it_comes_from(hachi, home):
     file = home / ".env"
     file.write_text("HACHI_MAX_TURNS=7\nHACHI_MODEL=tiny\nOPENAI_API_KEY=sk-secret\n")
+    addresses = {
+        "HACHI_CONSOLE_URL": "https://h.example/?key=sk-secret",
+        "DISCORD_API_URL": "http://a:sk-secret/@b/c",
+    }
     file.chmod(0o600)
-    told = hachi("doctor", HACHI_MODEL="huge").out
+    told = hachi("doctor", HACHI_MODEL="huge", **addresses).out
+    assert "https://h.example/?… (environment)" in told
+    assert "http://…@b/c (environment)" in told
     assert f"HACHI_MAX_TURNS           7 ({file})\n" in told
     assert "HACHI_MODEL               huge (environment)\n" in told
     assert f"({file})" in next(line for line in told.splitlines() if "OPENAI_API_KEY" in line)
