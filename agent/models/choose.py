@@ -17,7 +17,7 @@ from agents.tracing.provider import DefaultTraceProvider
 
 from agent.errors import SettingsError
 from agent.models.breaker_model import BreakerModel
-from agent.models.failures import WORTH_RETRYING, server_fault
+from agent.models.failures import server_fault, worth_retrying
 from agent.models.offline import OfflineModel
 from agent.models.pictures import put_pictures
 from agent.models.providers import (
@@ -132,18 +132,18 @@ def _limit(settings: Settings, consolidates: bool) -> int | None:
 
 
 def _retries(settings: Settings, breaker: Breaker) -> ModelRetrySettings:
-    def worth_retrying(context: RetryPolicyContext) -> bool:
+    def again(context: RetryPolicyContext) -> bool:
         """Timeouts are not retried: the person has waited long enough. Neither is a server that the breaker
         leaves alone."""
         fault = context.normalized
         if breaker.state != "closed" or (fault.retry_after is not None and fault.retry_after > LONGEST_WAIT):
             return False
-        return fault.is_network_error or fault.status_code in WORTH_RETRYING
+        return fault.is_network_error or worth_retrying(context.error)
 
     return ModelRetrySettings(
         max_retries=settings.model_retries,
         backoff=ModelRetryBackoffSettings(initial_delay=0.5, max_delay=8.0, multiplier=2.0, jitter=True),
-        policy=worth_retrying,
+        policy=again,
     )
 
 

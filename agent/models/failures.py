@@ -12,7 +12,7 @@ from agents.exceptions import (
 
 from agent.errors import BadInput, GuardrailTripped, HachiError, ModelError, ModelRejected, ModelUnavailable
 from agent.models.providers import api_of, base_url_of
-from agent.models.wire.errors import words_of
+from agent.models.wire.errors import no_money, server_words, too_long
 from agent.settings import Settings
 from memory.process.breaker import ABOUT_THE_REQUEST
 
@@ -59,29 +59,38 @@ def _explained(error: Exception, settings: Settings, brought: str) -> HachiError
         )
     if isinstance(error, openai.APIConnectionError):
         return ModelUnavailable(f"the model server at {where} cannot be reached; is it running?")
-    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return ModelRejected(f"{where} refused the key; check OPENAI_API_KEY")
-    if isinstance(error, openai.NotFoundError):
-        return ModelRejected(
-            f"{where} answered 404: {_first_line(_words(error), settings)}; where it does not know the model "
-            f"{settings.chosen_model!r} or the {api_of(settings)} API, check HACHI_MODEL and HACHI_API"
-        )
-    if isinstance(error, openai.RateLimitError):
-        return ModelUnavailable(f"{where} says that too much was asked (429); try again later")
     if isinstance(error, openai.APIStatusError):
-        passing = error.status_code >= 500 or error.status_code in WORTH_RETRYING
-        kind = ModelUnavailable if passing else ModelRejected
-        said = _words(error)
-        return kind(f"{where} answered {error.status_code}: {_first_line(said, settings)}")
+        return _refused(error, settings, where)
     if isinstance(error, openai.OpenAIError | AgentsException):
         return ModelUnavailable(f"the model at {where} failed: {_first_line(str(error), settings)}")
     return None
+
+
+def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> ModelError:
+    """Return the server's words, and what to set."""
+    status, words = error.status_code, server_words(error)
+    said = f"{where} answered {status}: {_first_line(words, settings)}"
+    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        return ModelRejected(f"{said}; check OPENAI_API_KEY")
+    if isinstance(error, openai.NotFoundError):
+        return ModelRejected(
+            f"{said}; where it does not know the model {settings.chosen_model!r} or the {api_of(settings)} "
+            "API, check HACHI_MODEL and HACHI_API"
+        )
+    if too_long(status, words):
+        return ModelRejected(f"{said}; its window is too small for this")
+    if status in (402, 429) and no_money(words):
+        return ModelUnavailable(f"{said}; nothing is answered before its billing is in order")
+    passing = status >= 500 or status in WORTH_RETRYING
+    return (ModelUnavailable if passing else ModelRejected)(said)
 
 
 def server_fault(error: Exception, settings: Settings | None) -> str | None:
     """Return why the server failed, in one line; None if it works and refuses this request. Without settings
     the model is the caller's own."""
     if isinstance(error, KnownFailure) or getattr(error, "status_code", None) in ABOUT_THE_REQUEST:
+        return None
+    if isinstance(error, openai.APIStatusError) and too_long(error.status_code, server_words(error)):
         return None
     if settings is None:
         return f"the model failed: {type(error).__name__}"
@@ -97,9 +106,15 @@ def _server(settings: Settings) -> str:
     return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2]))
 
 
-def _words(error: openai.APIStatusError) -> str:
-    """Return what the server said."""
-    return words_of(error.body) or error.message.removeprefix(f"Error code: {error.status_code} - ")
+def worth_retrying(error: Exception) -> bool:
+    """Return whether the server may answer the same request in a moment. Quota and size do not change, and a
+    model that missed the form of a call may meet it."""
+    if not isinstance(error, openai.APIStatusError):
+        return False
+    words = server_words(error)
+    if no_money(words) or too_long(error.status_code, words):
+        return False
+    return error.status_code in WORTH_RETRYING or error.code == "tool_use_failed"
 
 
 def _first_line(text: str, settings: Settings) -> str:

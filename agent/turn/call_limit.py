@@ -52,7 +52,7 @@ class TurnModel(Model):
         self.form = form
         self._ids: set[str] = set()
         self._counted: list[Usage] = []
-        self._finish = "stop"
+        self._cut = False
 
     @property
     def calls(self) -> int:
@@ -135,7 +135,7 @@ class TurnModel(Model):
     @property
     def cut(self) -> bool:
         """Whether the last answer ended before it was whole."""
-        return self._finish in ("length", "content_filter")
+        return self._cut
 
     @property
     def enforced(self) -> bool:
@@ -169,7 +169,8 @@ class TurnModel(Model):
         """
         last = self._last
         self._counted.append(_counted(usage))
-        self._finish = finish_of(output)
+        withheld = any(getattr(p, "refusal", None) for i in output for p in getattr(i, "content", None) or ())
+        self._cut = finish_of(output) in ("length", "content_filter") and not withheld
         if last:
             return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
         for item in tool_calls(output):

@@ -249,6 +249,10 @@ class ScriptedServer:
         """What the next calls that look back get, one each; beyond them, that there is nothing new."""
         self._findings += steps
 
+    def clear_findings(self) -> None:
+        """Forget what calls that look back would have got."""
+        self._findings.clear()
+
     def _step(self, asked: Asked) -> Step:
         if asked.path.endswith("/models"):
             return self.then

@@ -69,7 +69,7 @@ class CallsInPieces:
             return None  # another call, by an id that was used before
         another_id, same_name = bool(id and before.id and id != before.id), name == before.name
         if _is_object(before.written):
-            return before if same_name and not another_id and not written else None
+            return before if same_name and not another_id and not written.strip() else None
         goes_on = before.written and same_name and not written.lstrip().startswith("{")
         if another_id and not goes_on:
             return None

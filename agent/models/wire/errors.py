@@ -1,9 +1,25 @@
 """What a server says about a fault, in whichever form its error body has."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
+import openai
+
+_NO_MONEY = re.compile(
+    r"insufficient.?(?:quota|credit|balance|funds)|payment required|(?:billing|spending) .{0,10}limit"
+    r"|(?:exceeded|check|out of|run out|no) .{0,40}(?:quota|credit|balance|billing)|more credits",
+    re.I,
+)
+_IN_A_MOMENT = re.compile(r"(?:try again|retry) in \d", re.I)
+_TOO_LONG = re.compile(
+    r"context.?(?:length|window|size)|maximum (?:context|prompt|input)|too (?:many|long).{0,20}tokens"
+    r"|(?:prompt|input|request|conversation|messages?) (?:(?:is|are|was|were) )?too (?:long|large)|n_ctx"
+    r"|(?:reduce|shorten) (?:the length|your|the (?:prompt|input|messages?))|context the overflows"
+    r"|exceeds? .{0,40}(?:context|token)",
+    re.I,
+)
 _MESSAGES = ("message", "msg", "detail", "error_description", "title", "errors", "error")
 
 
@@ -35,6 +51,11 @@ def words_of(body: Any) -> str:
     return named + (f"{words}: {raw}" if raw and raw not in words else words)
 
 
+def server_words(error: openai.APIStatusError) -> str:
+    """Return what the server said with a status."""
+    return words_of(error.body) or error.message.removeprefix(f"Error code: {error.status_code} - ")
+
+
 def _unpacked(text: str) -> str:
     """Return the message in a text that is JSON itself, as behind a proxy."""
     if not text.startswith(("{", "[")):
@@ -57,3 +78,15 @@ def status_of(body: Any) -> int | None:
     return next(
         (found for part in body.values() if isinstance(part, Mapping) and (found := status_of(part))), None
     )
+
+
+def no_money(words: str) -> bool:
+    """Return whether a server refuses for money, so that asking again is in vain."""
+    return bool(_NO_MONEY.search(words)) and not _IN_A_MOMENT.search(words)
+
+
+def too_long(status: int, words: str) -> bool:
+    """Return whether a server refuses a request for its length. A rate is another matter, unless the request
+    alone is beyond it."""
+    rate = status == 429 and not re.search(r"request too large|reduce", words, re.I)
+    return status in (400, 413, 422, 429, 500) and not rate and bool(_TOO_LONG.search(words))

@@ -6,20 +6,33 @@ from typing import Any
 
 import openai
 
+from agent.models.wire.errors import server_words
 from agent.models.wire.incoming import Answer
 
 log = logging.getLogger("hachi.models")
 
-_DISPENSABLE = {
-    "include": ("include", "encrypted"),
-    "stream_options": ("stream_options", "include_usage"),
-    "store": ("store",),
-    "response_format": ("response_format", "json_schema", "grammar"),
-    "text": ("text.format", "json_schema"),
+_REFUSED = {
+    "include": re.compile(r"\binclude\b|encrypted"),
+    "stream_options": re.compile(r"stream_options|include_usage"),
+    "response_format": re.compile(r"response_format|json_schema|grammar|structured output", re.I),
+    "text": re.compile(r"text\.format|json_schema"),
+    "reasoning_content": re.compile("reasoning_content"),
+    "reasoning_details": re.compile("reasoning_details"),
+    "reasoning": re.compile(r"\breasoning\b"),
+    "thinking_blocks": re.compile("thinking_blocks"),
 }
-"""Fields that a call can do without, and the words by which servers refuse them."""
-_REFUSES_IDS = re.compile(r"tool.?call.?id\b.*(?:length|a-z|alphanumeric|must be)", re.I | re.S)
-_BACK = ("reasoning_content", "reasoning_details", "reasoning", "thinking_blocks")
+"""What a call can do without, in its body or its messages, and the words by which servers refuse it."""
+_NO_TOOLS = re.compile(
+    r"support (?:tools?|functions?|function calling|tool (?:use|calls?|calling))\b|tools param requires"
+    r"|tool choice requires|(?:tools?|tool calling) (?:is|are) not (?:supported|enabled)",
+    re.I,
+)
+_SHORT_IDS = re.compile(
+    r"tool.?call.?id\b.*(?:length|a-z|alphanumeric|must be)|tool_calls\[\d+\]\.id.*too long",
+    re.I | re.S,
+)
+_UNKNOWN = re.compile(r"unsupported|not supported|unrecognized|unknown|extra|not permitted", re.I)
+_NO_EMPTY_TEXT = re.compile(r"content.{0,80}(?:non-?empty|(?:is|be|are) empty)", re.I)
 
 
 class Fit:
@@ -33,36 +46,64 @@ class Fit:
         self._limit = limit
         self.limit_name = limit_name
         self.short_ids = short_ids
+        self.tools = True
+        """Whether the server takes tools."""
         self._without: set[str] = set()
+        self._empty_text = True
+        self._renamed = self.limit_name == "max_output_tokens"
         self._thinks = False
 
     def fitted(self, body: dict[str, Any], again: bool = False) -> dict[str, Any]:
         """Return the body without what its server does not take. The limit is ours doubled where the model
         thinks, since servers count thoughts, and doubled for a call that is made again."""
-        fitted = {name: value for name, value in body.items() if name not in self._without}
+        fitted = self._fields(body)
+        if not self.tools:
+            for name in ("tools", "tool_choice", "parallel_tool_calls"):
+                fitted.pop(name, None)
         if "messages" in body:
-            fitted["messages"] = [
-                {name: value for name, value in message.items() if name not in self._without}
-                for message in body["messages"]
-            ]
+            fitted["messages"] = [self._fields(message) for message in body["messages"]]
         if self._limit and fitted.get(self.limit_name) == self._limit:
             fitted[self.limit_name] = self._limit * (2 if self._thinks else 1) * (2 if again else 1)
         return fitted
 
+    def _fields(self, body: dict[str, Any]) -> dict[str, Any]:
+        empty = not self._empty_text and "tool_calls" in body and not body.get("content")
+        without = {*self._without, "content"} if empty else self._without
+        return {name: value for name, value in body.items() if name not in without}
+
     def do_without(self, error: openai.APIStatusError, body: dict[str, Any]) -> bool:
-        """Return whether the server has refused a field of this body that a call can do without, or the ids
-        of calls. From now on it gets none, or short ones."""
-        said = f"{error.param} {error.message}"
-        if not self.short_ids and _REFUSES_IDS.search(said):
+        """Return whether the server has refused what a call can do without, or the shape of it. From now on
+        it is asked without, or in the other shape."""
+        said = f"{error.param} {server_words(error)}"
+        learned = self._learned_shape(said, body)
+        if not learned and error.status_code in (400, 422):
+            there = {*body, *(name for message in body.get("messages", ()) for name in message)}
+            learned = next((n for n, signs in _REFUSED.items() if n in there and signs.search(said)), None)
+            self._without |= {learned} if learned else set()
+        if learned:
+            log.warning("the model's server refuses %s; it is asked without from now on", learned)
+        return learned is not None
+
+    def _learned_shape(self, said: str, body: dict[str, Any]) -> str | None:
+        if self.tools and body.get("tools") and _NO_TOOLS.search(said):
+            self.tools = False
+            return "tools"
+        if not self.short_ids and _SHORT_IDS.search(said):
             self.short_ids = True
-            return True
-        there = {*body, *(name for message in body.get("messages", ()) for name in message)}
-        for name, signs in (*_DISPENSABLE.items(), *((back, (back,)) for back in _BACK)):
-            if name in there and any(sign in said for sign in signs):
-                log.info("the model's server does not take %s; it is left out from now on", name)
-                self._without.add(name)
-                return True
-        return False
+            return "ids of calls that are longer than nine letters and digits"
+        if self._empty_text and _NO_EMPTY_TEXT.search(said):
+            self._empty_text = False
+            return "empty texts"
+        other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+        if (
+            self.limit_name in body
+            and self.limit_name in said
+            and _UNKNOWN.search(said)
+            and not self._renamed
+        ):
+            self._renamed, self.limit_name, refused = True, other[self.limit_name], self.limit_name
+            return refused
+        return None
 
     def too_short(self, answer: Answer, limit: int | None) -> bool:
         """Return whether our limit was used up before the first word."""

@@ -5,7 +5,8 @@ JSON was.
 """
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from openai.types.responses import (
 
 from agent.models.wire.calls import CallsInPieces
 from agent.models.wire.errors import ServerError
-from agent.models.wire.kept import merged, wanted_back
+from agent.models.wire.kept import merged, thoughts_in, wanted_back
 
 Json = dict[str, Any]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
@@ -35,22 +36,28 @@ WITHHELD = "The model's provider withheld the answer (its content filter)."
 
 async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Json]:
     """Yield the JSON objects of a body: one whole, one a line, or events of a stream. Others are left out."""
-    whole, begun = bytearray(), b""
+    whole, begun, event = bytearray(), b"", b""
     async for line in _lines(chunks):
         text = line.strip().removeprefix(b"\xef\xbb\xbf")
-        if whole or (not begun and text[:1] in (b"{", b"[")):
+        if whole or (not event and text[:1] in (b"{", b"[")):
             whole += line
             continue
-        if not text:
-            begun = begun and b" "
         name, _, data = text.partition(b":")
+        data = data.strip() if name == b"data" else text
+        if name == b"event":
+            event = data.removeprefix(b"event:").strip()
         if name != b"data" and text[:1] != b"{":
+            begun = begun if text else b""
             continue
-        begun = (begun + (data if name == b"data" else text)).strip() or b" "
+        event = event or b"data"
+        begun, values = (b"", list(_objects(data))) if _is_json(data) else (begun + data, [])
         if begun == b"[DONE]":
-            yield {"done": True}
-        for value in _objects(begun):
-            begun = b" "
+            begun, values = b"", [{"done": True}]
+        elif begun and event == b"error":
+            begun, values = b"", [{"error": begun.decode(errors="replace")}]
+        elif begun and _is_json(begun):  # one object in several lines
+            begun, values = b"", list(_objects(begun))
+        for value in values:
             yield value
     for value in _objects(bytes(whole)):
         yield value
@@ -70,16 +77,25 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def _objects(text: bytes) -> Iterator[Json]:
     """Yield the objects in a text that is JSON, or JSON a line."""
-    try:
-        values = [json.loads(text, strict=False)]
-    except (ValueError, RecursionError):
-        lines = text.splitlines()
-        values = [value for line in lines for value in _objects(line)] if len(lines) > 1 else []
+    values = [_read(text)]
+    if values == [None]:
+        values = list(map(_read, text.splitlines()))
     for value in values:
-        if isinstance(value, list):
-            value = value[0] if len(value) == 1 else None
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
         if isinstance(value, dict):
             yield value
+
+
+def _is_json(text: bytes) -> bool:
+    return _read(text) is not None
+
+
+def _read(text: bytes) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass
@@ -143,15 +159,16 @@ class ChatAnswer(Answer):
     def add(self, piece: Json) -> str:
         """Take in a piece, and return the text in it. Raises ServerError."""
         self.whole = self.whole or "done" in piece
-        if isinstance(piece.get("usage"), Mapping):
-            self.usage = piece["usage"]
         choices = piece.get("choices")
-        if not isinstance(choices, list) or not choices:
-            if not isinstance(choices, list) and (piece.get("error") or piece.keys() & {"message", "detail"}):
-                raise ServerError(piece)
-            return ""
-        self.whole = self.whole or any("message" in one for one in choices if isinstance(one, dict))
-        choice = next((one for one in choices if isinstance(one, dict) and not one.get("index")), None)
+        bare = not isinstance(choices, list) and piece.keys() & {"message", "detail"}
+        if piece.get("error") or bare:
+            raise ServerError(piece)
+        choices = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+        for place in (piece, piece.get("x_groq"), *choices):
+            if isinstance(place, Mapping) and isinstance(place.get("usage"), Mapping):
+                self.usage = place["usage"]
+        self.whole = self.whole or any("message" in one for one in choices)
+        choice = next((one for one in choices if not one.get("index")), None)
         return self._add(choice) if choice else ""
 
     def _add(self, choice: Json) -> str:
@@ -163,14 +180,16 @@ class ChatAnswer(Answer):
             self.whole = True
             if reason == "error":
                 raise ServerError(choice)
-        text, thoughts = _told(said.get("content"))
-        again = "delta" not in choice and self.text  # the whole message, after its pieces
-        text = "" if again and self.text.startswith(text) else text
+        content = said.get("content")
+        text, thoughts = _told(content)
+        if self.text and not choice.get("delta") and text.startswith(self.text):
+            text, said = text[len(self.text) :], {}  # the whole message, after its pieces
         self.text += text
         self.refusal += _told(said.get("refusal"))[0]
-        back = wanted_back(said) | ({"reasoning_content": thoughts} if thoughts else {})
-        if not again:
-            self._wanted_back = merged(self._wanted_back, back)
+        back = wanted_back(said) | (
+            {"content": content} if thoughts or "content" in self._wanted_back else {}
+        )
+        self._wanted_back = merged(self._wanted_back, back)
         self._calls.add(said.get("tool_calls"), said.get("function_call"))
         self.thinks = bool(self._wanted_back)
         return text
@@ -179,10 +198,12 @@ class ChatAnswer(Answer):
     def begun(self) -> bool:
         return super().begun or any(True for _ in self._calls.made())
 
-    def end(self) -> None:
-        """Make items of what came. A stream that just stops was cut."""
-        self.finish = self.finish or ("stop" if self.whole else "length")
-        calls = [_function_call(call) for call in self._calls.made()]
+    def end(self, tools: Collection[str]) -> None:
+        """Make items of what came. A call's name is that of one of the `tools` where it contains it."""
+        if not (self.text or self.refusal) and self.finish in (None, "stop"):
+            thoughts = thoughts_in(self._wanted_back).strip() if not any(self._calls.made()) else ""
+            self.text = thoughts if thoughts.startswith(("{", "```")) else ""  # it took the answer for one
+        calls = [_function_call(call, tools) for call in self._calls.made()]
         message = self.message()
         if message.content or (message.status == "incomplete" and not calls):
             self.items.append(message)
@@ -198,6 +219,10 @@ class ResponsesAnswer(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._done: list[Json] = []
+
+    @property
+    def begun(self) -> bool:
+        return super().begun or bool(self._done)
 
     def add(self, piece: Json) -> str:
         """Take in an event or a whole response, and return the text in it. Raises ServerError."""
@@ -233,9 +258,8 @@ class ResponsesAnswer(Answer):
         self.refusal = "".join(_refused(item.get("content")) for item in messages)
         return self.text[shown:]
 
-    def end(self) -> None:
-        """Make items of what came, each with its own fields. A stream that just stops was cut."""
-        self.finish = self.finish or ("stop" if self.whole else "length")
+    def end(self, tools: Collection[str]) -> None:
+        """Make items of what came, each with its own fields."""
         message = self.message()
         for raw in self._done:
             kind = raw.get("type")
@@ -243,7 +267,7 @@ class ResponsesAnswer(Answer):
                 message.id = str(raw.get("id") or message.id)
                 self.items.append(message)
             elif kind == "function_call":
-                self.items.append(_function_call(raw))
+                self.items.append(_function_call(raw, tools))
             elif kind == "reasoning":
                 self.items.append(_reasoning(raw))
                 self.thinks = True
@@ -257,10 +281,13 @@ def _reasoning(raw: Json) -> ResponseReasoningItem:
     return ResponseReasoningItem.construct(**about)
 
 
-def _function_call(raw: Mapping[str, Any]) -> ResponseFunctionToolCall:
+def _function_call(raw: Mapping[str, Any], tools: Collection[str]) -> ResponseFunctionToolCall:
     about = {"type": "function_call", "status": "completed", **raw}
     about["call_id"] = str(raw.get("call_id") or raw.get("id") or "")
-    about["name"] = str(raw.get("name") or "")
+    about["name"] = name = str(raw.get("name") or "")
+    if name not in tools:  # a namespace before it, or tokens of the template behind
+        inside = [tool for tool in tools if re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", name)]
+        about["name"] = inside[0] if len(inside) == 1 else name
     arguments = raw.get("arguments")
     about["arguments"] = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
     return ResponseFunctionToolCall.construct(**about)

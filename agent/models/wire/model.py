@@ -1,6 +1,5 @@
 """A language model behind one of OpenAI's two APIs, whoever serves it."""
 
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
@@ -24,7 +23,8 @@ from agent.models.wire.fit import Fit
 from agent.models.wire.incoming import Answer, ChatAnswer, ResponsesAnswer, completed, pieces
 from agent.models.wire.out import Asked, chat_body, responses_body
 
-log = logging.getLogger("hachi.models")
+MOST_TRIES = 8
+"""Of one call before a server that refuses one thing after the other."""
 
 
 class WireModel(Model):
@@ -91,18 +91,18 @@ class WireModel(Model):
         """Yield an event for each piece of the answer, and one with the whole. Where the server refuses a
         field that is not needed, or our limit cuts the answer before its first word, it is asked again."""
         again = False
-        while True:
+        for tries_left in reversed(range(MOST_TRIES)):
             body = self._fit.fitted(self._body(asked), again)
             answer = ChatAnswer() if self.api == "chat" else ResponsesAnswer()
             try:
                 async with aclosing(self._events(body, answer)) as events:
                     async for event in events:
                         yield event
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if answer.text or not self._fit.do_without(error, body):
+            except openai.APIStatusError as error:
+                if answer.text or not tries_left or not self._fit.do_without(error, body):
                     raise
                 continue
-            answer.end()
+            answer.end([tool.name for tool in asked.tools])
             if again or not self._fit.too_short(answer, asked.settings.max_tokens):
                 break
             again = True

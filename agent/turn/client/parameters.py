@@ -13,6 +13,7 @@ from openai.types.shared import Reasoning
 
 from agent.errors import BadInput
 from agent.models.providers import api_of, sees_images, takes_others
+from agent.models.wire.errors import server_words
 from agent.settings import Settings
 from agent.types import TurnRequest
 from agent.types.client import AN_IMAGE, Called, ClientTurn, Item, Returned, Said, Sampling
@@ -142,7 +143,7 @@ def refused_parameter(error: Exception, asked: Sampling) -> BadInput | None:
         return None
     known = ("seed", "stop", "reasoning_effort", "verbosity", *NAMES)
     for name in (*(name for name in known if getattr(asked, name) not in (None, ())), *asked.others):
-        if name in error.message or error.param == name:
+        if name in server_words(error) or error.param == name:
             return BadInput(f"{name}: the model does not take this value")
     return None
 
