@@ -39,6 +39,8 @@ from memory.text import without_links
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream waits for its first words before it sends its status."""
+LONG_TALK = 200
+"""Messages that take some milliseconds to read."""
 PING = 15
 """Seconds between pings in a silent stream."""
 
@@ -91,7 +93,9 @@ async def answer(
     """Take the turn, and return what the writer writes of it. `make_writer` is called with the `prompt` and a
     `note` for the client. `conversation` is the id of one that goes on, where the request does not name it.
     Raises BadInput and ApiError."""
-    given = parse_messages(asked.messages, caller.task)
+    # a long talk is read in a thread, while others are served
+    read = partial(parse_messages, asked.messages, caller.task)
+    given = await asyncio.to_thread(read) if len(asked.messages) > LONG_TALK else read()
     user, metrics = asked.person(caller), metrics_of(request)
     if caller.service:
         metrics.note_person(pet, user)
