@@ -113,7 +113,10 @@ class Visits:
         """Return what a link says. Raises ApiError if it is not valid."""
         link = await read_link(self._pet, token) if self._person else None
         if link is None:
-            raise ApiError(401, "invalid_link", "This link is not valid any more; ask for another.")
+            message = (
+                "This link is not valid any more; ask for another." if token else "A key opens this page."
+            )
+            raise ApiError(401, "invalid_link", message)
         return link
 
     async def follow(self, token: str, request: Request) -> Response:
@@ -133,10 +136,9 @@ class Visits:
         return (await self._pet.components.transcript.speakers.names([user])).get(user, user)
 
     async def visiting(self, request: Request) -> str | None:
-        """Return whose pages the browser may see; None if nobody's, as far as it has logged in."""
-        if COOKIE in request.cookies:
-            with suppress(ApiError):
-                return (await self.admit(request.scope)).user
+        """Return whose pages the browser sees without a link; None for nobody's."""
+        with suppress(ApiError):
+            return (await self.admit(request.scope)).user
         return None
 
     def _keep(self, token: str, lasting: timedelta, request: Request, response: Response) -> None:
