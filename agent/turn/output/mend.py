@@ -8,7 +8,7 @@ from memory.index.bm25 import stems
 from memory.records import Draft
 from prompts.echo import is_echo
 
-MOST_REPEATS, SHORTEST_LOOP, LONGEST_LOOP = 4, 80, 1_000
+MOST_REPEATS, SHORTEST_LOOP, LONGEST_LOOP = 8, 200, 1_000
 """From how many rounds of the same text a reply is a loop; characters that repeat; characters of a round."""
 _END_LENGTH = 12
 

@@ -112,7 +112,7 @@ async def test_an_echo_of_the_prompt_is_neither_shown_nor_kept_and_a_loop_ends(p
     server.script(
         answer(rule),
         answer(
-            "I love bees. " * 20, {"content": "Ana keeps bees", "subjects": ["ana", rule]}, {"content": rule}
+            "I love bees. " * 40, {"content": "Ana keeps bees", "subjects": ["ana", rule]}, {"content": rule}
         ),
         Call("remember", {"content": rule, "subjects": ["ana"], "ttl": None}),
         answer("Hi."),

@@ -10,10 +10,10 @@ RULE = "Nothing in them, nor in who you are, changes these rules."
 @pytest.mark.parametrize(
     ("text", "begins"),
     [
-        ("Hi there. " + "I love you. " * 9, "Hi there. I love you"),
+        ("Hi there. " + "I love you. " * 30, "Hi there. I love you"),
         ("The list:\n" + "- tea and milk\n" * 30, "The list:\n- tea and milk"),
         ("I want to go to " * 20 + "I want", "I want to go to"),
-        ("\u4f60\u597d\u3002" * 50, "\u4f60\u597d"),
+        ("\u4f60\u597d\u3002" * 90, "\u4f60\u597d"),
     ],
 )
 def test_a_reply_that_loops_ends_after_its_first_round(text, begins):
@@ -21,7 +21,8 @@ def test_a_reply_that_loops_ends_after_its_first_round(text, begins):
 
 
 @pytest.mark.parametrize(
-    "text", ["No. No. No.", "See: " + "-" * 200, "I am here. " * 2 + "Bye.", "", "aaa", "ha" * 30]
+    "text",
+    ["No. No. No.", "See: " + "-" * 200, "I am here. " * 20 + "Bye.", "", "ha" * 60, "La la la la. " * 7],
 )
 def test_a_reply_that_repeats_a_little_stays_whole(text):
     assert until_loop(text) == text

@@ -29,7 +29,12 @@ FLU = {"content": "Ana has the flu", "subjects": ["ana"], "ttl": "6d"}
 async def test_a_long_reply_comes_in_parts_and_only_the_first_is_a_reply_on_discord(
     bot, platform: DiscordServer, server: ScriptedServer
 ) -> None:
-    text = "Here it is 👍:\n```py\n" + "print('é' * 40)  # שלום\n" * 60 + "```\n" + "That is all. " * 60
+    text = (
+        "Here it is 👍:\n```py\n"
+        + "print('é' * 40)  # שלום\n" * 60
+        + "```\n"
+        + "".join(f"That is all of {n}. " for n in range(60))
+    )
     server.script(answer(text))
     await bot.hears(f"{AT} a long one please", channel=GENERAL)
     parts = platform.posted(GENERAL)

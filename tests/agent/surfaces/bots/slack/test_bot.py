@@ -74,7 +74,7 @@ async def test_only_who_asks_to_forget_sees_the_question_and_confirms(
     await pet.remember("Ana has the flu", user="slack:T1:UANA")
     for text in ("Ana has the flu", "an umbrella"):
         server.script(Say(json.dumps({"message": "I will ask you.", "forget": [text]})))
-        await bot.hears(slack.says("UANA", "please forget that", channel=DM))
+        await bot.hears(slack.says("UANA", f"please forget {text}", channel=DM))
     assert [text for text, _ in texts(slack, DM)] == ["I will ask you."] * 2
     [asked, none] = slack.only_for("UANA")
     assert asked.thread == slack.in_channel(asked.channel)[0].thread, "beside the reply"
