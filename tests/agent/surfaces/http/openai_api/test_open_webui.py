@@ -73,6 +73,33 @@ async def test_a_chat_is_edited_and_regenerated_and_calls_its_tools(scripted, mo
     assert model.asked[-1].results == ["12:00"]
 
 
+async def test_a_compaction_hides_nothing_of_the_chat(scripted, model) -> None:
+    headers, told = await service(scripted, "webui-com", "chat-com"), list[dict[str, str]]()
+
+    async def ask(text: str, *before: dict[str, str]) -> None:
+        model.script(answer(f"{text.title()}!", {"content": f"Com has {text}"}))
+        body = {"messages": [*before, {"role": "user", "content": text}]}
+        response = await scripted.client.post("/v1/chat/completions", json=body, headers=headers)
+        said = response.json()["choices"][0]["message"]["content"]
+        told.extend(({"role": "user", "content": text}, {"role": "assistant", "content": said}))
+
+    summary = {"role": "system", "content": "[CONVERSATION SUMMARY]\nCom has pets."}
+    for text in ("a yak", "a zebu", "a cat"):
+        await ask(text, *told)
+    await ask("a dog", summary, *told[-2:])  # the last messages are kept
+    await ask("an eel", summary)  # none is
+    assert [text for _, text in model.asked[-1].conversation] == [
+        *(one["content"] for one in told[:-2]),
+        "an eel",
+    ]
+    by_user = {"role": "user", "content": "Summary: Com has pets."}
+    await ask("a fox", by_user, {"role": "assistant", "content": "I see."}, *told[-2:])
+    kept = [one.text for one in await scripted.pet.conversations.messages(user="webui-com")]
+    assert kept[::-1] == [one["content"] for one in told]
+    await scripted.pet.settle()
+    assert len(await scripted.pet.memories.list(user="webui-com")) == 6
+
+
 async def service(site: Any, user: str, chat: str) -> dict[str, str]:
     named = {"x-openwebui-user-id": user, "x-openwebui-user-name": user.title(), "x-openwebui-chat-id": chat}
     return await site.headers() | named
