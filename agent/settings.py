@@ -174,7 +174,7 @@ class Settings(BaseSettings):
     consolidate_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """The same for consolidation, rulings and reranking; unset: 1,500."""
     max_turns: Annotated[int, Field(ge=1, le=50)] = 5
-    """Model calls in a turn; the last one has no tools and answers."""
+    """Model calls in a turn; the last one may call no tool, and answers."""
 
     embedder: str | None = None
     """`bundled`, `openai:NAME` or `fastembed:NAME`; unset is `openai:text-embedding-3-small` with an OpenAI
@@ -183,9 +183,9 @@ class Settings(BaseSettings):
     """Whether anything is remembered. Off: each turn is anonymous, so nothing is read for it and nothing of
     it is kept but its trace; what was remembered before stays."""
     history_messages: Annotated[int, Field(ge=0, le=100)] = 12
-    """How many of the last messages the model sees."""
+    """How many of the last messages the model sees at most; once they are more, half of them remain."""
     history_budget: BudgetSetting = Budget(24_000)
-    """How much of the last messages the model sees; older ones are left out whole."""
+    """How much of the last messages the model sees; what is more is cut to half of it, in whole messages."""
     context_budget: BudgetSetting = Budget(500)
     """How much it sees of what is known of the person: how to answer, profile, facts, tasks."""
     prompt_facts: Annotated[int, Field(ge=0, le=60)] = 7

@@ -11,10 +11,13 @@ about other things. Nothing but the clock and the window makes consolidations du
 Counted is all that the models are sent in a turn: for each call the system message, the messages with what
 tools brought, and the tools as JSON; by section for the first call. A token is four bytes, as in the
 product's budgets: beside Mistral's tokenizer of 131,000 pieces that is 16 % more in English, and 2 % less
-in Hebrew. The edition before this one took 6,425 tokens and 0.51 upkeep calls a turn in this story.
+in Hebrew. New are the tokens of a first call behind what it shares with the first call of the turn before: a
+server that keeps what it has computed evaluates these alone. In some turns the oldest block of the history is
+cut off, and all of the history is new.
 
 Bars: in the mean at most 4,500 tokens and 0.4 upkeep calls a turn; the 95th percentile of the first call over
-the last hundred turns is at most 1.02 times that over turns 11 to 110. Exit 1 where missed.
+the last hundred turns is at most 1.02 times that over turns 11 to 110; what is the same in every turn takes
+at most 1,620 tokens. Exit 1 where missed.
 """
 
 import asyncio
@@ -23,7 +26,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from random import Random
 from typing import Any
 
@@ -37,7 +40,7 @@ USER = "maya"
 SHOWN = (1, 20, 70, 100, 500, 1_000)
 FIRST = 11
 """The first turn that is compared, when the history is full."""
-TOKENS, CALLS, SLACK = 4_500, 0.4, 1.02
+TOKENS, CALLS, SLACK, FIXED = 4_500, 0.4, 1.02, 1_620
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,10 @@ class Cost:
     upkeep_calls: int
     upkeep: int
     """The tokens that these were sent."""
+    new: int = 0
+    """Tokens of the first call that do not repeat those of the turn before."""
+    cut: bool = False
+    """Whether the history begins elsewhere than in the turn before."""
 
     @property
     def first(self) -> int:
@@ -64,12 +71,13 @@ class Cost:
         return self.reply + self.upkeep
 
 
-def split(system: str) -> dict[str, str]:
-    """The system message by its headings. Nothing quoted can look like one, and joined it is whole again."""
-    heads = {name: read(name).splitlines()[0] for name in ("person", "summary", "setting")}
-    found = {name: system.find(f"\n\n{head}\n") for name, head in heads.items()}
-    starts = [("rules", 0), *((name, at) for name, at in found.items() if at >= 0), ("", len(system))]
-    return {name: system[at:end] for (name, at), (_, end) in pairwise(starts)}
+def split(message: str) -> dict[str, str]:
+    """The question's message by its headings; nothing else can look like one. Joined it is whole again."""
+    heads = {name: read(name).splitlines()[0] for name in ("person", "summary", "setting", "question")}
+    whole = f"\n{message}"
+    found = {name: whole.find(f"\n{head}\n") for name, head in heads.items()}
+    starts = [*((name, at) for name, at in found.items() if at >= 0), ("", len(message))]
+    return {name: message[at:end] for (name, at), (_, end) in pairwise(starts)}
 
 
 def sent(asked: Sequence[tuple[str, list[Any], str]]) -> int:
@@ -79,14 +87,21 @@ def sent(asked: Sequence[tuple[str, list[Any], str]]) -> int:
     return sum(map(count, [*texts, *(text for system, _, tools in asked for text in (system, tools))]))
 
 
-def cost(n: int, answering: Answering, consolidating: Answering) -> Cost:
-    """What the nth turn took."""
-    system, messages, tools = answering.asked[0]
-    parts = split(system)
-    *history, question = [message["content"] for message in messages]
-    tokens = {"tools": count(tools)} | {name: count(part) for name, part in parts.items()}
-    tokens |= {"history": sum(map(count, history)), "question": count(question)}
+def pieces(call: tuple[str, list[Any], str]) -> list[str]:
+    """What a server computes one after the other."""
+    system, messages, tools = call
+    return [system, tools, *(message["content"] for message in messages)]
+
+
+def cost(n: int, answering: Answering, consolidating: Answering, before: Sequence[str]) -> Cost:
+    """What the nth turn took; `before` are the pieces of the turn before."""
+    system, tools, *history, question = now = pieces(answering.asked[0])
+    tokens = {"rules": count(system), "tools": count(tools), "history": sum(map(count, history))}
+    tokens |= {name: count(part) for name, part in split(question).items()}
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(now, before, strict=False)))
     return Cost(
+        new=sum(map(count, now[same:])),
+        cut=len(before) > 3 and now[2] != before[2],
         turn=n,
         tokens=tokens,
         calls=len(answering.asked),
@@ -97,7 +112,7 @@ def cost(n: int, answering: Answering, consolidating: Answering) -> Cost:
 
 
 async def converse(turns: int) -> list[Cost]:
-    costs, now = [], START
+    costs, before, now = [], list[str](), START
     answering, consolidating = Answering(), Consolidating()
     models: dict[str, Any] = {"model": answering, "upkeep_model": consolidating}
     async with new_companion({}, clock=lambda: now, **models) as pet:
@@ -110,7 +125,8 @@ async def converse(turns: int) -> list[Cost]:
             await pet.settle(hurry=False)
             if any(job.failures or job.crashes for job in await pet.components.queue.listed(now)):
                 raise RuntimeError(f"turn {n} left work undone; see the log above")
-            costs.append(cost(n, answering, consolidating))
+            costs.append(cost(n, answering, consolidating, before))
+            before = pieces(answering.asked[0])
             now += timedelta(minutes=Random(n).randint(2, 300))
     return costs
 
@@ -120,6 +136,10 @@ def bars(costs: Sequence[Cost]) -> dict[str, tuple[float, float]]:
     found = {
         "tokens sent a turn, mean": (mean(costs, "whole"), TOKENS),
         "upkeep calls a turn, mean": (mean(costs, "upkeep_calls"), CALLS),
+        "tokens that are the same in every turn": (
+            costs[0].tokens["rules"] + costs[0].tokens["tools"],
+            FIXED,
+        ),
     }
     last = FIRST - 1 + WINDOW
     if len(costs) >= last + WINDOW:
@@ -127,6 +147,19 @@ def bars(costs: Sequence[Cost]) -> dict[str, tuple[float, float]]:
         grown = percentile(first[-WINDOW:], 95) / percentile(first[FIRST - 1 : last], 95)
         found["a first call of the last hundred turns to one of turns 11 to 110, p95"] = (grown, SLACK)
     return found
+
+
+def new(costs: Sequence[Cost]) -> dict[str, dict[str, float]]:
+    """The new tokens of plain turns and of those that cut a block off, without the first."""
+    kinds = {
+        name: [one.new for one in costs[1:] if one.cut is cut]
+        for name, cut in (("plain", False), ("cut", True))
+    }
+    return {
+        name: {"mean": statistics.fmean(found), "p90": percentile(found, 90)}
+        for name, found in kinds.items()
+        if found
+    }
 
 
 def mean(costs: Sequence[Cost], what: str) -> float:
@@ -145,6 +178,7 @@ def main() -> int:
     result = {
         "turns": {str(cost.turn): asdict(cost) | {"first": cost.first} for cost in shown},
         "mean": {name: mean(costs, name) for name in ("calls", "reply", "upkeep_calls", "upkeep")},
+        "new": new(costs),
         "bars": {name: {"value": value, "at most": most} for name, (value, most) in held.items()},
     }
     values, most = ({name: pair[at] for name, pair in held.items()} for at in (0, 1))

@@ -116,7 +116,7 @@ class Answering(Scripted):
         if step < len(said.calls):
             name, arguments = said.calls[step]
             return function_call(name, arguments, call_id=f"call-{step}")
-        shown = re.search(r"\[FACT\].*\[(\w{8})\]$", self.asked[-1][0], re.MULTILINE)
+        shown = re.search(r"\[FACT\].*\[(\w{8})\]$", str(self.asked[0][1][-1]["content"]), re.MULTILINE)
         corrected = {"replaces": shown[1]} if said.corrects and shown else {}
         return assistant_message(
             json.dumps(said.answer | {"memories": [one | corrected for one in said.answer["memories"]]})

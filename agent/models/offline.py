@@ -35,7 +35,9 @@ _ANSWERS = {
 }
 NO_TASKS = "Nothing is on your list. For example: “remind me to call Ana tomorrow at 9”."
 NOTHING = f"I found nothing to quote. {RULE_BASED}: I keep what you tell me and quote it when you ask."
-_SETTING = re.compile(r"^(Now|Speaking now): (.+)$", re.M)
+_NOW = re.compile(r"^Now: (.+)$", re.M)
+_QUESTION = re.compile(r"^## Their message\n(.*?): (.*)", re.M | re.S)
+"""The end of the question's message: the speaker, and what they say, its further lines indented."""
 _FACT = re.compile(r"^> - \[(?:FACT|PREFERENCE|INSIGHT)\] (.+) \((\d+ \w+ \d+)[^()]*\) \[[\w-]+\]$", re.M)
 _REMINDER = re.compile(r"⏰[^“\n]*“([^”\n]+)”")
 _COMMANDS = {
@@ -91,8 +93,9 @@ class OfflineModel(Model):
     ) -> ModelResponse:
         """Return tool calls, or the answer. Tokens are reported as zero: none are used."""
         items = [{"role": "user", "content": input}] if isinstance(input, str) else [dict(i) for i in input]
-        turn = _read(system_instructions or "", items)
+        turn = _read(items)
         offered = {tool.name for tool in tools} - turn.results.keys()
+        offered -= offered if model_settings.tool_choice == "none" else set()
         calls = [
             function_call(name, arguments, call_id=f"offline_{name}")
             for name, arguments in _calls(turn.said, turn)
@@ -112,19 +115,25 @@ class OfflineModel(Model):
         yield responses.ResponseCompletedEvent.model_construct(type="response.completed", response=whole)
 
 
-def _read(instructions: str, items: list[dict[str, Any]]) -> _Turn:
-    last = max((at for at, item in enumerate(items) if item.get("role") == "user"), default=-1)
-    setting = dict(_SETTING.findall(instructions))
-    now, speaker = _now(setting.get("Now", "")), setting.get("Speaking now", "")
-    shared = "where others read along" in instructions
-    said = read_message(_text(items[last]).removeprefix(f"{speaker}: " if shared else ""), now)
+def _read(items: list[dict[str, Any]]) -> _Turn:
+    asked = [at for at, item in enumerate(items) if item.get("role") == "user"]
+    last = next(
+        (at for at in reversed(asked) if _QUESTION.search(_text(items[at]))), asked[-1] if asked else -1
+    )
+    text = _text(items[last])
+    question = _QUESTION.search(text)
+    context = text[: question.start()] if question else ""
+    speaker, words = question.groups() if question else ("", text)
+    now = _now("".join(_NOW.findall(context)))
+    said = read_message(words.replace("\n  ", "\n"), now)
     reminder = _REMINDER.match(_text(items[last - 1])) if last > 0 else None
     if said.kind == "finish_task" and not said.text and reminder:
         said = Sentence("finish_task", reminder[1])
     outputs = {item["call_id"]: item["output"] for item in items[last + 1 :] if "output" in item}
     made = {item["name"]: outputs.get(item["call_id"]) for item in items[last + 1 :] if "arguments" in item}
-    facts = [_quote(text, f"{day} 00:00", now, speaker) for text, day in _FACT.findall(instructions)]
-    return _Turn(said, speaker, now, facts, {name: _result(output) for name, output in made.items()}, shared)
+    facts = [_quote(text, f"{day} 00:00", now, speaker) for text, day in _FACT.findall(context)]
+    results = {name: _result(output) for name, output in made.items()}
+    return _Turn(said, speaker, now, facts, results, "where others read along" in context)
 
 
 def _calls(said: Sentence, turn: _Turn) -> Iterator[tuple[str, dict[str, Any]]]:

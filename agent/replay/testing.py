@@ -19,7 +19,7 @@ from agent.replay.cassette import RecordedModel, context_of, recorded_tools
 from agent.replay.replay import run_turn
 from agent.replay.searching import found_again
 from agent.settings import Settings
-from agent.tracing.differences import sections
+from agent.tracing.differences import question_sections, sections
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import Summary, Trace, read_data, span_from, span_json
 from memory.process.spans import Span
@@ -84,9 +84,10 @@ class TurnAgain:
 
     @property
     def prompt(self) -> dict[str, str]:
-        """The system message of the first call, by section."""
+        """The system message of the first call and the message with the question, by section."""
         call = next(self.trace.spans("call"), None)
-        return sections(self.trace, (call and read_data(call, "request", "system")) or "")
+        request = (call and read_data(call, "request")) or {}
+        return sections(self.trace, request.get("system") or "") | question_sections(self.trace, request)
 
     @property
     def versions(self) -> dict[str, str]:

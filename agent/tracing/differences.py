@@ -1,7 +1,7 @@
 """Compares two traces: first what they were made by, by name, then what happened, in order."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -142,17 +142,11 @@ def _step_name(step: Span | None) -> str:
 
 def _call(where: str, one: Span, other: Span, before: Trace, after: Trace) -> Iterator[Difference]:
     ours, theirs = (span.data.get("request", {}) for span in (one, other))
-    if ours.get("system") != theirs.get("system"):
-        parts, others = (
-            sections(before, ours.get("system") or ""),
-            sections(after, theirs.get("system") or ""),
-        )
-        for name in dict.fromkeys((*parts, *others)):
-            yield from _texts(f"{where}, system message, {name}", parts.get(name), others.get(name))
+    parts, others = prompt_parts(before, ours), prompt_parts(after, theirs)
+    for name in dict.fromkeys((*parts, *others)):
+        yield from _texts(f"{where}, {name}", parts.get(name), others.get(name))
     tools, others_tools = (request.get("tools", ()) for request in (ours, theirs))
     yield from _texts(f"{where}, tools", ", ".join(tools), ", ".join(others_tools))
-    for place, (item, new) in enumerate(zip_longest(_items(ours), _items(theirs)), 1):
-        yield from _texts(f"{where}, message {place}", _without_id(item), _without_id(new))
     for part in ("settings", "response_format"):
         yield from _texts(f"{where}, {part}", ours.get(part), theirs.get(part))
     wrote, writes = ([_without_id(item) for item in span.data.get("output", ())] for span in (one, other))
@@ -160,20 +154,46 @@ def _call(where: str, one: Span, other: Span, before: Trace, after: Trace) -> It
     yield from _texts(f"{where}, error", one.error, other.error)
 
 
-def _items(request: Mapping[str, Any]) -> list[Any]:
+def prompt_parts(trace: Trace, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the model was sent, by ``system message, rules``, ``message 3``, ``message 4, person`` …"""
+    found: dict[str, Any] = _named("system message", sections(trace, request.get("system") or ""))
     given = request.get("input")
-    return given if isinstance(given, list) else [given]
+    for at, item in enumerate(given if isinstance(given, list) else [given]):
+        found[f"message {at + 1}"] = _without_id(item)
+        if at == trace.root.data.get("question_at") and (parts := question_sections(trace, request)):
+            found |= _named(f"message {at + 1}", parts)
+            del found[f"message {at + 1}"]
+    return found
+
+
+def _named(message: str, parts: Mapping[str, str]) -> dict[str, str]:
+    return {f"{message}, {name}": text for name, text in parts.items()}
 
 
 def sections(trace: Trace, system: str) -> dict[str, str]:
     """Return the system message by section; under ``whole`` if the trace does not say where sections end."""
+    return _divided(system, trace.root.data.get("sections", ()))
+
+
+def question_sections(trace: Trace, request: Mapping[str, Any]) -> dict[str, str]:
+    """Return the question's message by section; empty where the trace does not say where they end."""
+    at, ends = (trace.root.data.get(name) for name in ("question_at", "question_sections"))
+    items = request.get("input")
+    if at is None or not isinstance(items, list) or at >= len(items):
+        return {}
+    content = items[at].get("content") or ""
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return _divided("".join(str(part.get("text", "")) for part in parts), ends or ())
+
+
+def _divided(text: str, ends: Sequence[tuple[str, int]]) -> dict[str, str]:
     found: dict[str, str] = {}
     at = 0
-    for name, length in trace.root.data.get("sections", ()):
-        found[name] = system[at : at + length]
+    for name, length in ends:
+        found[name] = text[at : at + length]
         at += length + 2  # the blank line between two sections
-    rest = system[at:]
-    return found | ({"last call" if found else "whole": rest} if rest else {})
+    rest = text[at:]
+    return found | ({"more" if found else "whole": rest} if rest else {})
 
 
 def _texts(where: str, old: Any, new: Any, differs: str = "differs") -> Iterator[Difference]:

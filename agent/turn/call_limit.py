@@ -1,12 +1,12 @@
 """The model calls of one turn, between the SDK's runner and the chosen model.
 
-Counts the answered calls, removes the tools from the last one and instructs it to answer, requests the
+Counts the answered calls, forbids the last one to call tools and instructs it to answer, requests the
 answer's schema where the server enforces it, and gives each tool call a unique id.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseIncompleteEvent,
     ResponseOutputItemDoneEvent,
+    ResponseOutputMessage,
     ResponseTextDeltaEvent,
 )
 from pydantic_core import from_json
@@ -53,11 +54,8 @@ class TurnModel(Model):
         self._ids: set[str] = set()
         self._counted: list[Usage] = []
         self._cut = False
-
-    @property
-    def calls(self) -> int:
-        """How many calls were answered."""
-        return len(self._counted)
+        self.calls = 0
+        """How many calls were answered; the last one, made again without tools, counts once."""
 
     @property
     def usage(self) -> Usage:
@@ -78,10 +76,17 @@ class TurnModel(Model):
         **rest: Any,
     ) -> ModelResponse:
         asked = self._asked(system_instructions, input, model_settings, tools)
+        response = await self._response(asked, handoffs, tracing, **rest)
+        if again := asked.again(response.output):
+            response = await self._response(again, handoffs, tracing, **rest)
+        response.output = self._settle(response.output, asked)
+        return response
+
+    async def _response(self, asked: "_Asked", *more: Any, **rest: Any) -> ModelResponse:
         with asked.recorded(self._chosen.name) as call, _readable(self._chosen):
-            response = await self._chosen.model.get_response(*asked, handoffs, tracing, **rest)
+            response = await self._chosen.model.get_response(*asked.arguments, *more, **rest)
             call.answered(response.output, response.usage)
-        response.output = self._settle(response.output, response.usage)
+        self._count(response.output, response.usage)
         return response
 
     async def stream_response(
@@ -95,8 +100,20 @@ class TurnModel(Model):
         tracing: ModelTracing,
         **rest: Any,
     ) -> AsyncIterator[Any]:
-        asked = self._asked(system_instructions, input, model_settings, tools)
-        events = self._chosen.model.stream_response(*asked, handoffs, tracing, **rest)
+        asked: _Asked | None = self._asked(system_instructions, input, model_settings, tools)
+        while asked:
+            again = None
+            async with aclosing(self._events(asked, handoffs, tracing, **rest)) as events:
+                async for event in events:
+                    if isinstance(event, ResponseCompletedEvent):
+                        if again := asked.again(event.response.output):
+                            continue
+                        event.response.output = self._settle(event.response.output, asked)
+                    yield event
+            asked = again
+
+    async def _events(self, asked: "_Asked", *more: Any, **rest: Any) -> AsyncGenerator[Any]:
+        events = self._chosen.model.stream_response(*asked.arguments, *more, **rest)
         done, written, ends = list[Any](), "", None
         begun = whole = False
         try:
@@ -112,7 +129,8 @@ class TurnModel(Model):
                         if not (begun or output):  # the chat adapter also completes an empty stream
                             raise ModelBehaviorError(NO_ANSWER)
                         call.answered(output, event.response.usage)
-                        event.response.output = self._settle(output, event.response.usage)
+                        self._count(output, event.response.usage)
+                        event.response.output = output
                         whole = True
                     if isinstance(event, ResponseTextDeltaEvent) and event.delta:
                         call.began()
@@ -126,6 +144,11 @@ class TurnModel(Model):
         finally:
             if isinstance(events, AsyncGenerator):  # release the connection, even if the reader stops early
                 await events.aclose()
+
+    def _count(self, output: Sequence[Any], usage: Any) -> None:
+        self._counted.append(_counted(usage))
+        withheld = any(getattr(p, "refusal", None) for i in output for p in getattr(i, "content", None) or ())
+        self._cut = finish_of(output) in ("length", "content_filter") and not withheld
 
     @property
     def last_output(self) -> int:
@@ -156,22 +179,21 @@ class TurnModel(Model):
         return self.calls >= self._max_calls - 1
 
     def _asked(self, system: str | None, input: Any, settings: ModelSettings, tools: list[Any]) -> "_Asked":
-        if self._last:
-            system, tools = f"{system}\n\n{read('last_call')}", []
-            settings = replace(settings, tool_choice=None, parallel_tool_calls=None)
-        return _Asked(system, input, settings, tools, self._schema(tools))
+        if not self._last:
+            return _Asked(system, input, settings, tools, self._schema(tools))
+        # The system message and the tools stay as they were, for servers that have computed them.
+        settings = replace(settings, tool_choice="none" if tools else None, parallel_tool_calls=None)
+        input = [*input, {"role": "user", "content": read("last_call")}]
+        return _Asked(system, input, settings, tools, self._schema([]), last=True)
 
-    def _settle(self, output: list[Any], usage: Any) -> list[Any]:
-        """Count the call and repair its tool calls.
+    def _settle(self, output: list[Any], asked: "_Asked") -> list[Any]:
+        """Count the call and repair its tool calls, or leave them out where it is the last.
 
         Compatible servers leave ids empty or reuse them, which the runner rejects. Some models call tools
         that they were not offered.
         """
-        last = self._last
-        self._counted.append(_counted(usage))
-        withheld = any(getattr(p, "refusal", None) for i in output for p in getattr(i, "content", None) or ())
-        self._cut = finish_of(output) in ("length", "content_filter") and not withheld
-        if last:
+        self.calls += 1
+        if asked.last:
             return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
         for item in tool_calls(output):
             item.name = storable(item.name)
@@ -194,6 +216,18 @@ class _Asked(NamedTuple):
     settings: ModelSettings
     tools: list[Any]
     schema: AgentOutputSchemaBase | None
+    last: bool = False
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return self[:-1]
+
+    def again(self, output: Sequence[Any]) -> "_Asked | None":
+        """Return what to ask once more, without tools, where the last call brought no text."""
+        said = [item for item in output if isinstance(item, ResponseOutputMessage) and item.content]
+        if said or not (self.last and self.tools):
+            return None
+        return self._replace(tools=[], settings=replace(self.settings, tool_choice=None))
 
     def recorded(self, model: str) -> AbstractContextManager[Any]:
         return recorded_call(model, self.system, self.input, self.tools, self.settings, self.schema)

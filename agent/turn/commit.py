@@ -90,7 +90,8 @@ class AnswerStore:
                     connection, STORE_MEMORIES, request.user, payload | traced, now, ours=True
                 )
             if self.consolidation:  # without a reply, of what the person said
-                due = await self.consolidation.expect(connection, request, now, **traced)
+                shown = None if received.history is not None else len(built.prompt.history)
+                due = await self.consolidation.expect(connection, request, now, shown, **traced)
         return Stored(reply.id if reply else None, job, due)
 
     async def _store_reply(

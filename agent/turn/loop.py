@@ -1,5 +1,5 @@
 """Step 3 of a turn: runs the Agents SDK's loop over our tools and the client's. `call_limit.py` sees to it
-that the last of `max_turns` model calls is without tools."""
+that the last of `max_turns` model calls calls no tool."""
 
 import asyncio
 import json

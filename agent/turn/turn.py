@@ -3,8 +3,8 @@ nothing kept, and chosen the model; then `take_turn` below does these steps in t
 
 1. Receive: store the message in the transcript. Of an anonymous person nothing is stored, here or later.
 2. Build the context: what the model will see (`context/`).
-3. Run the agent: the model calls tools and answers (`loop.py`), in at most five calls, the last one without
-   tools (`call_limit.py`). If the person asked to forget something, find what they may mean
+3. Run the agent: the model calls tools and answers (`loop.py`), in at most five calls, the last one of which
+   calls no tool (`call_limit.py`). If the person asked to forget something, find what they may mean
    (`forget_requests.py`): they confirm it later, by
    `pet.memories.forget_confirmed`.
 4. Store the answer: one transaction stores the reply and the jobs that follow from it (`commit.py`). Only

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from qdrant_server import QdrantServer
-from scripted_server import Call, Fail, Hang, answer
+from scripted_server import Call, Fail, Hang, answer, divided
 
 from agent.errors import BadInput, ModelUnavailable, SettingsError
 from hachi import Companion, Place, Settings
@@ -145,7 +145,7 @@ async def test_a_fault_after_the_reader_has_left_is_not_cried_out(open_pet, capl
 
 async def test_turns_at_the_same_time_keep_their_own(open_pet, rows):
     def echo(call: Any) -> Any:
-        return [assistant_message(answer(f"To {call.input[-1]['content']}").text)]
+        return [assistant_message(answer(f"To {divided(call.input[-1]['content'])[1]}").text)]
 
     pet = await open_pet(given=ScriptedModel([ModelStep.respond(echo)] * 8))
 

@@ -21,7 +21,7 @@ def flat(prompt: ModuleType, turns: int = TURNS, **changed: Callable[[int], Any]
     """A conversation in which every turn costs the same, but for what `changed` makes of the nth."""
     same = prompt.Cost(
         turn=0,
-        tokens={"tools": 800, "rules": 800, "person": 200, "setting": 40, "history": 500, "question": 20},
+        tokens={"tools": 600, "rules": 600, "person": 200, "setting": 40, "history": 500, "question": 20},
         calls=2,
         reply=3_500,
         upkeep_calls=0,
@@ -46,17 +46,18 @@ async def test_a_short_conversation_is_held_and_every_section_is_counted(prompt:
     assert [bool(cost.tokens["history"]) for cost in costs] == [False] + [True] * 13
     assert set(costs[13].tokens) == {"tools", "rules", "person", "summary", "setting", "history", "question"}
     assert max(cost.calls for cost in costs) > 1, "some turns call a tool"
+    assert [cost.turn for cost in costs if cost.cut] == [8, 12]
+    assert costs[0].new == pytest.approx(costs[0].first, abs=5), "rounded by piece"
+    assert all(cost.new < cost.first - 1_000 for cost in costs[1:]), "rules and tools are computed already"
 
 
 def test_a_token_counts_in_one_section_alone(prompt: ModuleType) -> None:
-    heads = [prompt.read(name).splitlines()[0] for name in ("person", "summary", "setting")]
-    system = "Be kind.\n\n## How you work\n> ## This conversation\n" + "".join(
-        f"\n\n{head}\n> שלום {n} élève" for n, head in enumerate(heads)
-    )
-    parts = prompt.split(system)
-    assert list(parts) == ["rules", "person", "summary", "setting"]
-    assert "".join(parts.values()) == system
-    assert "> ## This conversation" in parts["rules"], "what is quoted is no heading"
+    names = ("person", "summary", "setting", "question")
+    heads = [prompt.read(name).splitlines()[0] for name in names]
+    message = "\n\n".join(f"{head}\n> שלום {n} élève\n> ## Their message" for n, head in enumerate(heads))
+    parts = prompt.split(message)
+    assert list(parts) == list(names)
+    assert "".join(parts.values()) == message
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_a_token_counts_in_one_section_alone(prompt: ModuleType) -> None:
         ({"upkeep_calls": lambda n: int(n % 2 == 0)}, ["upkeep calls a turn"]),
         ({"upkeep": lambda _: 1_400}, ["tokens sent a turn"]),
         (
-            {"tokens": lambda n: {"rules": 2000, "history": 500 + n}},
+            {"tokens": lambda n: {"rules": 600, "tools": 600, "history": 500 + n}},
             ["a first call of the last hundred turns to one of turns 11 to 110"],
         ),
     ],

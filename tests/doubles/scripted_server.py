@@ -15,6 +15,7 @@ apart, with "nothing new" unless they have a script of their own:
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Container, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,10 +26,25 @@ from anyio.from_thread import start_blocking_portal
 
 LOOKS_BACK = "You keep the notes of a companion"
 """How the prompt of looking back begins."""
+QUESTION = "## Their message\n"
+"""Between the context and the question."""
+_DATE = re.compile(r"^([^:\n]*: )?\[\w{3} \d\d \w{3} \d{4} \d\d:\d\d UTC[^]]*\] ")
+SPEAKERS = ("user", "assistant")
 PIECE = 7
 """Characters of a streamed piece of text."""
 STEPS = 10
 """Of the event loop, in which a connection that was accepted is served, and one that was ended is closed."""
+
+
+def divided(message: str) -> tuple[str, str]:
+    """Return what stands before the question in its message, and the question as it was written, in a shared
+    place with its speaker; of any other message nothing, and its text."""
+    before, heading, question = message.partition(QUESTION)
+    if not heading:
+        return "", message
+    if "where others read along" not in before:
+        question = question.partition(": ")[2].replace("\n  ", "\n")
+    return before, question
 
 
 @dataclass(frozen=True)
@@ -53,20 +69,26 @@ class Asked:
         return "\n".join(m["content"] for m in self.json.get("messages", ()) if m["role"] == "system")
 
     @property
+    def context(self) -> str:
+        """The system's message, and what stands before the question."""
+        return "\n\n".join([self.system, *(divided(text)[0] for _, text in self._messages)])
+
+    @property
     def conversation(self) -> list[tuple[str, str]]:
-        """(role, text) of what was said; without the system's message, calls and results."""
+        """(role, text) of what was said; without the system's message, calls, results, what stands before the
+        question, and the dates of messages."""
+        return [(role, _DATE.sub(r"\1", divided(text)[1])) for role, text in self._messages]
+
+    @property
+    def _messages(self) -> list[tuple[str, str]]:
         items = self.json.get("input") or self.json.get("messages") or ()
-        return [
-            (item["role"], item["content"])
-            for item in items
-            if item.get("role") in ("user", "assistant") and item.get("content")
-            if isinstance(item["content"], str)
-        ]
+        texts = [(item["role"], item.get("content")) for item in items if item.get("role") in SPEAKERS]
+        return [(role, text) for role, text in texts if text and isinstance(text, str)]
 
     @property
     def text(self) -> str:
         """All that was said to the model, in one."""
-        return "\n".join([self.system, *(text for _, text in self.conversation)])
+        return "\n".join([self.system, *(text for _, text in self._messages)])
 
     @property
     def looks_back(self) -> bool:

@@ -64,9 +64,9 @@ def test_a_value_without_a_place_is_named():
 
 
 def test_a_value_that_looks_like_a_place_is_left_as_it_is():
-    text = render("setting", now="{{speaker}}", speaker="Ana", reminders="", where=r"\1 {{now}}", here="")
+    text = render("setting", now="{{where}}", reminders="", where=r"\1 {{now}}", here="")
 
-    assert "Now: {{speaker}}" in text
+    assert "Now: {{where}}" in text
     assert r"Where: \1 {{now}}" in text
 
 

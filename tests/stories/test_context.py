@@ -25,12 +25,13 @@ async def say(pet: Companion, text: str, user: str = "ana", **where: Any) -> str
 
 
 def sent(model: AnsweringModel, turn: int) -> str:
-    return json.dumps(model.inputs[turn], ensure_ascii=False)
+    """What stood before the question's message."""
+    return json.dumps(model.inputs[turn][:-1], ensure_ascii=False)
 
 
-def so_far(system: str) -> str:
+def so_far(items: list[Any]) -> str:
     """The section that sums up the conversation."""
-    _, _, rest = system.partition("## Conversation summary\n")
+    _, _, rest = items[-1]["content"].partition("## Conversation summary\n")
     return rest.partition("\n\n")[0]
 
 
@@ -48,7 +49,7 @@ async def test_what_was_decided_in_a_channel_is_carried_there_and_nowhere_else(
         await say(pet, "so?", user="ben")
         await say(pet, "so?", place="acme/random")
 
-    there, private, elsewhere = model.systems[-3:]
+    there, private, elsewhere = model.inputs[-3:]
     assert "ben: We decided to meet on Thursdays." in so_far(there)
     assert (so_far(private), so_far(elsewhere)) == ("", "")
     assert "Thursdays" not in sent(model, -3)
@@ -72,9 +73,9 @@ async def test_without_looking_back_the_facts_of_the_answers_are_kept_and_found_
     async with scripted(look_back="off") as pet:
         await say(pet, "what about my boat?", conversation="another")
 
-    assert "> - [FACT] Ana's boat is green (" in server.asked[1].system
+    assert "> - [FACT] Ana's boat is green (" in server.asked[1].context
     assert server.looked_back == []
-    assert all("Conversation summary" not in asked.system for asked in server.asked)
+    assert all("Conversation summary" not in asked.context for asked in server.asked)
     assert [rows(f"SELECT * FROM {table}") for table in ("active_conversations", "context_entries")] == [
         [],
         [],

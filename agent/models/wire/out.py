@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from agents import AgentOutputSchemaBase, ModelSettings
 
-EARLIER = "…"
-"""Stands for what a person said before the first message that is sent: templates want a person to begin."""
+UNSAID = "…"
+"""Stands where templates and Mistral want a message: a person's at the beginning, and the assistant's between
+the results of tools and what a person says."""
 NO_RESULT = "(no result)"
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "store", "metadata")
@@ -112,7 +113,7 @@ def chat_messages(
             messages[-1].setdefault("ids", []).append(item["call_id"])
             calling, wanted_back = True, {}
     if messages and messages[0]["role"] != "user":
-        messages.insert(0, {"role": "user", "content": EARLIER})
+        messages.insert(0, {"role": "user", "content": UNSAID})
     first = [{"role": "system", "content": system}] if system else []
     return [*first, *(each for message in messages for each in _with_results(message, results))]
 
@@ -120,6 +121,8 @@ def chat_messages(
 def _add(messages: list[Json], role: str, content: Any, wanted_back: Json) -> bool:
     """Add a message, or join it with its neighbour. Return whether calls after it are part of it."""
     before: Json = messages[-1] if messages else {"role": ""}
+    if role == "user" and "tool_calls" in before:
+        messages.append({"role": "assistant", "content": UNSAID})
     if before["role"] != role or "tool_calls" in before:
         messages.append({"role": role, "content": content, **(wanted_back if role == "assistant" else {})})
     elif isinstance(before["content"], str) and isinstance(content, str):

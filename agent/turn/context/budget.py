@@ -1,6 +1,7 @@
 """Limits how much of a section the model sees, in characters or tokens. Texts are cut between items."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from agent.types.budget import Budget
@@ -41,6 +42,26 @@ def newest_that_fit(items: Sequence[tuple[T, str]], budget: Budget) -> list[T]:
             break
         kept.append(item)
     return kept[::-1]
+
+
+def newest_blocks(items: Sequence[tuple[T, str]], budget: Budget) -> list[T]:
+    """Return a run of last items whose texts fit together, in their order. Where the next item does not fit,
+    the oldest are dropped until half of the budget is free, so that the start then stays for a while."""
+    half = replace(budget, amount=budget.amount // 2)
+    kept: list[tuple[T, str]] = []
+    purse = Purse(budget)
+    for item in items:
+        kept.append(item)
+        if not purse.take(item[1]):
+            kept = _newest(kept, half) or _newest(kept, budget)
+            purse = Purse(budget)
+            for _, text in kept:
+                purse.spend(text)
+    return [item for item, _ in kept]
+
+
+def _newest(items: Sequence[tuple[T, str]], budget: Budget) -> list[tuple[T, str]]:
+    return newest_that_fit([(item, item[1]) for item in items], budget)
 
 
 def lines_that_fit(text: str, budget: Budget) -> str:

@@ -147,9 +147,8 @@ async def _history(services: ContextServices, received: ReceivedMessage) -> Sequ
     if received.history is not None and not received.continues:
         return received.history
     request, limit = received.request, services.history_messages
-    last = await services.transcript.last(request.conversation_id, request.audience, limit + 1)
-    history = [message for message in last if message.id != received.id]
-    return [*(received.history or ()), *history[max(0, len(history) - limit) :]]
+    stored = await services.transcript.block(request.conversation_id, request.audience, limit, received.id)
+    return [*(received.history or ()), *stored]
 
 
 def _ids(history: Sequence[Message | Item]) -> list[str]:

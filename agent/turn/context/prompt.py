@@ -1,25 +1,25 @@
-"""The prompt: labelled sections in a fixed order, the constant part first so that providers can cache it.
+"""The prompt: first what is the same in every turn of a talk, so that servers can reuse what they computed.
 
-1. System message: the persona, the rules and the calling program's instructions; then, if they have content,
-2. the speaker's profile, facts and tasks,
-3. the summary of the conversation,
-4. passages from documents,
-5. the place and the time.
-6. The last messages, each in its role.
-7. The question.
+1. System message: the persona, the rules and the calling program's instructions.
+2. The last messages, each in its role, cut in blocks: the start stays where it is for several turns.
+3. The question's message. Before the question, if they have content: the speaker's profile, facts and tasks,
+   the summary of the conversation, passages from documents, the message that it replies to, the place and
+   the time, and the form of the answer. Then the question, behind its speaker's name.
 
 `build_messages_for_model` is pure: the same context gives the same bytes. Each section stays within its
-budget and is cut between items. Text from people and documents is quoted (``> ``) inside the system message.
+budget and is cut between items. In the question's message all that people and documents said is quoted
+(``> ``), and the question's own lines are labelled or indented, so none of them can begin a section. The
+transcript keeps the question alone.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from agent.settings import Settings
-from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
+from agent.turn.context.budget import Purse, lines_that_fit, newest_blocks
 from agent.turn.context.user_snippet import (
     MAX_FACTS,
     clock,
@@ -42,9 +42,9 @@ from prompts import read, render
 MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them all."
 SENT = "sent to them when a task falls due, where they asked for it"
 NOT_SENT = "not sent to them; a task is only shown when they write here"
-OLD = timedelta(hours=6)
-"""What people said longer ago bears its date. A reply bears none: it follows what it answers, and a model
-would begin its own in that form."""
+PAUSE = timedelta(hours=6)
+"""What people say after a longer pause bears its date. A reply bears none: it follows what it answers, and a
+model would begin its own in that form."""
 MOST_HERE = 6
 """The most people besides the speaker who are named as being in a shared place lately."""
 
@@ -108,16 +108,18 @@ class PromptContext:
 
 def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
     """Return `{"role", "content"}` messages: the system message, the history, the question. Calls of a
-    client's tools and their results stand between them, in the form of the Responses API."""
+    client's tools and their results stand between and after them, in the form of the Responses API."""
     return messages_of(within_budgets(context))
 
 
 def messages_of(context: PromptContext) -> list[dict[str, Any]]:
-    """The same of a context that is within its budgets."""
-    sections = {
+    """Return the same of a context that is within its budgets."""
+    system = {
         "persona": context.persona.strip() or read("persona"),
         "rules": render("assistant", calls=str(context.budgets.model_calls)),
         "wishes of the program": _client_wishes(context),
+    }
+    question = {
         "person": _person(context),
         "summary": context.summary and render("summary", summary=quoted(context.summary)),
         "documents": context.knowledge and render("knowledge", documents=context.knowledge),
@@ -125,17 +127,27 @@ def messages_of(context: PromptContext) -> list[dict[str, Any]]:
         and render("replies_to", message=quoted(storable(context.client.replies_to))),
         "setting": _setting(context),
         "form": _form(context),
+        "question": render("question", message=spoken(context.speaker, context.client.shown or context.text)),
     }
-    note(sections=[(name, len(section)) for name, section in sections.items() if section])
-    system = "\n\n".join(section for section in sections.values() if section)
-    history = [_shown(message, context) for message in context.history]
-    question = _turn("user", context.speaker, context.client.shown or context.text, context.place)
+    history = [
+        _shown(item, context, dated) for item, dated in zip(context.history, _dated(context), strict=True)
+    ]
+    sections = {
+        name: [(part, len(text)) for part, text in parts.items() if text]
+        for name, parts in (("sections", system), ("question_sections", question))
+    }
+    note(**sections, question_at=len(history))
+    asked = {"role": "user", "content": _joined(question)}
     return [
-        {"role": "system", "content": system},
+        {"role": "system", "content": _joined(system)},
         *history,
-        _with_images(question, context.client.images),
+        _with_images(asked, context.client.images),
         *(_shown(item, context) for item in context.client.after),
     ]
+
+
+def _joined(sections: Mapping[str, str]) -> str:
+    return "\n\n".join(filter(None, sections.values()))
 
 
 def within_budgets(context: PromptContext) -> PromptContext:
@@ -145,7 +157,7 @@ def within_budgets(context: PromptContext) -> PromptContext:
     known, more_tasks = _known_that_fits(context)
     return replace(
         context,
-        history=_with_their_calls(newest_that_fit(said, budgets.history)),
+        history=_with_their_calls(newest_blocks(said, budgets.history)),
         summary=lines_that_fit(context.summary, budgets.summary),
         known=known,
         more_tasks=more_tasks,
@@ -200,7 +212,6 @@ def _setting(context: PromptContext) -> str:
     return render(
         "setting",
         now=clock(context.now, context.known.zone),
-        speaker=speaker(context.speaker),
         where=where,
         reminders=reminders,
         here=f"\nAlso here lately: {', '.join(here)}" if here else "",
@@ -238,10 +249,10 @@ def _with_images(message: dict[str, Any], images: Sequence[str]) -> dict[str, An
 
 
 def _form(context: PromptContext) -> str:
-    """Say which JSON a program wants, where it does."""
+    """Say which JSON the answer is: ours, or what a program wants."""
     form = context.client.form
     if form is None:
-        return ""
+        return read("answer_form")
     schema = json.dumps(form.schema, ensure_ascii=False)
     wanted = f"one JSON object that fits this JSON schema: {schema}" if form.schema else "one JSON object."
     return render("form", form=wanted)
@@ -253,7 +264,20 @@ def _with_their_calls(history: Sequence[Message | Item]) -> list[Message | Item]
     return [item for item in history if not isinstance(item, Returned) or item.call_id in calls]
 
 
-def _shown(item: Message | Item, context: PromptContext) -> dict[str, Any]:
+def _dated(context: PromptContext) -> Iterator[bool]:
+    """Yield whether each message of the history bears its date: those of people that begin the history or
+    follow a pause. It does not depend on the time of this turn, so that a message reads the same in the next
+    one."""
+    before: datetime | None = None
+    for item in context.history:
+        if isinstance(item, Message) and item.role == "user":
+            yield before is None or item.sent_at - before > PAUSE
+            before = item.sent_at
+        else:
+            yield False
+
+
+def _shown(item: Message | Item, context: PromptContext, dated: bool = True) -> dict[str, Any]:
     match item:
         case Called(id, name, arguments):
             return {"type": "function_call", "call_id": id, "name": name, "arguments": arguments}
@@ -261,14 +285,7 @@ def _shown(item: Message | Item, context: PromptContext) -> dict[str, Any]:
             return {"type": "function_call_output", "call_id": id, "output": output}
         case Said(role, text, images=images):
             return _with_images({"role": role, "content": text}, images)
-    old = item.role == "user" and context.now - item.sent_at > OLD
-    text = f"[{moment(item.sent_at, context.known.zone)}] {item.text}" if old else item.text
-    return _turn(item.role, item.author, text, context.place)
-
-
-def _turn(role: str, author: str, text: str, place: Place) -> dict[str, str]:
-    """Return one message. In a shared place it names its speaker, and its further lines are indented, so that
-    none of them can pass for somebody else's message."""
-    if role != "user" or place.private:
-        return {"role": role, "content": text}
-    return {"role": role, "content": spoken(author, text)}
+    if item.role != "user":
+        return {"role": item.role, "content": item.text}
+    text = f"[{moment(item.sent_at, context.known.zone)}] {item.text}" if dated else item.text
+    return {"role": "user", "content": text if context.place.private else spoken(item.author, text)}

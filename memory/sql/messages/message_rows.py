@@ -12,7 +12,7 @@ from memory.audience import owners_of
 from memory.records import Message
 from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
 from memory.sql.readable import MESSAGES_READABLE
-from memory.sql.tables import Utc, active_conversations, forgettings, messages
+from memory.sql.tables import Utc, active_conversations, forgettings, messages, rests_on
 
 REACH = 2
 """How many messages on either side are indexed with a message, as its window."""
@@ -51,8 +51,17 @@ def kept() -> ColumnElement[bool]:
 BY_IDS = select(*MESSAGE).where(
     messages.c.id.in_(bindparam("ids", expanding=True)), kept(), MESSAGES_READABLE
 )
+_reply = messages.alias("reply")
+_answer = select(_reply.c.id).where(
+    _reply.c.conversation_id == bindparam("conversation"),
+    _reply.c.role == "assistant",
+    exists().where(rests_on.c.derived_id == _reply.c.id, rests_on.c.how == "answered"),
+)
+_newest_answer = _answer.order_by(_reply.c.seq.desc()).limit(1).scalar_subquery()
+IN_PROMPT = exists().where(rests_on.c.derived_id == _newest_answer, rests_on.c.source_id == messages.c.id)
+"""True for messages that the prompt of the conversation's newest reply held, or its searches brought."""
 LAST = (
-    select(messages)
+    select(messages, IN_PROMPT.label("in_prompt"))
     .where(messages.c.conversation_id == bindparam("conversation"), kept(), MESSAGES_READABLE)
     .order_by(messages.c.seq.desc())
     .limit(bindparam("most"))

@@ -4,6 +4,7 @@ A hidden message is in no read, but for those that were replaced in the client's
 reads.
 """
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -61,6 +62,11 @@ _this = (hidden.c.row_id == messages.c.id, hidden.c.kind == "message")
 _REPLACED = (~kept()).label("replaced")
 _ON_A_BRANCH = ~exists().select_from(_hides).where(*_this, forgettings.c.why != "edited")
 """True for messages that nothing hides but a client's edit of its history."""
+
+
+def after_a_cut(limit: int) -> int:
+    """Return how many messages remain in a prompt once they were more than `limit`: half, in exchanges."""
+    return min(limit, math.ceil(limit / 4) * 2)
 
 
 class Transcript:
@@ -151,10 +157,28 @@ class Transcript:
 
     async def last(self, conversation: str, audience: Audience, limit: int) -> list[Message]:
         """The newest messages of a conversation, oldest first."""
+        return [message for message, _ in await self._last(conversation, audience, limit)]
+
+    async def block(
+        self, conversation: str, audience: Audience, limit: int, without: str | None
+    ) -> list[Message]:
+        """The newest messages before the one with the id `without`, oldest first. They begin where the prompt
+        of the newest reply began, so that the next prompt begins alike; where these are more than `limit`,
+        only `after_a_cut` remain."""
+        rows = await self._last(conversation, audience, limit + 2)
+        rows = [row for row in rows if row[0].id != without]
+        end = max((at for at, (_, shown) in enumerate(rows) if shown), default=-1)
+        begins = next((at + 1 for at in range(end, -1, -1) if not rows[at][1]), 0)
+        history = [message for message, _ in rows[begins:]]
+        return history if len(history) <= limit else history[len(history) - after_a_cut(limit) :]
+
+    async def _last(self, conversation: str, audience: Audience, limit: int) -> list[tuple[Message, bool]]:
+        """The newest messages, oldest first, each with whether the newest reply's prompt held it."""
         people, places = people_and_places(audience)
         given = {"conversation": conversation, "people": people, "places": places, "most": limit}
         rows = await self._database.rows(LAST, given)
-        return (await self._named_as_now(rows, audience))[::-1]
+        named = await self._named_as_now(rows, audience)
+        return [*zip(named, (bool(row.in_prompt) for row in rows), strict=True)][::-1]
 
     async def branches(self, conversation: str, user: str, limit: int) -> list[Message]:
         """The newest messages of a private conversation of the user, also replaced ones, oldest first."""

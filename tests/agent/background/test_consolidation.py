@@ -385,8 +385,8 @@ async def test_one_model_call_after_a_turn_updates_everything(open_pet, server, 
     assert facts == [("Ana got a job in Lyon", 0.9)]
     assert (known.preferences.language, known.profile.role) == ("French", "nurse")
     assert [task.description for task in known.open_tasks] == ["Find a flat in Lyon"]
-    assert "## Conversation summary\n> Ana got the job" in server.asked[-1].system
-    assert "Answer them in: French" in server.asked[-1].system
+    assert "## Conversation summary\n> Ana got the job" in server.asked[-1].context
+    assert "Answer them in: French" in server.asked[-1].context
 
 
 async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(open_pet, clock, rows):

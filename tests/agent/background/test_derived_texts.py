@@ -61,7 +61,7 @@ class Story:
         """All derived texts that a prompt, a search, a profile or an export shows."""
         self.model.answers = []
         await self.pet.respond("And now?", user="ana", place=place)
-        prompt = self.model.systems[-1]
+        prompt = self.model.inputs[-1][-1]["content"]
         hits = await self.pet.search_memories("what about Lisbon Porto flu resign", user="ana", place=place)
         known = await self.pet.people.context(user="ana", place=place)
         shown: list[Any] = [hit.content for hit in hits if hit.kind == "summary"]

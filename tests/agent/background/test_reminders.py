@@ -59,20 +59,20 @@ async def test_the_model_knows_whether_reminders_reach_the_person_and_which_were
     model = AnsweringModel()
     pet = await open_pet(given=model)
     await pet.respond("hello", user="discord:1")
-    assert f"Reminders: {NOT_SENT}" in model.systems[-1]
+    assert f"Reminders: {NOT_SENT}" in model.shown()
 
     pet.reminders.register("discord:", Messenger())
     await task_for(pet)
     clock.advance(hours=1)
     await pet.respond("hello", user="discord:1")
-    assert f"Reminders: {SENT}" in model.systems[-1]
-    assert "reminded)" not in model.systems[-1]
+    assert f"Reminders: {SENT}" in model.shown()
+    assert "reminded)" not in model.shown()
     await pet.reminders.run()
     await pet.respond("hello", user="discord:1")
 
-    assert ", reminded)" in model.systems[-1]
+    assert ", reminded)" in model.shown()
     await pet.respond("hello", user="slack:1")
-    assert f"Reminders: {NOT_SENT}" in model.systems[-1]
+    assert f"Reminders: {NOT_SENT}" in model.shown()
 
 
 async def test_a_reminder_claimed_by_a_killed_process_is_sent_later(open_pet, clock, end_claims):

@@ -18,7 +18,17 @@ DOCUMENTED = {
     "llamacpp": COMMON | JSON | COUNTED | {"seed", "parallel_tool_calls"},
     "lmstudio": COMMON | JSON | COUNTED | {"seed", "logit_bias"},
     "openrouter": COMMON | JSON | COUNTED | {"seed", "parallel_tool_calls", "usage"},
-    "openai": {"model", "input", "instructions", "include", "tools", "stream", "store", "text"},
+    "openai": {
+        "model",
+        "input",
+        "instructions",
+        "include",
+        "tools",
+        "tool_choice",
+        "stream",
+        "store",
+        "text",
+    },
 }
 
 

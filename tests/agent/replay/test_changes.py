@@ -58,8 +58,8 @@ def _ignored(*_: Any) -> Any:
 
 
 CODE: dict[str, tuple[Any, str, Any, str]] = {
-    "a section of the prompt": (prompt, "_setting", lambda _: "Nowhere.", "call 1, system message, setting"),
-    "facts in the prompt": (prompt, "_person", lambda *_: "Nobody.", "call 1, system message, person"),
+    "a section of the prompt": (prompt, "_setting", lambda _: "Nowhere.", "call 1, message 1, setting"),
+    "facts in the prompt": (prompt, "_person", lambda *_: "Nobody.", "call 1, message 1, person"),
     "the reading of answers": (loop, "parse_answer", lambda raw: loop.Answer(raw), "answer, message"),
     "results of tools": (registry, "as_text", lambda _: "{}", "search_memories, result"),
     "the form of answers": (

@@ -59,7 +59,7 @@ async def test_it_passes_anywhere(pet, recorded, made):
     test = await made(await recorded())
     text = test.read_text()
     assert "def test_who_do_i_love() -> None:" in text
-    assert "assert list(turn.prompt) == ['persona', 'rules', 'person', 'setting']" in text
+    assert "assert list(turn.prompt) == ['persona', 'rules', 'person', 'setting', 'form', 'question']" in text
     assert "assert 'Ana loves her dog Rex' in turn.prompt['person']" in text
     assert "assert turn.called == ['search_memories', 'remember']" in text
     assert "assert turn.tools[0].arguments == {'query': 'whom Ana loves'}" in text

@@ -112,8 +112,9 @@ async def test_what_was_taken_over_is_the_history_of_the_next_turn(open_pet: Ope
 
     await pet.respond("hi", user="ana")
 
-    said = [(item["role"], item["content"]) for item in model.calls[0].input]
-    assert said == [("user", "[Thu 01 May 2025 10:00 UTC] line 0"), ("assistant", "line 1"), ("user", "hi")]
+    *history, question = [(item["role"], item["content"]) for item in model.calls[0].input]
+    assert history == [("user", "[Thu 01 May 2025 10:00 UTC] line 0"), ("assistant", "line 1")]
+    assert question[1].endswith("\nana: hi")
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

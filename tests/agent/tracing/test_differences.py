@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.tracing.differences import differences, sections, steps
+from agent.tracing.differences import differences, question_sections, sections, steps
 from agent.tracing.trace import Summary, Trace
 from memory.process.spans import Span
 
@@ -87,9 +87,19 @@ def test_sections_of_the_system_message_are_named():
     more = trace(call(f"{SYSTEM}\n\nAna skis."), sections=[*SECTIONS, ["person", 9]])
     [new], [gone] = differences(trace(call()), more), differences(more, trace(call()))
     assert (new.where, new.what, gone.what) == ("call 1, system message, person", "is new", "is gone")
-    assert sections(trace(), f"{SYSTEM}\n\nAnswer now.")["last call"] == "Answer now."
+    assert sections(trace(), f"{SYSTEM}\n\nAnswer now.")["more"] == "Answer now."
     unnamed = where(trace(call("a"), sections=[]), trace(call("b"), sections=[]))
     assert unnamed == ["call 1, system message, whole"]
+
+
+def test_sections_of_the_questions_message_are_named_too():
+    ends = {"question_at": 0, "question_sections": [["setting", 11], ["question", 5]]}
+    one, other = (trace(call(said=f"Now: {day}\n\nhello"), **ends) for day in ("Friday", "Monday"))
+    assert where(one, other) == ["call 1, message 1, setting"]
+    assert question_sections(one, one.root.spans[0].data["request"]) == {
+        "setting": "Now: Friday",
+        "question": "hello",
+    }
 
 
 def test_another_order_of_steps_ends_the_comparison():

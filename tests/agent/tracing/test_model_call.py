@@ -5,6 +5,7 @@ import zlib
 
 from scripted_server import Asked, Call, answer
 
+from agent.models.wire.out import UNSAID
 from agent.tracing.trace import Trace
 from memory.process.spans import Span
 
@@ -30,15 +31,16 @@ def agrees(call: Span, asked: Asked, trace: Trace) -> None:
         assert items == asked.json["input"]
         return
     said = [(item["role"], item["content"]) for item in items if item.get("type", "message") == "message"]
-    assert [pair for pair in said if isinstance(pair[1], str)] == asked.conversation
+    sent = [(one["role"], one["content"]) for one in asked.json["messages"][1:] if one["role"] != "tool"]
+    assert said == [pair for pair in sent if pair[1] not in ("", UNSAID)]
     kinds = [item.get("type") for item in items]
     assert kinds.count("function_call") == len(asked.call_ids)
     calls = [item for item in items if item.get("type") == "function_call"]
-    sent = [
+    made = [
         call["function"] for message in asked.json["messages"] for call in message.get("tool_calls") or ()
     ]
     assert [(call["name"], call["arguments"]) for call in calls] == [
-        (call["name"], call["arguments"]) for call in sent
+        (call["name"], call["arguments"]) for call in made
     ]
     assert [call["call_id"] for call in calls] == asked.call_ids
     results = [item["output"] for item in items if item.get("type") == "function_call_output"]

@@ -79,7 +79,7 @@ async def test_a_reply_that_saw_only_a_summary_of_it_is_not_stored(open_pet, clo
         await pet.settle()
 
     reply = await ask_meanwhile(pet, model, forget_later, user="ben", place="acme")
-    assert "4711" in model.systems[-1]
+    assert "4711" in model.shown()
     assert reply.message_id is None
 
 
@@ -155,7 +155,7 @@ async def test_what_an_undo_brings_back_costs_no_reply(open_pet, clock, rows):
         await pet.memories.undo_forget(str(receipt.undo_id), user="ana")
 
     reply = await ask_meanwhile(pet, model, undo_later, user="ben", place="acme")
-    assert "the weather" in model.systems[-1]
+    assert "the weather" in model.shown()
     assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": reply.message}]
 
 

@@ -186,7 +186,8 @@ async def test_a_call_that_is_tried_again_does_not_cost_the_turn_a_call(pet_at, 
     reply, _ = await some_way.ask(pet, "hi", user="ana")
 
     assert (reply.message, reply.calls) == ("Found.", 3)
-    assert [bool(asked.tools) for asked in server.asked] == [True] * 4 + [False]
+    choices = [asked.json.get("tool_choice") for asked in server.asked]
+    assert [choice == "none" for choice in choices] == [False] * 4 + [True]
 
 
 async def test_where_one_call_was_not_counted_no_number_is_told_for_all(open_pet):

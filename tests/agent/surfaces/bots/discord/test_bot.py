@@ -74,8 +74,8 @@ async def test_the_message_that_one_replies_to_is_shown_to_the_model_and_not_kep
     reference = {"message_id": said["referenced_message"]["id"], "channel_id": str(GENERAL)}
     replied = said | {"type": 19, "message_reference": reference}
     await bot.hears(f"{AT} what do you think?", channel=GENERAL, **replied)
-    assert "## What the message replies to\n" in server.asked[0].system
-    assert "\n> Ben: @Ana and I like *tea*\n" in server.asked[0].system
+    assert "## What the message replies to\n" in server.asked[0].context
+    assert "\n> Ben: @Ana and I like *tea*\n" in server.asked[0].context
     assert server.asked[0].conversation[-1] == ("user", "Ana: what do you think?")
 
 
@@ -133,7 +133,7 @@ async def test_messages_keep_their_order_and_attachments_are_fetched(bot, platfo
     for text in ("guess what", "I got the job"):
         await platform.say(text)
     await bot.hears("in Lyon!", attachments=files)
-    asked = server.asked[0].text
+    [(_, asked)] = server.asked[0].conversation
     assert "guess what\nI got the job\nin Lyon!" in asked
     assert "[file notes.txt]\nקנה חלב\n[end of notes.txt]" in asked
     assert "photo.png (image/png, I read text only); gone.md (it could not be fetched)" in asked

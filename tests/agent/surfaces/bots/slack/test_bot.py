@@ -116,7 +116,7 @@ async def test_the_message_of_others_that_a_thread_begins_with_and_a_forwarded_o
     server.script(answer("Me too."), answer("Good."))
     slack.says("UBEN", "<@UANA> I like *tea*", channel=GENERAL, ts="1.5")
     await bot.hears(*slack.mentions("UANA", "and you?", channel=GENERAL, thread_ts="1.5"))
-    assert "\n> Ben: @Ana I like *tea*\n" in server.asked[0].system
+    assert "\n> Ben: @Ana I like *tea*\n" in server.asked[0].context
     assert server.asked[0].conversation == [("user", "Ana: and you?")]
     by_ben = {"is_share": True, "author_id": "UBEN", "author_name": "Benjamin", "text": "<@UANA>, lunch?"}
     by_app = {"is_msg_unfurl": True, "author_name": "Menu", "text": "soup"}

@@ -150,7 +150,7 @@ async def test_the_answer_has_the_form_that_is_asked_for(scripted, model: Script
     headers = await scripted.headers("ana")
     whole = (await scripted.say("Lyon?", headers, response_format=SHAPE)).json()
     assert json.loads(whole["choices"][0]["message"]["content"]) == {"town": "Lyon", "people": 500000}
-    assert '"people": {"type": "integer"}' in model.asked[-1].system
+    assert '"people": {"type": "integer"}' in model.asked[-1].context
     streamed = await scripted.say("Lyon?", headers, response_format={"type": "json_object"}, stream=True)
     assert '\\"people\\": 500000' in streamed.text
 

@@ -258,7 +258,7 @@ async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: Sc
     assert told.json()["conversation"] == {"id": "channel:c7"}
     await scripted.say("Dan: who brings the cake?", await service(scripted, "dan", "channel:c7"))
     asked = model.asked[-1]
-    assert "Cleo: I bring the cake" in asked.text
+    assert ("user", "Cleo: I bring the cake") in asked.conversation
     assert "Dan: who brings the cake?" in asked.text
     assert "Cleo brings the cake" in asked.results[0]
     assert "job" not in asked.results[0].replace("and job", "")
