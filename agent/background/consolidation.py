@@ -35,7 +35,7 @@ from agent.types.budget import Budget
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
-from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, still_hold
+from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, that_hold
 from memory.facts.writer import FactWriter
 from memory.people.findings import NewFact, entries_of
 from memory.people.profile_entries import Entry
@@ -179,13 +179,14 @@ class Consolidation:
             Audience.of(None if reading.place.private else "", reading.place).keys
             | {user_key(person.user) for person in reading.people}
         )
-        facts = {fact.id for fact in reading.facts} - set(ended)
+        shown = {fact.id for fact in reading.facts}
+        facts = await that_hold(connection, shown, audience, self.clock())  # a ruling may have ended nothing
         if (
             (row is not None and row.id != reading.summary_id)
             or (row is not None and row.revision != reading.revision and not row.withheld)
             or await missing(connection, [*reading.heard], reading.owner)
             or await missing(connection, reading.profile_messages)
-            or not await still_hold(connection, facts, audience, self.clock())
+            or not facts.issuperset(shown - set(ended))
         ):
             raise Overtaken("what it was read from has changed")
         rebuilt = not reading.summary or bool(row is not None and row.withheld)

@@ -98,14 +98,14 @@ async def remaining(
     return [Message(*row) for row in reversed((await connection.execute(query)).all())]
 
 
-async def still_hold(
+async def that_hold(
     connection: AsyncConnection, memory_ids: Collection[str], audience: Audience, now: datetime
-) -> bool:
-    """Whether this audience may still read all of these memories."""
+) -> set[str]:
+    """Those of these memories that this audience may still read."""
     if not memory_ids:
-        return True
+        return set()
     given = {"ids": list(memory_ids), "owners": list(audience.keys), "now": now}
-    return {row.id for row in await connection.execute(BY_IDS, given)} == set(memory_ids)
+    return {row.id for row in await connection.execute(BY_IDS, given)}
 
 
 async def withhold(

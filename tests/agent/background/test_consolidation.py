@@ -310,6 +310,20 @@ async def test_a_replacement_of_something_else_is_asked_again_with_both_texts(op
     assert [allergic in asked and padel in asked for asked in model.asked[1:]] == [True]
 
 
+async def test_a_summary_rests_on_what_a_void_ruling_left(open_pet):
+    early, late = "Ana's train leaves at 9:15", "Ana's train leaves at 9:45"
+    model = consolidator(rules("same", late, early, summary="Ana's train: 9:15, 9:45."))
+    pet = await open_pet(given=AnsweringModel(wrote(late)), looking_back=model)
+    old = (await pet.remember(early, user="ana")).id
+
+    await talk(pet, "my train leaves at 9:45")
+
+    assert {fact.content for fact in await pet.memories.list(user="ana")} == {early, late}
+    assert await summary(pet) == "Ana's train: 9:15, 9:45."
+    await pet.memories.forget(old, user="ana")
+    assert "9:15" not in await summary(pet)
+
+
 async def test_no_ruling_reaches_what_somebody_else_told(open_pet):
     model = consolidator(lambda asked: NOTHING_NEW if OLD not in asked else pytest.fail("offered"))
     pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
