@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_, select, true
@@ -22,9 +23,11 @@ from memory.sql.rests_on import resting_on
 from memory.sql.tables import memories, memory_owners, messages, rests_on
 from memory.text import sentences
 
-_IDENTIFIER = re.compile(
-    r"[^\s@<>(),;:\"“”]+@[\w-]+(?:\.[\w-]+)+|https?://[^\s<>()\"“”]+|(?<!\d)\d{4,}(?!\d)"
-)
+_LINK = re.compile(r"https?://[^\s<>()\"“”]+")
+_RUN = re.compile(r"[^\s<>(),;:\"“”]+")
+_DOMAIN = re.compile(r"[\w.-]+")
+_DIGITS = re.compile(r"\d+")
+FEWEST_DIGITS = 4
 _YEAR = re.compile(r"(?:19|20)\d\d")
 FEWEST = 2
 """So few words suffice. Of a shorter fact the names of its teller count too, or else its whole wording:
@@ -60,8 +63,21 @@ def _together(text: str, message: str, names: str) -> bool:
 
 
 def _identifiers(text: str) -> frozenset[str]:
-    found = (one.casefold().rstrip(".,!?") for one in _IDENTIFIER.findall(text))
-    return frozenset(one for one in found if not _YEAR.fullmatch(one))
+    found = _LINK.findall(text)
+    for run in _RUN.findall(_LINK.sub(" ", text)):
+        found += _addresses(run) or (
+            digits for digits in _DIGITS.findall(run) if len(digits) >= FEWEST_DIGITS
+        )
+    identifiers = frozenset(one.casefold().rstrip(".,!?") for one in found)
+    return frozenset(one for one in identifiers if not _YEAR.fullmatch(one))
+
+
+def _addresses(run: str) -> list[str]:
+    """The e-mail addresses in a text without blanks. Each part has a pattern of its own: one for a whole
+    address would begin anew at each letter."""
+    parts = [(name, _DOMAIN.match(after)) for name, after in pairwise(run.split("@"))]
+    found = [(name, domain[0]) for name, domain in parts if name and domain]
+    return [f"{name}@{domain}" for name, domain in found if "." in domain.strip(".")]
 
 
 @dataclass(frozen=True, slots=True)

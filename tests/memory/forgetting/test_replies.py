@@ -1,5 +1,7 @@
 """The one rule on words: which replies contain a fact."""
 
+from time import process_time
+
 import pytest
 
 from memory.forgetting.replies import Told, repeats
@@ -22,6 +24,8 @@ MARCH = "My mum's birthday is on March 3rd."
         (True, "Ann plans to quit her job", "Of your job: you plan to quit."),
         (True, "Ann's bank PIN is 4711", "It is 4711."),
         (True, "Ann's address is ann@acme.example", "Write to Ann@acme.example."),
+        (True, "Ann's address is ann@acme.example", "Ask bo@x, (ann@acme.example), or him@acme.example."),
+        (False, "Ann's address is ann@acme", "Write to ann@acme, PIN 47a11."),
         (True, "Ann's page is https://ann.example/me", "See https://ann.example/me"),
         (True, "I am pregnant.", "You told me: “I am pregnant.”"),
         (True, "我住在巴黎", "你说：我住在巴黎。"),
@@ -39,6 +43,13 @@ def test_a_reply_contains_a_fact_by_its_words_or_what_identifies_it(
     contains: bool, fact: str, reply: str
 ) -> None:
     assert repeats(reply, fact, ANN) is contains
+
+
+@pytest.mark.parametrize("one", ["a", "。", "a@", "a.b@", "1a", "http://"])
+def test_a_long_reply_without_a_blank_is_compared_in_no_time(one: str) -> None:
+    began = process_time()
+    assert not repeats(one * (60_000 // len(one)), "Ann's address is ann@acme.example, PIN 4711", ANN)
+    assert process_time() - began < 1
 
 
 MINE, OURS = "Oui, il est à moi.", "Es ist mir wichtig. Ich kann nicht warten!"
