@@ -6,7 +6,10 @@ calls again when it sends their results, so that the model sees what it has foun
 
 from collections.abc import Iterable, Sequence
 
-from agent.types.client import Called, Item
+from agent.types.client import Called, Item, Returned
+
+MOST_CHARACTERS = 60_000
+"""Of the results that are sent again, the newest; a client may go on calling for long."""
 
 
 def ids_of_ours(items: Iterable[Item]) -> frozenset[str]:
@@ -23,7 +26,7 @@ def without_ours(items: Sequence[Item]) -> list[Item]:
 def with_ours(after: Sequence[Item], kept: Sequence[Item]) -> tuple[Item, ...]:
     """Return what the client sends after the question, with the calls of our tools in `kept`: each before the
     client's call that followed it, or before the first one if the client gave its calls other ids."""
-    ours, waiting, merged = ids_of_ours(kept), list(kept), list[Item]()
+    ours, waiting, merged = _newest(kept), list(kept), list[Item]()
     for item in after:
         if isinstance(item, Called):
             ids = [one.call_id if isinstance(one, Called) else None for one in waiting]
@@ -34,3 +37,15 @@ def with_ours(after: Sequence[Item], kept: Sequence[Item]) -> tuple[Item, ...]:
     left = [one for one in waiting if getattr(one, "call_id", None) in ours]
     first = next((at for at, item in enumerate(merged) if isinstance(item, Called)), len(merged))
     return (*merged[:first], *left, *merged[first:])
+
+
+def _newest(kept: Sequence[Item]) -> frozenset[str]:
+    """Return the ids of the newest calls of our tools whose results come to `MOST_CHARACTERS`."""
+    ours, left, newest = ids_of_ours(kept), MOST_CHARACTERS, set[str]()
+    for item in reversed(kept):
+        if isinstance(item, Returned) and item.call_id in ours:
+            left -= len(item.output)
+            if left < 0:
+                break
+            newest.add(item.call_id)
+    return frozenset(newest)

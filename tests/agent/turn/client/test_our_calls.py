@@ -109,3 +109,9 @@ def items(told: str) -> list[Item]:
 def test_they_stand_before_the_clients_call_that_followed_them(kept, sent, merged):
     assert list(with_ours(items(sent), items(kept)[:-1])) == items(merged)
     assert without_ours(items(merged)) == items(sent)
+
+
+def test_the_newest_results_are_sent_again_as_far_as_they_fit(monkeypatch):
+    monkeypatch.setattr("agent.turn.client.our_calls.MOST_CHARACTERS", 2 * len("result s1"))
+    kept = items("s1 c1 s2 c2 s3 c3")[:-1]
+    assert list(with_ours(items("c1 c2 c3"), kept)) == items("c1 s2 c2 s3 c3")
