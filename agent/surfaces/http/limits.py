@@ -133,10 +133,10 @@ class RequestLimits:
             async def replay() -> Message:
                 return next(messages, None) or await receive()
 
-            shown = PICTURES.set(pictures)
+            PICTURES.set(pictures)
             await self._run(scope, replay, send)
-            PICTURES.reset(shown)
         finally:
+            pictures.clear()  # tasks that go on, begun in this request, keep its context for good
             self._drop(whose, len(body))
 
     async def _most_kept(self, scope: Scope) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from scripted_server import answer
 from agent.models.pictures import PICTURES
 from agent.surfaces.http import pictures
 from agent.surfaces.http.errors import ApiError
+from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.http.pictures import take_pictures
 
 
@@ -98,8 +100,27 @@ async def test_only_the_pictures_of_the_last_message_that_has_some_reach_the_mod
     await say("three", three)
     assert shown(server.asked[-1])[1:3] == ["two\n[an image]\n[an image: boat.png]", "and its colour?"]
     assert shown(server.asked[-1])[3] == ["three", three]
-    assert not PICTURES.get()
     assert [row["text"] for row in seeing.messages("ana")][::2] == ["one", "two", "and its colour?", "three"]
+
+
+async def test_what_goes_on_after_an_answer_keeps_no_picture() -> None:
+    """A task keeps the context of the request in which it was begun."""
+    begun = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert len(PICTURES.get()) == 1
+        begun.append(copy_context())
+
+    async def anybody(_: Any) -> str:
+        return "ana"
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": json.dumps([url("a", 200_000)]).encode()}
+
+    limited = RequestLimits(app, max_body=1_000_000, timeout=60, authorize=anybody)
+    headers = [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
+    await limited({"type": "http", "headers": headers}, receive, app)
+    assert begun[0][PICTURES] == {}
 
 
 async def test_a_picture_that_is_too_large_does_not_end_the_chat(
