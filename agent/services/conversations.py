@@ -30,7 +30,7 @@ from memory.sql.hidden import hidden_in
 from memory.sql.jobs.deliveries import Deliveries, Sent, note_origins
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.transcript import Transcript
-from memory.text import storable, without_links
+from memory.text import storable
 
 
 @checks_arguments
@@ -91,7 +91,7 @@ class ConversationService:
                 connection,
                 self.transcript,
                 old,
-                without_links(storable(text)),
+                storable(text),
                 sent.user,
                 sent.place,
                 now,

@@ -24,7 +24,6 @@ from memory.sql.messages.client_calls import keep_calls
 from memory.sql.messages.message_rows import missing
 from memory.sql.messages.reply_sources import ReplySources
 from memory.sql.messages.transcript import Transcript
-from memory.text import without_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class AnswerStore:
         now: datetime,
     ) -> Message | None:
         """Store the reply, instead of the calls that led to it. Returns None if something is gone."""
-        request, question, text = received.request, str(received.id), without_links(text)
+        request, question = received.request, str(received.id)
         follows = question if received.history is not None else None
         reply = Message(new_id(), request.conversation_id, "assistant", "hachi", text, now, follows=follows)
         stored = await self.transcript.append(

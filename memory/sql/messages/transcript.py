@@ -56,6 +56,7 @@ from memory.sql.tables import (
     speakers,
     users,
 )
+from memory.text import without_links
 
 _hides = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
 _this = (hidden.c.row_id == messages.c.id, hidden.c.kind == "message")
@@ -99,7 +100,7 @@ class Transcript:
             "created_at": now,
         }
         values = {column.name: getattr(message, column.name) for column in MESSAGE}
-        values |= {"user_id": user, "place": key}
+        values |= {"user_id": user, "place": key, "text": without_links(message.text)}
         statement: Executable
         if answering is None:
             statement = self._insert(messages).returning(messages.c.id)

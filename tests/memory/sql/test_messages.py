@@ -157,3 +157,10 @@ async def test_an_answer_to_a_message_that_is_gone_is_not_stored(stack):
         await entries.show(connection, "message", [asked])
         assert await stack.transcript.append(connection, reply, answering=asked, **told)
     assert await texts(stack, "dm:anna", ANNA) == ["my PIN is 4711", "Noted."]
+
+
+async def test_no_link_to_a_persons_pages_is_stored(stack: Stack) -> None:
+    for role in ("user", "assistant"):
+        text = "[All](http://a/enter?link=hachi-link-.eJw-_x.sig), within"
+        await stack.receive(text, role=role)
+    assert await texts(stack, "dm:anna", ANNA) == ["[All](http://a/enter), within"] * 2
