@@ -54,6 +54,8 @@ class Compared:
     answer, which stays."""
     answer: Message | None = None
     """The last answer, as only the client has it."""
+    replaced: tuple[str, ...] = ()
+    """The stored answers in whose place it is."""
 
     def locks(self, user: str) -> set[str]:
         """Return the keys to lock before it is followed."""
@@ -101,8 +103,10 @@ def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compar
     ids = {at: stored[here].id for at, here in found.pairs.items()}
     before = [at for at in path if at < asked]
     follows, answer = stored[path[max(before)]].id if before else "", None
+    replaced: list[str] = []
     for at, here in found.answers.items():
         question = stored[here]
+        replaced = [one.id for one in stored if one.follows == question.id and not one.gone]
         answer = replace(
             question,
             id=new_id(),
@@ -115,13 +119,14 @@ def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compar
         history=tuple(_with_ids(client.history or (), ids)),
         question=ids.get(asked),
         follows=follows,
-        hidden=frozenset(stored[at].id for at in found.hidden),
+        hidden=frozenset(stored[at].id for at in found.hidden).difference(replaced),
         back=frozenset(stored[at].id for at in found.pairs.values() if stored[at].gone),
         edits=tuple(
             (stored[here], storable(sent[at].text), stored[path[at + 1]].id)
             for at, here in found.edits.items()
         ),
         answer=answer,
+        replaced=tuple(replaced),
     )
 
 
@@ -154,7 +159,9 @@ async def follow(
         connection, sent.answer, user=user, place=PRIVATE, now=now, answering=sent.follows, lost=lost
     )
     if stored is None:
-        return sent.follows
+        return sent.replaced[-1] if sent.replaced else sent.follows
+    if sent.replaced:
+        await replace_messages(connection, sent.replaced, user, now)
     await record(connection, stored.id, [sent.follows], "answered")
     await rest_as_others(connection, stored.id, sent.follows)
     return stored.id

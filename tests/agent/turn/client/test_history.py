@@ -10,6 +10,9 @@ from agent.errors import ModelError
 from agent.types.budget import Budget
 from agent.types.client import Called, ClientTool, ClientTurn, Item, Returned, Said
 from hachi import Companion
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -337,3 +340,34 @@ async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(pet, ser
     used = (Said("assistant", "Let me look."), Called("c1", "clock", "{}"), Returned("c1", "12:00"))
     await say(pet, "what time is it?", after=used)
     assert kept(rows) == ["what time is it?", "Noon."]
+
+
+@pytest.mark.parametrize("on", ["sqlite", "postgresql"])
+async def test_a_history_is_followed_on_both_databases(open_pet, server, request, clock, on):
+    url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
+    pet = await open_pet(
+        openai_base_url=server.url, model="tiny", api="chat", look_back="off", database_url=url
+    )
+    server.script(*map(answer, ("Hello.", "Fair winds!", "Aye.", "Noon it is.")))
+    asked = [Said("user", "hi there"), Said("assistant", "Hello.")]
+    sailing = [Said("user", "I sail"), Said("assistant", "Fair w")]
+    await say(pet, "hi there", conversation="boat")
+    await say(pet, "I sail", *asked, conversation="boat")
+    await say(pet, "with Ben", *asked, *sailing, conversation="boat")
+    edited = [Said("user", "hello there"), Said("assistant", "Hello.")]
+    ben = [Said("user", "with Ben"), Said("assistant", "Aye.")]
+    await say(pet, "when?", *edited, *sailing, *ben, conversation="boat")
+    told = ["hello there", "Hello.", "I sail", "Fair w", "with Ben", "Aye.", "when?", "Noon it is."]
+    assert [one.text for one in await pet.conversations.messages(user="ana")][::-1] == told
+
+    fact = await pet.remember("Ana sails on Sundays", user="ana")
+    await pet.memories.forget(str(fact.id), user="ana")
+    server.script(answer("Sure."))
+    whole = [*edited, *sailing, *ben, Said("user", "when?"), Said("assistant", "It is noon, Sundays.")]
+    await say(pet, "sure?", *whole, conversation="boat")
+    left = [one.text for one in await pet.conversations.messages(user="ana")][::-1]
+    assert left == [*told, "sure?", "Sure."], "the client's copy may hold what was forgotten"
+    server.script(answer("Yes."))
+    await say(pet, "really?", *whole, Said("user", "sure?"), Said("assistant", "Sure."), conversation="boat")
+    left = [one.text for one in await pet.conversations.messages(user="ana")][::-1]
+    assert left == [*told, "sure?", "Sure.", "really?", "Yes."]
