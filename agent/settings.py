@@ -173,6 +173,12 @@ class Settings(BaseSettings):
     which may write without an end, and double where it thinks first."""
     consolidate_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """The same for consolidation, rulings and reranking; unset: 1,500."""
+    model_slots: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Requests that the model's server works on at once. Unset: one where it is llama.cpp, Ollama or LM
+    Studio, any number elsewhere."""
+    context_tokens: Annotated[int, Field(ge=500)] | None = None
+    """Tokens of a request and its answer that the model takes; the history, passages and facts are cut to
+    it. Unset: what the server refuses for its length is asked again with less, and remembered."""
     max_turns: Annotated[int, Field(ge=1, le=50)] = 5
     """Model calls in a turn; the last one may call no tool, and answers."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from agents import ModelResponse
@@ -20,29 +21,37 @@ class BreakerModel(Model):
         breaker: Breaker,
         blame: Callable[[Exception], str | None],
         timeout: float | None = None,
+        slot: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         """`timeout` is in seconds: of a whole answer, and of a stream until its first event and between any
-        two. `blame` is that of `Breaker.calling`."""
+        two. `blame` is that of `Breaker.calling`. What waits for a `slot` of the server has not begun."""
         self.inner = inner
         self._breaker = breaker
         self._blame = blame
         self._timeout = timeout
+        self._slot = slot
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        answer: ModelResponse = await self._through_breaker(lambda: self.inner.get_response(*args, **kwargs))
+        async with self._slot():
+            answer: ModelResponse = await self._through_breaker(
+                lambda: self.inner.get_response(*args, **kwargs)
+            )
         return answer
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """The events. From the first one on, the server has answered."""
         events = self.inner.stream_response(*args, **kwargs)
-        try:
-            event = await self._through_breaker(lambda: anext(events, None))
-            while event is not None:
-                yield event
-                event = await self._in_time(anext(events, None))
-        finally:
-            if isinstance(events, AsyncGenerator):  # release the connection, even if the reader stops early
-                await events.aclose()
+        async with self._slot():
+            try:
+                event = await self._through_breaker(lambda: anext(events, None))
+                while event is not None:
+                    yield event
+                    event = await self._in_time(anext(events, None))
+            finally:
+                if isinstance(
+                    events, AsyncGenerator
+                ):  # release the connection, even if the reader stops early
+                    await events.aclose()
 
     def get_retry_advice(self, request: Any) -> Any:
         return self.inner.get_retry_advice(request)

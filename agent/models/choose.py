@@ -1,7 +1,9 @@
 """Chooses the language model that the settings name."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import openai
 from agents import (
@@ -30,9 +32,13 @@ from agent.models.providers import (
 )
 from agent.models.wire.fit import Fit
 from agent.models.wire.model import WireModel
+from agent.models.wire.slots import Slots
 from agent.settings import Settings
 from memory.process.breaker import Breaker
 
+MANY = 1_000_000
+_SLOTS: WeakKeyDictionary[openai.AsyncOpenAI, Slots] = WeakKeyDictionary()
+"""Those of each open client, which all models of one server share."""
 LONGEST_WAIT = 20.0
 """Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""
 LOCAL_ANSWER_TOKENS, LOCAL_CONSOLIDATE_TOKENS = 1_000, 1_500
@@ -54,6 +60,8 @@ class ChosenModel:
     client: openai.AsyncOpenAI | None = None
     brought: bool = False
     """Whether the program brought it."""
+    fit: Fit | None = None
+    """What is known of the server's window."""
 
     async def close(self) -> None:
         if self.client is not None:
@@ -110,16 +118,26 @@ def choose_model(
         http_client=openai.DefaultAsyncHttpxClient(event_hooks={"request": [put_pictures]}),
     )
     limit_name = provider.limit_name if api == "chat" else "max_output_tokens"
-    fit = Fit(limit, limit_name, short_ids=provider.short_ids)
+    fit = Fit(limit, limit_name, short_ids=provider.short_ids, window=settings.context_tokens)
+    slots = _SLOTS.setdefault(client, Slots(settings.model_slots or provider.slots or MANY))
     model = BreakerModel(
         WireModel(name, client, api, fit),
         breaker,
         lambda error: server_fault(error, settings),
         settings.model_timeout,
+        partial(slots.taken, for_people=not consolidates),
     )
     beside_tools, local = schema_beside_tools(settings), is_local(settings)
     return ChosenModel(
-        name, model, structured_of(settings), calls, breaker, beside_tools, bounded=local, client=client
+        name,
+        model,
+        structured_of(settings),
+        calls,
+        breaker,
+        beside_tools,
+        bounded=local,
+        client=client,
+        fit=fit,
     )
 
 
@@ -128,6 +146,8 @@ def _limit(settings: Settings, consolidates: bool) -> int | None:
     limit = settings.consolidate_tokens if consolidates else settings.answer_tokens
     if limit is None and is_local(settings):
         limit = LOCAL_CONSOLIDATE_TOKENS if consolidates else LOCAL_ANSWER_TOKENS
+    if limit and settings.context_tokens:
+        limit = min(limit, settings.context_tokens // 2)
     return limit or None
 
 

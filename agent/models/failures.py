@@ -78,7 +78,7 @@ def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> Mo
             "API, check HACHI_MODEL and HACHI_API"
         )
     if too_long(status, words):
-        return ModelRejected(f"{said}; its window is too small for this")
+        return ModelRejected(f"{said}; set HACHI_CONTEXT_TOKENS to what it takes")
     if status in (402, 429) and no_money(words):
         return ModelUnavailable(f"{said}; nothing is answered before its billing is in order")
     passing = status >= 500 or status in WORTH_RETRYING

@@ -44,6 +44,9 @@ class Provider:
     """Whether a person's own machine does the work. It writes until its window is full, so the tokens of an
     answer are limited, and its grammar enforces the bounds of a schema, which OpenAI's strict mode does not
     list (platform.openai.com/docs/guides/structured-outputs, 24 November 2026)."""
+    slots: int = 0
+    """How many requests it works on at once, unless it says more; 0 is any number. llama.cpp tells it in
+    `/props`; Ollama has `OLLAMA_NUM_PARALLEL`, LM Studio queues (their documentation, 24 November 2026)."""
     limit_name: str = "max_tokens"
     """What chat completions call the limit of tokens. OpenAI's reasoning models refuse the older name."""
     short_ids: bool = False
@@ -68,10 +71,10 @@ PROVIDERS = MappingProxyType(
             needs_key=True,
             short_ids=True,
         ),
-        "ollama": Provider("http://127.0.0.1:11434/v1", structured="schema", local=True),
+        "ollama": Provider("http://127.0.0.1:11434/v1", structured="schema", local=True, slots=1),
         "vllm": Provider("http://127.0.0.1:8000/v1", structured="schema", local=True),
-        "llamacpp": Provider("http://127.0.0.1:8080/v1", structured="schema", local=True),
-        "lmstudio": Provider("http://127.0.0.1:1234/v1", structured="schema", local=True),
+        "llamacpp": Provider("http://127.0.0.1:8080/v1", structured="schema", local=True, slots=1),
+        "lmstudio": Provider("http://127.0.0.1:1234/v1", structured="schema", local=True, slots=1),
         "openrouter": Provider("https://openrouter.ai/api/v1", needs_key=True),
     }
 )

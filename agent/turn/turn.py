@@ -20,10 +20,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from agent.errors import ModelUnavailable
+from agent.errors import ModelRejected, ModelUnavailable
 from agent.models.choose import ChosenModel
+from agent.models.wire.errors import TooLong
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording
 from agent.turn.client.history import compare, follow, with_continued_conversation
@@ -33,13 +34,14 @@ from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
 from agent.turn.context.prompt import messages_of
+from agent.turn.context.smaller import fitted, size_of
 from agent.turn.extensions import Extensions
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import AgentResult, run_agent, with_end
 from agent.turn.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.client import ClientTurn, items_as_json
-from agent.types.events import MemoryDecided, StreamEvent
+from agent.types.events import MemoryDecided, StreamEvent, TextWritten
 from memory.facts.writer import FactWriter
 from memory.process.breaker import calls_for
 from memory.records import Decision, ForgetCandidate
@@ -134,14 +136,43 @@ async def _answer(
     trace.heard(received.id)
     built = await build_context(deps.context, received)
     tools = _tool_context(deps, received, built)
-    messages = messages_of(built.prompt)
     client = received.request.client or ClientTurn()
-    result = await run_agent(deps.model, deps.settings, messages, tools, deps.extensions, client, on_event)
+    messages, result = await _run(deps, built, tools, client, on_event)
     exchange = [str(one["content"]) for one in messages[-3:-1] if one.get("role") in ("user", "assistant")]
     forget = await deps.forget_requests.candidates(result.answer.forget, received, exchange)
     if ending and (end := await ending(forget, result.tools)):
         result = with_end(result, end, on_event)
     return _Answered(received, built, tools, result, forget)
+
+
+async def _run(
+    deps: TurnDependencies,
+    built: BuiltContext,
+    tools: TurnContext,
+    client: ClientTurn,
+    on_event: OnEvent | None,
+) -> tuple[list[dict[str, Any]], AgentResult]:
+    """Run the agent over a prompt that fits the model's window. Where the server says that it does not, ask
+    again with less, unless something was shown."""
+    fit, shown, offered = deps.model.fit, list[TextWritten](), await deps.extensions.offered()
+    beside = sum(len(tool.description) + len(str(tool.schema)) for tool in offered)
+
+    def tell(event: StreamEvent) -> None:
+        shown.extend([event] if isinstance(event, TextWritten) else [])
+        (on_event or _nobody)(event)
+
+    for left in (3, 2, 1, 0):
+        messages = messages_of(fitted(built.prompt, fit.room(beside) if fit else None))
+        try:
+            follow = tell if on_event else None
+            return messages, await run_agent(
+                deps.model, deps.settings, messages, tools, deps.extensions, client, follow
+            )
+        except ModelRejected as error:
+            if not (fit and left and isinstance(error.__cause__, TooLong)) or shown:
+                raise
+            fit.refused(size_of(messages), error.__cause__)
+    raise AssertionError("the last attempt returns or raises")
 
 
 async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Stored:

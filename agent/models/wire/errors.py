@@ -5,8 +5,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import httpx2
 import openai
 
+_TOKENS = re.compile(
+    r"(?:n_ctx'?\W+|n_prompt_tokens'?\W+|length is|size \(|limit:? (?:of )?|requested|maximum of|window of"
+    r"|resulted in|have|has|\() ?(\d[\d,]{2,8})(?! ?(?:ms|s\b|%))",
+    re.I,
+)
 _NO_MONEY = re.compile(
     r"insufficient.?(?:quota|credit|balance|funds)|payment required|(?:billing|spending) .{0,10}limit"
     r"|(?:exceeded|check|out of|run out|no) .{0,40}(?:quota|credit|balance|billing)|more credits",
@@ -21,6 +27,19 @@ _TOO_LONG = re.compile(
     re.I,
 )
 _MESSAGES = ("message", "msg", "detail", "error_description", "title", "errors", "error")
+
+
+class TooLong(openai.BadRequestError):
+    """A server refuses a request for its length, with whichever status."""
+
+    def __init__(self, error: openai.APIStatusError) -> None:
+        refused = httpx2.Response(400, headers=error.response.headers, request=error.request)
+        super().__init__(server_words(error), response=refused, body=error.body)
+        numbers = [int(n.replace(",", "")) for n in _TOKENS.findall(f"{self.message} {error.body}")]
+        self.window = min(numbers, default=None)
+        """How many tokens the server takes, as far as it says."""
+        self.asked = max(numbers, default=None)
+        """How many the request had."""
 
 
 class ServerError(Exception):

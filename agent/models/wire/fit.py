@@ -6,7 +6,7 @@ from typing import Any
 
 import openai
 
-from agent.models.wire.errors import server_words
+from agent.models.wire.errors import TooLong, server_words
 from agent.models.wire.incoming import Answer
 
 log = logging.getLogger("hachi.models")
@@ -33,18 +33,28 @@ _SHORT_IDS = re.compile(
 )
 _UNKNOWN = re.compile(r"unsupported|not supported|unrecognized|unknown|extra|not permitted", re.I)
 _NO_EMPTY_TEXT = re.compile(r"content.{0,80}(?:non-?empty|(?:is|be|are) empty)", re.I)
+CHARACTERS_A_TOKEN = 3
+"""Fewer than a token of running text has, so that what is reckoned to fit does."""
 
 
 class Fit:
     """What was learned of a model's server, for as long as the process runs."""
 
     def __init__(
-        self, limit: int | None = None, limit_name: str = "max_tokens", *, short_ids: bool = False
+        self,
+        limit: int | None = None,
+        limit_name: str = "max_tokens",
+        *,
+        short_ids: bool = False,
+        window: int | None = None,
     ) -> None:
         """`limit` is how many tokens an answer may have where a client does not say, under the name that its
-        server knows. With `short_ids` those of calls are nine letters and digits."""
+        server knows. With `short_ids` those of calls are nine letters and digits. `window` is how many tokens
+        a request and its answer may have."""
         self._limit = limit
         self.limit_name = limit_name
+        self._window = window
+        self._most: int | None = None
         self.short_ids = short_ids
         self.tools = True
         """Whether the server takes tools."""
@@ -52,6 +62,19 @@ class Fit:
         self._empty_text = True
         self._renamed = self.limit_name == "max_output_tokens"
         self._thinks = False
+
+    def room(self, tools: int) -> int | None:
+        """Return how many characters of messages fit beside so many of tools, as far as that is known."""
+        if self._most is not None or self._window is None:
+            return self._most
+        answer = self._limit or self._window // 4
+        return max(0, (self._window - answer) * CHARACTERS_A_TOKEN - tools)
+
+    def refused(self, size: int, error: TooLong) -> None:
+        """Learn that so many characters of messages are too many: by how much, where the server says it, else
+        by half."""
+        share = error.window / error.asked if error.window and error.asked else 1.0
+        self._most = int(size * (min(share, 1.0) * 0.85 if share < 1 else 0.5))
 
     def fitted(self, body: dict[str, Any], again: bool = False) -> dict[str, Any]:
         """Return the body without what its server does not take. The limit is ours doubled where the model

@@ -1,0 +1,59 @@
+"""A server on one's own machine is asked as many things at once as it has slots; people go first.
+
+Otherwise requests queue there, unseen, and each of them seems to be a model that does not answer.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+LONGEST_WAIT = 600.0
+"""Seconds that consolidation waits for people. Then it is as urgent as they are."""
+
+
+class Slots:
+    """The slots of one server, shared by all models that ask it."""
+
+    def __init__(self, number: int) -> None:
+        self._free = number
+        self._people: deque[asyncio.Future[None]] = deque()
+        self._others: deque[asyncio.Future[None]] = deque()
+
+    @asynccontextmanager
+    async def taken(self, *, for_people: bool) -> AsyncIterator[None]:
+        """Wait for a slot, and hold it in the block."""
+        await self._take(for_people)
+        try:
+            yield
+        finally:
+            self._free += 1
+            self._wake()
+
+    async def _take(self, for_people: bool) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        (self._people if for_people else self._others).append(turn)
+        self._wake()
+        try:
+            if not for_people:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(turn), LONGEST_WAIT)
+            if not turn.done():
+                if turn in self._others:
+                    self._others.remove(turn)
+                    self._people.append(turn)
+                await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was this one's
+                self._free += 1
+            turn.cancel()
+            self._wake()
+            raise
+
+    def _wake(self) -> None:
+        for waiting in (self._people, self._others):
+            while self._free and waiting:
+                turn = waiting.popleft()
+                if not turn.done():
+                    self._free -= 1
+                    turn.set_result(None)

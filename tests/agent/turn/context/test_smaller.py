@@ -1,0 +1,114 @@
+"""A talk that has outgrown the model's window goes on with less of it."""
+
+import json
+from typing import Any
+
+import pytest
+from scripted_server import Asked, Raw, answer
+
+from agent.errors import ModelRejected
+
+REFUSALS = {
+    "llama.cpp": (
+        400,
+        {
+            "error": {
+                "code": 400,
+                "message": "request (5230 tokens) exceeds the available context size (4096 tokens), try it",
+                "type": "exceed_context_size_error",
+                "n_prompt_tokens": 5230,
+                "n_ctx": 4096,
+            }
+        },
+    ),
+    "llama.cpp in 2025": (
+        500,
+        {"error": {"message": "the request exceeds the available context size. try increasing it"}},
+    ),
+    "vLLM": (
+        400,
+        {
+            "object": "error",
+            "message": "This model's maximum context length is 4096 tokens. However, you requested 5015 "
+            "tokens (4015 in the messages, 1000 in the completion). Please reduce the length.",
+        },
+    ),
+    "OpenAI": (
+        400,
+        {
+            "error": {
+                "message": "This model's maximum context length is 8192 tokens. However, your messages "
+                "resulted in 9010 tokens.",
+                "code": "context_length_exceeded",
+            }
+        },
+    ),
+    "LM Studio": (
+        400,
+        {
+            "error": "Trying to keep the first 5012 tokens when context the overflows. However, the model is "
+            "loaded with context length of only 4096 tokens, which is not enough."
+        },
+    ),
+    "Groq": (
+        413,
+        {"error": {"message": "Request too large for `x` on TPM: Limit 6000, Requested 7137"}},
+    ),
+    "Claude by a gateway": (
+        400,
+        {"error": {"message": "prompt is too long: 208310 tokens > 200000 maximum"}},
+    ),
+}
+LONG = " ".join(f"On day {day} Rex swam {day * 7} metres in the lake, before breakfast." for day in range(14))
+
+
+def refusing(name: str, most: int) -> Any:
+    status, body = REFUSALS[name]
+
+    def refuse(asked: Asked) -> Raw | None:
+        size = len(json.dumps(asked.json.get("messages") or asked.json["input"]))
+        size += len(asked.json.get("instructions") or "")
+        return Raw(json.dumps(body).encode(), "application/json", status) if size > most else None
+
+    return refuse
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+async def test_a_refusal_for_length_is_asked_again_with_less_history_and_remembered(
+    pet_at, one_streamed, server, name
+):
+    pet = await pet_at(one_streamed, model_retries=0)
+    for number in range(6):
+        server.script(answer(f"{number}: {LONG}"))
+        await pet.respond(f"{number}: {LONG}", user="ana")
+    server.clear()
+    refused = list[str]()
+    refuse = refusing(name, 12_000)
+    server.refuses = lambda asked: (found := refuse(asked)) and (refused.append("") or found)
+    server.script(answer("I am here."), answer("And here."))
+    reply, _ = await one_streamed.ask(pet, "are you there?", user="ana")
+    assert reply.message == "I am here."
+    assert 1 <= len(refused) <= 3
+    assert "5: On day 0" in server.asked[0].text, "the newest is kept"
+    refused.clear()
+    assert (await one_streamed.ask(pet, "and now?", user="ana"))[0].message == "And here."
+    assert refused == [], "what fits is remembered"
+
+
+async def test_a_window_that_is_set_is_never_overrun(pet_at, one_streamed, server):
+    pet = await pet_at(one_streamed, context_tokens=4_000)
+    for number in range(8):
+        server.script(answer(f"{number}: {LONG}"))
+        await pet.respond(f"{number}: {LONG}", user="ana")
+    assert max(len(json.dumps(asked.json)) for asked in server.asked) < 4_000 * 4
+
+
+async def test_what_no_window_holds_is_told_with_the_setting_and_stops_nobody(pet_at, first_way, server):
+    pet = await pet_at(first_way, model_retries=0)
+    server.refuses = refusing("OpenAI", 10)
+    for name in ("ana", "ben", "ana", "ben"):
+        with pytest.raises(ModelRejected, match="HACHI_CONTEXT_TOKENS"):
+            await pet.respond("hello", user=name)
+    server.refuses = lambda _: None
+    server.script(answer("Hello."))
+    assert (await pet.respond("hello", user="ana")).message == "Hello."
