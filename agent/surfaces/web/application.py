@@ -135,9 +135,15 @@ async def show_link(request: Request, link: str = "") -> Response:
     """Show whose pages a link opens, and the button that uses it: what previews links presses none."""
     visits: Visits = request.app.state.visits
     user = (await visits.linked(link)).user
-    here, whose = await visits.visiting(request), await visits.name_of(user)
-    instead = await visits.name_of(here) if here and here != user else None
+    here, whose = await visits.visiting(request), await _name_and_id(visits, user)
+    instead = await _name_and_id(visits, here) if here and here != user else None
     return page(request, "console/enter.html", link=link, whose=whose, instead=instead)
+
+
+async def _name_and_id(visits: Visits, user: str) -> str:
+    """Return both where they differ: anybody may have the same name."""
+    name = await visits.name_of(user)
+    return name if name == user else f"{name} ({user})"
 
 
 @_visits.post("/leave")

@@ -187,9 +187,10 @@ async def test_a_link_takes_no_visit_away_unasked(pet, ask):
     await pet.remember("Ben skis", user="ben")
     client = ask(person="ana")
     await client.post("/enter", data={"key": secret})
+    await pet.respond("Hello", user="mallory", author="ben")
     link = await link_to(pet, "mallory", "http://localhost:8020")
     shown = await client.get(link, headers={"sec-fetch-site": "cross-site"})
-    assert "You see the pages of ben here. This link opens the pages of mallory instead" in shown.text
+    assert "You see the pages of ben here. This link opens the pages of ben (mallory) instead" in shown.text
     forced = {"sec-fetch-site": "cross-site", "origin": "http://evil.example"}
     for form in ({"link": token_in(link)}, {"key": secret}):
         assert (await client.post("/enter", data=form, headers=forced)).status_code == 403
