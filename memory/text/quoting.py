@@ -38,7 +38,12 @@ def speaker(name: str) -> str:
 def spoken(name: str, text: str, role: str = "user") -> str:
     """Return what somebody said behind their name, further lines indented: ``Ana: yes`` and ``  and no``."""
     who = COMPANION if role == "assistant" else speaker(name)
-    return "\n  ".join(f"{who}: {text}".splitlines())
+    return indented(f"{who}: {text}")
+
+
+def indented(text: str) -> str:
+    """Return a text with all lines but the first indented."""
+    return "\n  ".join(text.splitlines())
 
 
 def numbered(number: int, name: str, text: str) -> str:

@@ -36,7 +36,7 @@ from memory.people.profile import UserContext
 from memory.process.spans import note
 from memory.records import Message
 from memory.text import storable
-from memory.text.quoting import quoted, speaker, spoken
+from memory.text.quoting import indented, quoted, speaker, spoken
 from prompts import read, render
 
 MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them all."
@@ -284,7 +284,8 @@ def _shown(item: Message | Item, context: PromptContext, dated: bool = True) -> 
         case Returned(id, output):
             return {"type": "function_call_output", "call_id": id, "output": output}
         case Said(role, text, images=images):
-            return _with_images({"role": role, "content": text}, images)
+            told = text if role != "user" or context.place.private else indented(text)
+            return _with_images({"role": role, "content": told}, images)
     if item.role != "user":
         return {"role": item.role, "content": item.text}
     text = f"[{moment(item.sent_at, context.known.zone)}] {item.text}" if dated else item.text
