@@ -9,6 +9,7 @@ from memory.records import Chunk
 from memory.text import one_line
 from tools.context import TurnContext
 from tools.found import SEEN, cut
+from tools.memories import without_default
 
 LONGEST_LINE = 300
 """Characters of a title, or of the headings a passage stands under."""
@@ -21,9 +22,9 @@ SHORTEST = 200
 async def search_knowledge(
     turn: TurnContext,
     query: Annotated[str, Field(min_length=1, max_length=2000)],
-    limit: Annotated[int, Field(ge=1, le=20)] = 5,
+    limit: Annotated[int, Field(ge=1, le=20, json_schema_extra=without_default)] = 5,
 ) -> dict[str, Any]:
-    """Search the documents you were given, for what is not about people."""
+    """Search documents, for all but people."""
     if turn.user is None:
         return {"chunks": [], "note": "this person is anonymous: no documents are read for them"}
     best = await turn.knowledge.search(query, turn.audience, limit)

@@ -36,6 +36,11 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
+def without_default(schema: dict[str, Any]) -> None:
+    """Leave the default of an argument out of what the model is told: every request carries it."""
+    schema.pop("default", None)
+
+
 MOST_TASKS = 50
 LONGEST_OLD = 200
 """Characters of a fact that a model is shown before it replaces it."""
@@ -47,31 +52,28 @@ T = TypeVar("T")
 
 Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
 Blank = Annotated[str | None, BeforeValidator(none_if_blank)]
-Limit = Annotated[int, Field(ge=1, le=100)]
-Since = Annotated[Blank, Field(description="from this day on: 2026-03-09")]
-Until = Annotated[Blank, Field(description="up to this day")]
-Author = Annotated[Blank, Field(description='who said it; "hachi" for what you said')]
+Limit = Annotated[int, Field(ge=1, le=100, json_schema_extra=without_default)]
+Since = Annotated[Blank, Field(description="a day: 2026-03-09")]
+Until = Annotated[Blank, Field(description="a day")]
+Author = Annotated[Blank, Field(description='who said it; "hachi" is you')]
 OfKind = Annotated[
     Literal["memory", "message", "summary"] | None,
     BeforeValidator(none_if_blank),
-    Field(description="memory: facts"),
 ]
 
 
 async def search_memories(
     turn: TurnContext,
     query: Annotated[str, BeforeValidator(lambda query: query or ""), Field(max_length=2000)] = "",
-    subjects: Annotated[Subjects, Field(description="facts with one of these tags")] = (),
+    subjects: Annotated[Subjects, Field(description="tags")] = (),
     limit: Limit = 40,
     since: Since = None,
     until: Until = None,
     author: Author = None,
     kind: OfKind = None,
 ) -> dict[str, Any]:
-    """Search facts and past messages by meaning and words, best first. Without a query, or with since or
-    until alone, it lists the newest; what finds nothing says so and adds the `newest`. A list is an excerpt
-    of a conversation: its time, then its lines; ~ marks those that stand around what was found. `told_by`:
-    who told a fact. `more`: how much else matches."""
+    """Search facts and messages; without a query, the newest. A list is an excerpt:
+    its time, then lines; ~ marks those around a find. `told_by`: who told a fact."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     return await find(
@@ -82,9 +84,11 @@ async def search_memories(
 async def get_recent_memories(
     turn: TurnContext,
     limit: Limit = 10,
-    asked: Annotated[bool, Field(description="they ask what you remember of them")] = False,
+    asked: Annotated[
+        bool, Field(description="they ask what you remember", json_schema_extra=without_default)
+    ] = False,
 ) -> dict[str, Any]:
-    """The newest facts that you do not see yet, and all open tasks."""
+    """The newest facts, and all open tasks."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     found = await newest(turn.reader, limit)
@@ -95,22 +99,31 @@ async def get_recent_memories(
 
 async def remember(
     turn: TurnContext,
-    content: Annotated[str, Field(min_length=1, description="a sentence that names the person")],
-    subjects: Annotated[Subjects, Field(default=(), description="tags")],
+    content: Annotated[str, Field(min_length=1, description="one sentence")],
+    subjects: Annotated[Subjects, Field(default=(), description="lower-case tags, names among them")],
     ttl: Annotated[
-        str | None, BeforeValidator(_as_text), Field(default=None, description='such as "7d"; null for good')
+        str | None,
+        BeforeValidator(_as_text),
+        Field(default=None, description="1h, 7d (an illness); null for good (a sister)"),
     ],
-    type: MemoryType = "fact",
-    importance: Annotated[float, Field(ge=0, le=1, description="0 to 1")] = DEFAULT_IMPORTANCE,
+    type: Annotated[MemoryType, Field(json_schema_extra=without_default)] = "fact",
+    importance: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="0.3 low, 0.6 medium, 0.9 high (an allergy)",
+            json_schema_extra=without_default,
+        ),
+    ] = DEFAULT_IMPORTANCE,
     replaces: Annotated[
         str | None,
         BeforeValidator(none_if_blank),
         BeforeValidator(_as_text),
-        Field(description="id of the fact this corrects"),
+        Field(description="bracketed id of the memory it corrects or completes"),
     ] = None,
 ) -> dict[str, Any]:
-    """Remember one fact. Tells what was done, and what is `close`: if the fact corrects one of those, call
-    again with its id as `replaces`."""
+    """Store one fact now. If it corrects one in `close`, call again with its id as `replaces`."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: nothing can be remembered of them")
     if is_echo(content):

@@ -27,24 +27,21 @@ async def update_task(
     id: Annotated[
         str | None, BeforeValidator(bare_id), Field(default=None, description="null for a new one")
     ],
-    description: Annotated[str, Field(max_length=1000, description="what is to be done; empty keeps it")],
+    description: Annotated[str, Field(max_length=1000, description="empty keeps it")],
     status: Annotated[
         TaskStatus | None,
         BeforeValidator(none_if_blank),
-        Field(default=None, description="open for a new one", json_schema_extra=_plain),
+        Field(default=None, json_schema_extra=_plain),
     ],
     due: Annotated[
         str | None,
         BeforeValidator(none_if_blank),
-        Field(
-            description='"in 20 minutes", or ISO 8601 by their clock; left out it stays, "never" removes it'
-        ),
+        Field(description='"in 20 minutes" or ISO 8601 by their clock; "never" removes it'),
     ] = None,
 ) -> dict[str, Any]:
-    """Note, change or finish what the person has to do or be reminded of. Without an id the open task of the
-    same words is meant, else a new one; to begin or finish one, a word of it will do. Where several can be
-    meant nothing changes, and you are told which. If one that comes back as `close` was meant, change that
-    and set the new one to done. Tell them a due time with its zone."""
+    """What the person has to do or be reminded of. Without an id: the open task of these words, else a
+    new one. Where several fit nothing changes, and they are listed; if one in `close` was meant, change that
+    and finish the new one. Tell times with their zone."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: no task can be kept for them")
     if id is None and not description.strip():

@@ -96,7 +96,7 @@ async def extract_memory_updates(
     the server, is an answer that is not whole. Errors of the model's library pass through."""
     question = consolidation_prompt(reading, summary)
     try:
-        found = read_answer(await ask(chosen, "look_back", question, _schema(reading)), summary)
+        found = read_answer(await ask(chosen, "consolidation", question, _schema(reading)), summary)
     except REFUSED as error:
         refused = f"{type(error).__name__}: {line(str(error))}"
         return ConsolidationAnswer("", faults=(refused,), whole=False)
@@ -107,7 +107,7 @@ async def extract_memory_updates(
 
 def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
     return render(
-        "look_back",
+        "consolidation",
         now=clock(reading.now, reading.zone),
         previous=_quoted(_previous(reading) or ["(none yet)"]),
         known=_quoted(_known(reading) or ["(nothing)"]),
@@ -287,12 +287,12 @@ def _that_fit(lines: Iterable[str], budget: Budget) -> str:
 
 def _asked(reading: ConsolidationInput) -> Iterator[str]:
     if reading.no_longer:
-        yield render("look_back_no_longer", facts=_that_fit(reading.no_longer, STORED))
+        yield render("consolidation_no_longer", facts=_that_fit(reading.no_longer, STORED))
     if reading.to_summarise:
         facts = _facts(reading, reading.to_summarise, TO_SUMMARISE)
-        yield render("look_back_memory_summary", facts=facts)
+        yield render("consolidation_memory_summary", facts=facts)
     if reading.rulable:
-        yield read("look_back_rulings")
+        yield read("consolidation_rulings")
 
 
 def _extras(reading: ConsolidationInput) -> dict[str, dict[str, Any]]:

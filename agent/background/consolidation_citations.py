@@ -69,8 +69,8 @@ async def _ask(
     """Return which messages state each item, by its number from 1, as far as the model says."""
     notes = "\n".join(f"> #{number} {line(item.says)}" for number, item in enumerate(items, 1))
     cited = {number for item in items for number in item.messages}
-    question = render("look_back_citations", messages=transcript(cited), notes=notes)
-    found = object_with(await ask(chosen, "look_back_citations", question, _SCHEMA), "citations")
+    question = render("consolidation_citations", messages=transcript(cited), notes=notes)
+    found = object_with(await ask(chosen, "consolidation_citations", question, _SCHEMA), "citations")
     listed = found["citations"] if found else ()
     rows = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     return {note: numbers_in(one.get("messages")) for one in rows for note in numbers_in(one.get("note"))}

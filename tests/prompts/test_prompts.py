@@ -1,5 +1,6 @@
 """Prompts are files with named places, rendered strictly."""
 
+import json
 import re
 from pathlib import Path
 from typing import get_args
@@ -8,6 +9,7 @@ import pytest
 
 import agent
 import prompts
+from agent.turn.output.answer_schema import ANSWER_SCHEMA
 from memory.people.findings import Findings
 from memory.people.profile_entries import FIELDS, field_named
 from memory.records import TaskStatus
@@ -41,7 +43,7 @@ def test_each_prompt_is_used():
 
 
 def test_looking_back_asks_for_fields_that_there_are():
-    text = render("look_back", **dict.fromkeys(PLACES["look_back"], ""))
+    text = render("consolidation", **dict.fromkeys(PLACES["consolidation"], ""))
     [keys] = re.findall(r"Keys: (.*?)\. An empty", text)
     named = re.findall(r"`(\w+)`", keys)
 
@@ -54,7 +56,7 @@ def test_looking_back_asks_for_fields_that_there_are():
 
 
 def test_data_is_said_to_be_data_wherever_it_is_quoted():
-    for name in ("assistant", "judge", "look_back", "look_back_citations", "person", "rerank"):
+    for name in ("assistant", "judge", "consolidation", "consolidation_citations", "person", "rerank"):
         assert re.search(r"\b(?:data|information)\b", read(name)), name
 
 
@@ -82,3 +84,22 @@ def test_the_assistant_knows_its_tools_and_the_form_of_its_answer():
         assert f"`{tool}`" in text
     for key in ("message", "memories", "content", "subjects", "ttl", "type", "importance"):
         assert f'"{key}"' in text
+
+
+def test_the_example_of_an_answer_has_every_field_and_no_words():
+    [example] = [line for line in read("assistant").splitlines() if line.startswith("{")]
+    answer = json.loads(example)
+    properties = ANSWER_SCHEMA.json_schema()["properties"]
+
+    assert answer.keys() == properties.keys()
+    [memory] = answer["memories"]
+    assert memory.keys() == properties["memories"]["items"]["properties"].keys()
+    assert {answer["message"], memory["content"], *memory["subjects"]} == {"…"}
+    assert answer["forget"] == []
+
+
+def test_no_example_of_a_prompt_can_be_taken_for_an_answer_or_an_id():
+    for name in NAMES:
+        for words in re.findall(r'"(?:message|content|text|forget)": \[?"([^"]*)"', read(name)):
+            assert words == "…", name
+        assert not re.search(r"\b(?=\w*\d)[0-9a-f]{8}\b", read(name)), name

@@ -43,7 +43,16 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "model_retries": (1, "2 → 1"),
 }
 FORM = {"structured": "schema"}
-PROMPTS = ("assistant", "persona", "person", "setting", "look_back", "focus_companion", "last_call", "judge")
+PROMPTS = (
+    "assistant",
+    "persona",
+    "person",
+    "setting",
+    "consolidation",
+    "focus_companion",
+    "last_call",
+    "judge",
+)
 FINDINGS = {
     "summary": "Ana asked whom she loves.",
     "new_facts": [],

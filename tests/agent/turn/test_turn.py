@@ -79,7 +79,7 @@ async def test_five_calls_that_all_want_tools_still_end_in_a_reply(pet_at, way, 
     assert last.conversation[-1] == ("user", read("last_call"))
     assert len(server.asked[4].results) == 4, "it answers from what it has found so far"
     assert "Ana hurt a shoulder while rowing" in server.asked[4].results[0]
-    assert {"You have 5 model calls a message" in asked.system for asked in server.asked} == {True}
+    assert {"You have 5 model calls a message:" in asked.system for asked in server.asked} == {True}
 
 
 @pytest.mark.parametrize("second", [answer("You hurt it."), SEARCH])

@@ -31,7 +31,7 @@ from memory.errors import NotFound
 from memory.process.spans import Recording, Span, recording
 from prompts import read
 
-NO_LONGER = read("look_back_no_longer").partition("{{")[0].strip()
+NO_LONGER = read("consolidation_no_longer").partition("{{")[0].strip()
 PEOPLE, CHANNEL = ("anna", "ben", "cleo"), "acme/general"
 WORD = re.compile(r"Z[aiou][bdfgmnprtv]avok")
 WORD_BYTES = re.compile(WORD.pattern.encode())

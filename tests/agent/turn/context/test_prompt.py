@@ -21,7 +21,7 @@ from agent.turn.context.prompt import (
     within_budgets,
 )
 from agent.turn.context.user_snippet import answer_style, serialize_user_context_snippet
-from agent.types.budget import Budget
+from agent.types.budget import Budget, tokens
 from agent.types.client import ClientTurn, Said
 from memory.audience import PRIVATE, Place
 from memory.documents.quote import LABEL, quote_chunk
@@ -272,11 +272,12 @@ def test_the_whole_of_it():
     )
 
 
-def test_the_system_message_and_the_tools_take_at_most_6500_characters():
+def test_what_is_the_same_in_every_turn_takes_at_most_1300_tokens():
     context = PromptContext(NOW, "Ana", PRIVATE, (), "hi")
     tools = [{"name": one.name, "description": one.description, "parameters": one.schema} for one in TOOLS]
+    sent = json.dumps([{"type": "function", "function": tool} for tool in tools])
     system = build_messages_for_model(context)[0]["content"]
-    assert len(system) + sum(len(json.dumps(tool)) for tool in tools) <= 6_500
+    assert tokens(system) + tokens(sent) <= 1_300
 
 
 def test_sections_about_nothing_are_left_out():
