@@ -37,7 +37,7 @@ from agent.settings import Settings
 from memory.process.breaker import Breaker
 
 MANY = 1_000_000
-_SLOTS: WeakKeyDictionary[openai.AsyncOpenAI, Slots] = WeakKeyDictionary()
+SLOTS: WeakKeyDictionary[openai.AsyncOpenAI, Slots] = WeakKeyDictionary()
 """Those of each open client, which all models of one server share."""
 LONGEST_WAIT = 20.0
 """Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""
@@ -119,7 +119,7 @@ def choose_model(
     )
     limit_name = provider.limit_name if api == "chat" else "max_output_tokens"
     fit = Fit(limit, limit_name, short_ids=provider.short_ids, window=settings.context_tokens)
-    slots = _SLOTS.setdefault(client, Slots(settings.model_slots or provider.slots or MANY))
+    slots = SLOTS.setdefault(client, Slots(settings.model_slots or provider.slots or MANY))
     model = BreakerModel(
         WireModel(name, client, api, fit),
         breaker,
@@ -146,8 +146,6 @@ def _limit(settings: Settings, consolidates: bool) -> int | None:
     limit = settings.consolidate_tokens if consolidates else settings.answer_tokens
     if limit is None and is_local(settings):
         limit = LOCAL_CONSOLIDATE_TOKENS if consolidates else LOCAL_ANSWER_TOKENS
-    if limit and settings.context_tokens:
-        limit = min(limit, settings.context_tokens // 2)
     return limit or None
 
 

@@ -109,6 +109,12 @@ def is_local(settings: Settings) -> bool:
     return provider.local
 
 
+def told_by_the_server(settings: Settings) -> bool:
+    """Return whether the server is of a kind that tells its window, and how many slots it has."""
+    provider = provider_of(settings)
+    return provider.slots > 0 or (provider is PROVIDERS["vllm"] and is_local(settings))
+
+
 def api_of(settings: Settings) -> Literal["responses", "chat"]:
     return settings.api or provider_of(settings).api
 

@@ -3,10 +3,12 @@
 import asyncio
 import importlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.errors import BadInput, SettingsError
+from agent.models.providers import told_by_the_server
 from agent.settings import Settings
 from memory.documents.rerankers import Candidate, Reranker
 from memory.documents.rerankers.fused import FusedReranker
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from agents.models.interface import Model
 
     from agent.models.choose import ChosenModel
+
+ABOUT_SECONDS = 2.0
+"""For what a server tells of itself, before the first turn."""
 
 
 @dataclass
@@ -61,7 +66,9 @@ class Models:
 
     async def answering(self) -> "ChosenModel":
         await load("agent.models.choose")
-        self._answering = self._answering or self.choose()
+        if self._answering is None:
+            self._answering = chosen = self.choose()
+            await _ask_about(chosen, self.settings)
         return self._answering
 
     async def named(self, model: "str | Model", settings: Settings) -> "ChosenModel":
@@ -93,6 +100,7 @@ class Models:
                     self.upkeep_settings, self.upkeep_breaker, answering.client, consolidates=True
                 )
             )
+            await _ask_about(self._upkeep, self.upkeep_settings)
         return self._upkeep
 
     @property
@@ -134,6 +142,23 @@ class Models:
         from agent.models.model_reranker import rerank
 
         return await rerank(await self.upkeep(), query, candidates, limit)
+
+
+async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
+    """Ask a server on this machine for its window and slots, where it is of a kind that tells them."""
+    if chosen.client is None or not told_by_the_server(settings):
+        return
+    import openai
+
+    from agent.models.choose import SLOTS
+    from agent.models.wire.about import ask_about
+
+    with suppress(openai.OpenAIError):  # it is told where it is asked something
+        about = await ask_about(chosen.client, chosen.name, ABOUT_SECONDS)
+        if chosen.fit:
+            chosen.fit.learn(about.window)
+        if about.slots and settings.model_slots is None:
+            SLOTS[chosen.client].become(about.slots)
 
 
 async def load(module: str) -> None:

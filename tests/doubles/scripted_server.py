@@ -227,6 +227,8 @@ class ScriptedServer:
         """The fields a request may have, nested ones with a dot; one with another gets 422. None: any."""
         self.refuses: Callable[[Asked], Step | None] = lambda asked: None
         """What a request gets that the server refuses, whatever the script has for it; None for others."""
+        self.tells: dict[str, Any] = {}
+        """What the server tells of itself, by path: `/v1/models`, `/props`."""
         self._steps: list[Step] = []
         self._findings: list[Step] = []
         self._numbers = count(1)
@@ -276,7 +278,7 @@ class ScriptedServer:
         self._findings.clear()
 
     def _step(self, asked: Asked) -> Step:
-        if asked.path.endswith("/models"):
+        if asked.path.endswith("/models") or asked.path in self.tells:
             return self.then
         if refused := self.refuses(asked):
             return refused
@@ -309,6 +311,8 @@ class ScriptedServer:
         """Whether the connection can be used again."""
         if asked.path.endswith("/models") and not isinstance(step, Fail):
             step = Raw(json.dumps(_MODELS).encode(), "application/json")
+        if asked.path in self.tells:
+            step = Raw(json.dumps(self.tells[asked.path]).encode(), "application/json")
         if self.takes is not None and (extra := [name for name in asked.fields if name not in self.takes]):
             step = Fail(422, f"extra_forbidden: {', '.join(extra)}")
         if isinstance(step, Fail):

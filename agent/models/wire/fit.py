@@ -63,6 +63,10 @@ class Fit:
         self._renamed = self.limit_name == "max_output_tokens"
         self._thinks = False
 
+    def learn(self, window: int | None) -> None:
+        """Note the window that the server tells, where no setting does."""
+        self._window = self._window or window
+
     def room(self, tools: int) -> int | None:
         """Return how many characters of messages fit beside so many of tools, as far as that is known."""
         if self._most is not None or self._window is None:
@@ -86,7 +90,8 @@ class Fit:
         if "messages" in body:
             fitted["messages"] = [self._fields(message) for message in body["messages"]]
         if self._limit and fitted.get(self.limit_name) == self._limit:
-            fitted[self.limit_name] = self._limit * (2 if self._thinks else 1) * (2 if again else 1)
+            limit = self._limit * (2 if self._thinks else 1) * (2 if again else 1)
+            fitted[self.limit_name] = min(limit, self._window // 2) if self._window else limit
         return fitted
 
     def _fields(self, body: dict[str, Any]) -> dict[str, Any]:

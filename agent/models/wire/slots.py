@@ -16,9 +16,15 @@ class Slots:
     """The slots of one server, shared by all models that ask it."""
 
     def __init__(self, number: int) -> None:
-        self._free = number
+        self._number = self._free = number
         self._people: deque[asyncio.Future[None]] = deque()
         self._others: deque[asyncio.Future[None]] = deque()
+
+    def become(self, number: int) -> None:
+        """Take the number that the server tells."""
+        self._free += number - self._number
+        self._number = number
+        self._wake()
 
     @asynccontextmanager
     async def taken(self, *, for_people: bool) -> AsyncIterator[None]:
@@ -52,7 +58,7 @@ class Slots:
 
     def _wake(self) -> None:
         for waiting in (self._people, self._others):
-            while self._free and waiting:
+            while self._free > 0 and waiting:
                 turn = waiting.popleft()
                 if not turn.done():
                     self._free -= 1

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import shutil
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from agent.errors import HachiError
+from agent.errors import HachiError, SettingsError
 from agent.surfaces.cli.operate.servers import extra
 from agent.surfaces.cli.session import Session, error_line, now
 from memory.errors import EmbedderUnavailable, MemoryFault, StoreUnavailable
@@ -47,8 +48,11 @@ class Check:
     detail: str
 
 
-async def check_everything(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:
-    """Return the checks, and the number of rows of each kind if the database can be read."""
+async def check_everything(
+    session: Session, settings: "Settings", *, call: bool = False
+) -> tuple[list[Check], dict[str, int]]:
+    """Return the checks, with a `call` of the model, and the number of rows of each kind if the database can
+    be read."""
     from agent.settings import misspelt
 
     counts: dict[str, int] = {}
@@ -62,7 +66,10 @@ async def check_everything(session: Session, settings: "Settings") -> tuple[list
     checks.append(await _check("disk", lambda: _disk(settings.home)))
     if settings.otlp_endpoint:
         checks.append(await _check("collector", lambda: _collector(str(settings.otlp_endpoint))))
-    return [*checks, *await _platforms(settings), await _check_model(settings)], counts
+    models = [await _check_model(settings)]
+    if call and not settings.offline:
+        models.append(await check_call(settings))
+    return [*checks, *await _platforms(settings), *models], counts
 
 
 async def _platforms(settings: "Settings") -> list[Check]:
@@ -298,17 +305,46 @@ async def _model(settings: "Settings") -> str:
 
     from agent.models.failures import model_error
     from agent.models.providers import base_url_of
+    from agent.models.wire.about import ask_about
 
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
-    said = " and ".join(names)
+    said, told = " and ".join(names), ""
     async with openai.AsyncOpenAI(api_key=key, base_url=base_url_of(settings), max_retries=0) as client:
         try:
-            known = {model.id for model in (await client.models.list(timeout=CHECK_TIMEOUT / 2)).data}
-        except openai.NotFoundError:
+            for name in names:
+                about = await ask_about(client, name, CHECK_TIMEOUT / 2)
+                told = told or str(about)
+                if not about.listed:
+                    shown = ", ".join(about.models[:5]) or "none"
+                    raise SettingsError(f"the server does not list {name}, but {shown}; check HACHI_MODEL")
+        except openai.NotFoundError as error:
+            if isinstance(error.body, str):
+                raise SettingsError("there is no API at this URL; does OPENAI_BASE_URL lack /v1?") from error
             return f"{said}; the server answers, but has no list of models"
         except openai.OpenAIError as error:
             raise model_error(error, settings) or error from error
-    if unknown := [name for name in names if name not in known]:
-        which = "this model" if len(names) == 1 else " and ".join(unknown)
-        return f"{said}; the server answers, but does not list {which}"
-    return said
+    return f"{said}; {told}" if told else said
+
+
+async def check_call(settings: "Settings") -> Check:
+    """Make one real call of the model."""
+    import openai
+    from agents.exceptions import AgentsException
+
+    from agent.models.ask import ask
+    from agent.models.choose import choose_model
+    from agent.models.failures import model_error
+
+    try:
+        chosen = choose_model(settings)
+    except HachiError as error:
+        return Check("call", False, error_line(error))
+    began = time.monotonic()
+    try:
+        text = await ask(chosen, "doctor", "Greet me in one short sentence.")
+    except (openai.OpenAIError, AgentsException) as error:
+        return Check("call", False, error_line(model_error(error, settings) or error))
+    finally:
+        await chosen.close()
+    took = f"{time.monotonic() - began:.1f} s"
+    return Check("call", bool(text.strip()), f"answered in {took}" if text.strip() else f"nothing in {took}")

@@ -18,14 +18,17 @@ PARTS = ("openai-agents", "openai", "qdrant-edge-py", "qdrant-client", "sqlalche
 
 @with_session
 async def doctor(
-    session: Session, *, all: Annotated[bool, typer.Option("--all", help="Show every setting.")] = False
+    session: Session,
+    *,
+    all: Annotated[bool, typer.Option("--all", help="Show every setting.")] = False,
+    call: Annotated[bool, typer.Option("--call", help="Call the model once, too.")] = False,
 ) -> Output:
     """Show what is wrong, and what differs from the defaults.
 
     Exit 1 if something is wrong.
     """
     settings = session.settings()
-    checks, counts = await check_everything(session, settings)
+    checks, counts = await check_everything(session, settings, call=call)
     ok = not any(check.ok is False for check in checks)
     found = {
         "ok": ok,

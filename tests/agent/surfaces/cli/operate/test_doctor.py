@@ -82,7 +82,7 @@ def test_an_older_copy_of_the_database_is_told_until_a_backup_is_restored(hachi,
     ("status", "name", "mark", "message"),
     [
         (200, "tiny", "✓", "tiny\n"),
-        (200, "huge", "✓", "huge; the server answers, but does not list this model"),
+        (200, "huge", "✗", "does not list huge, but tiny; check HACHI_MODEL"),
         (404, "tiny", "✓", "has no list of models"),
         (401, "tiny", "✗", "OPENAI_API_KEY"),
     ],
@@ -93,6 +93,15 @@ def test_the_model_server_is_asked_for_the_model(hachi, model, status, name, mar
     assert ran.code == (mark == "✗")
     assert marks(ran.out)["model"] == mark
     assert message in ran.out
+
+
+def test_the_model_is_called_once_where_that_is_wished(hachi, model):
+    model.then = Say("Hello.")
+    ran = hachi("doctor", "--call", HACHI_MODEL="tiny")
+    assert (ran.code, marks(ran.out)["call"], len(model.asked)) == (0, "✓", 1)
+    model.then = Fail(401, "wrong key")
+    ran = hachi("doctor", "--call", HACHI_MODEL="tiny")
+    assert (ran.code, marks(ran.out)["call"], "wrong key" in ran.out) == (1, "✗", True)
 
 
 def test_what_cannot_be_opened_is_marked(hachi, home):
