@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote, unquote
 
-from sqlalchemy import func, select, union
+from sqlalchemy import select, union
 from sqlalchemy.dialects.postgresql import insert
 
 from agent.types.arguments import MOST_LISTED, Limit, User
@@ -78,9 +78,7 @@ class SessionService:
 
     async def only_user(self, session: str) -> str | None:
         """Return the only person the session can belong to; None if there is none or more than one."""
-        prefix = f"chat:{quote(session, safe='')}:"
-        same_case = func.substr(conversations.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE ignores case
-        chats = conversations.c.id.startswith(prefix, autoescape=True) & same_case
+        chats = conversations.c.id.startswith(f"chat:{quote(session, safe='')}:", autoescape=True)
         async with self.database.read() as connection:
             for query in (
                 select(users.c.id).where(users.c.id == session),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, not_, or_, select, update
 
 from memory.audience import Place
 from memory.records import Task
@@ -114,11 +114,11 @@ def _due(now: datetime) -> ColumnElement[bool]:
 
 
 def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
-    """True for users whom a prefix names. Case-sensitive, which LIKE on SQLite is not."""
+    """True for users whom a prefix names."""
     families = (prefix for prefix in prefixes if is_family(prefix))
     return or_(
         user.in_([prefix for prefix in prefixes if not is_family(prefix)]),
-        *(func.substr(user, 1, len(prefix)) == prefix for prefix in families),
+        *(user.startswith(prefix, autoescape=True) for prefix in families),
     )
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.util.queue import Empty
 
 from memory.errors import StoreUnavailable, how_to_install
 from memory.sql.engine.errors import POOLED, explain
+from memory.sql.engine.long_lists import pack_long_lists
 from memory.sql.engine.loop_sqlite import begin, set_up
 
 BUSY_SECONDS = 15.0
@@ -140,6 +141,7 @@ def _postgresql(url: URL) -> Engine:
         **POOL | {"pool_size": most},
     )
     event.listen(engine.sync_engine, "checkout", _refuse_closed)
+    pack_long_lists(engine.sync_engine.dialect)
     return engine, where, connection
 
 
@@ -189,4 +191,5 @@ def _sqlite(path: Path) -> Engine:
     )
     event.listen(engine.sync_engine, "connect", set_up)
     event.listen(engine.sync_engine, "begin", begin)
+    pack_long_lists(engine.sync_engine.dialect)
     return engine, str(path.absolute()), None

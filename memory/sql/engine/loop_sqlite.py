@@ -27,6 +27,7 @@ registry.register("sqlite.loop", "memory.sql.engine.loop_sqlite", "LoopSQLite")
 def set_up(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # `begin` sends BEGIN
     cursor = connection.cursor()
+    cursor.execute("PRAGMA case_sensitive_like=ON")  # as on PostgreSQL: "ACME/secret" is not inside "acme"
     if connection.read_only:
         cursor.close()
         return

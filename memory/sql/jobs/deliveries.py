@@ -225,7 +225,7 @@ class Deliveries:
         """The ids of the channels in which people last wrote privately to the bot of a platform, the latest
         first: of origins ``SOURCE:CHANNEL:ID``."""
         sent = message_origins.join(messages, messages.c.id == message_origins.c.message_id)
-        theirs = func.substr(message_origins.c.origin, 1, len(source) + 1) == f"{source}:"
+        theirs = message_origins.c.origin.startswith(f"{source}:", autoescape=True)
         query = select(message_origins.c.origin).select_from(sent).where(theirs, messages.c.place == "")
         rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(most * 10))
         return list(dict.fromkeys(row.origin.split(":")[-2] for row in rows))[:most]

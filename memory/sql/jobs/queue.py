@@ -116,7 +116,7 @@ class JobQueue:
     async def claim_of(self, kinds: Collection[str], prefix: str, now: datetime) -> list[Job]:
         """Claim the due jobs of these kinds whose user's id begins with `prefix`, of those about the same the
         oldest, and none while another is claimed. Returns them, oldest first."""
-        theirs = func.substr(work.c.user_id, 1, len(prefix)) == prefix  # LIKE on SQLite ignores case
+        theirs = work.c.user_id.startswith(prefix, autoescape=True)
         return await self._claim(and_(work.c.kind.in_(kinds), theirs, not_(BEFORE)), now)
 
     async def _claim(self, which: ColumnElement[bool], now: datetime) -> list[Job]:

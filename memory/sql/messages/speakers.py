@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from functools import partial
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, or_, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.sql.engine import Database
@@ -56,7 +56,7 @@ class Speakers:
         same = self._by_first_name[audience.keys].get(_first_name(label), set()) - {label}
         if not same:
             return False
-        theirs = speakers.c.author.in_(same), func.substr(speakers.c.owner, 1, 5) == "user:"
+        theirs = speakers.c.author.in_(same), speakers.c.owner.startswith("user:")
         others = select(speakers.c.owner).where(*theirs, speakers.c.owner != user_key(user))
         return bool(await self._database.rows(others.limit(1)))
 

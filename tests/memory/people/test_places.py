@@ -44,3 +44,5 @@ async def test_the_last_place_where_somebody_spoke_is_known(stack: Stack) -> Non
     await stack.receive("hello", user="discord:1")
     assert await places.last_of("discord:1", within) == OTHER
     assert await places.last_of("discord:2", within) == CHANNEL
+    await stack.receive("hello", user="ana", place="ACME/secret")
+    assert await places.last_of("ana", Place(("acme",))) is None, "that is another place"
