@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants bench bench-scale test-qdrant test-openwebui
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants bench bench-scale bench-waits test-qdrant test-openwebui
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -113,6 +113,10 @@ bench: $(VENV)/.installed-dev
 # Minutes: search, remember and purge at 1,000 to 100,000 memories.
 bench-scale: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/scale.py $(ARGS)
+
+# How long what one person asks holds up everybody else; a minute, and less with ARGS='--scale 0.1'.
+bench-waits: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/waits.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

@@ -158,7 +158,7 @@ class ConversationService:
         name its own `user` and `conversation`. All are parsed before the first is written, so a bad message
         stores nothing. What was imported before, or forgotten since, is left as it is."""
         target = TurnRequest("", user, self.clock(), place_of(place), conversation)
-        read = read_messages(messages, target)
+        read = await read_messages(messages, target)
         for speaker in {target.user, *(speaker for _, speaker in read)}:
             await self.erasure.finished(speaker)
         new = await store_messages(self.database, self.transcript, read, messages, target)

@@ -13,6 +13,8 @@ from memory.text import storable
 _SHORT_ID = re.compile(r"[0-9a-f-]{4,36}")
 _INNER = ("memory", "task", "document")
 """Where a result has the row that it is about."""
+MOST_TOLD = 100
+"""Items of a list that are told: an import has any number."""
 _TEXT = "(a text)"
 """Stands where a text is left out."""
 
@@ -32,7 +34,8 @@ def _told(value: Any, texts: bool) -> Any:
     if isinstance(value, Mapping):
         return {storable(str(name)): _told(one, texts) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_told(one, texts) for one in value]
+        more = [f"({len(value) - MOST_TOLD} more)"] if len(value) > MOST_TOLD else []
+        return [_told(one, texts) for one in value[:MOST_TOLD]] + more
     return value.isoformat() if hasattr(value, "isoformat") else f"({type(value).__name__})"
 
 

@@ -3,18 +3,22 @@
 Each function runs in the caller's transaction.
 """
 
+import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Delete,
     Select,
     Table,
+    Text,
     Update,
     and_,
+    cast,
     delete,
     exists,
     func,
@@ -27,7 +31,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, user_key
 from memory.forgetting.purge import NOBODY
+from memory.process.pace import unhurried
 from memory.sql import tables as t
+from memory.sql.hidden import parts
 
 SHARED, SHOWN = "memories shared", "replies shown"
 LEFT = {
@@ -77,7 +83,7 @@ async def look_up(connection: AsyncConnection, found: ErasureProgress) -> None:
     user = found.user
     found.places |= await _places_of(connection, user)
     spoken = select(t.messages.c.id, t.messages.c.role, t.messages.c.text).where(t.messages.c.user_id == user)
-    for message in await connection.execute(spoken):
+    async for message in unhurried(await connection.execute(spoken)):
         found.ids.add(message.id)
         found.said |= {message.text} if message.role == "user" else set()
     alone = select(t.memories.c.id).where(stated_alone(user))
@@ -216,7 +222,7 @@ async def _delete_names(connection: AsyncConnection, user: str) -> None:
 async def unname(connection: AsyncConnection, user: str) -> None:
     """Remove the person from rows of others: the history of memories, and settings of places."""
     key = user_key(user)
-    for step in (await connection.execute(select(t.memory_updates))).all():
+    for step in await _steps_naming(connection, user):
         others = [owner for owner in step.owners if owner != key]
         same = t.memory_updates.c.id == step.id
         if not others:
@@ -231,12 +237,23 @@ async def unname(connection: AsyncConnection, user: str) -> None:
 async def steps_of(connection: AsyncConnection, user: str, facts: Collection[str]) -> int:
     """How many steps of the history are about these memories, or about nobody else's."""
     step = t.memory_updates.c
-    rows = await connection.execute(select(step.old_id, step.new_id, step.owners))
-    return sum(
-        not {row.old_id, row.new_id}.isdisjoint(facts) or set(row.owners) <= {user_key(user)} for row in rows
-    )
+    own = (row for row in await _steps_naming(connection, user) if set(row.owners) <= {user_key(user)})
+    found = {row.id for row in own}
+    for part in parts(facts):
+        about = select(step.id).where(or_(step.old_id.in_(part), step.new_id.in_(part)))
+        found |= set(await connection.scalars(about))
+    return len(found)
+
+
+async def _steps_naming(connection: AsyncConnection, user: str) -> Sequence[Any]:
+    """The steps of the history that the person made, or that are theirs."""
+    step = t.memory_updates.c
+    key = json.dumps(user_key(user))
+    theirs = or_(step.user_id == user, cast(step.owners, Text).contains(key, autoescape=True))
+    return (await connection.execute(select(t.memory_updates).where(theirs))).all()
 
 
 async def messages_of(connection: AsyncConnection, user: str) -> set[str]:
     """The ids of what they wrote, and of the replies to it."""
-    return set(await connection.scalars(select(t.messages.c.id).where(t.messages.c.user_id == user)))
+    own = await connection.scalars(select(t.messages.c.id).where(t.messages.c.user_id == user))
+    return {id async for id in unhurried(own)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, Place, user_key
@@ -19,6 +19,7 @@ from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
 from memory.sql.jobs.deliveries import tell_platforms
+from memory.sql.memories.memory_rows import WHOLE_ID
 from memory.sql.memories.owner_links import hold_again
 from memory.sql.memories.store import CORRECTED
 from memory.sql.messages.message_rows import kept
@@ -106,8 +107,9 @@ class Purge:
 
 
 async def _owners_of(connection: AsyncConnection, forgetting: str) -> set[str]:
-    links = (await entries.rows_of(connection, [forgetting])).get("link", set())
-    return {id.split(" ", 1)[1] for id in links}
+    owner = func.substr(hidden.c.row_id, WHOLE_ID + 2)  # behind the memory's id and a blank
+    links = select(owner).where(hidden.c.forgetting_id == forgetting, hidden.c.kind == "link")
+    return set(await connection.scalars(links.distinct()))
 
 
 async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:

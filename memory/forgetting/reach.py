@@ -36,7 +36,9 @@ from memory.forgetting.replies import (
     shown_to_others,
 )
 from memory.index.bm25 import stems
+from memory.process.pace import unhurried
 from memory.records import ForgetCandidate, Memory
+from memory.sql.hidden import parts
 from memory.sql.memories.memory_rows import fetch
 from memory.sql.memories.owner_links import with_replaced
 from memory.sql.memories.store import tellers
@@ -170,14 +172,15 @@ async def of_person(
     facts = await facts_of(connection, links)
     shared = await left_to_others(connection, links)
     alone = [fact for fact in facts if fact.id not in shared]
-    mine = (await connection.execute(select(messages).where(messages.c.user_id == user))).all()
+    own_messages = await connection.execute(select(messages).where(messages.c.user_id == user))
+    mine = [row async for row in unhurried(own_messages)]
     said = [row for row in mine if row.role == "user"]
     active = active_conversations.c
     talks = active.conversation_id.in_({row.conversation_id for row in mine})
     summaries = await connection.scalars(select(active.id).where(talks))
     theirs = {*(fact.id for fact in alone), *(row.id for row in mine), *summaries}
     others = await shown_to_others(connection, user, theirs, places)
-    whole = [row.text for row in said if len(stems(row.text)) >= TELLING]
+    whole = [row.text async for row in unhurried(said) if len(stems(row.text)) >= TELLING]
     told = Told(user, [*(fact.content for fact in alone), *whole], at=_told_at(alone, said))
     scanned = await compare(connection, told, others.values(), scanned)
     told_in = frozenset(row.id for row in said)
@@ -197,9 +200,11 @@ async def of_person(
 
 async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
     """Those of the memories of these links that have others."""
-    query = select(memory_owners.c.memory_id, memory_owners.c.owner)
-    query = query.where(memory_owners.c.memory_id.in_({id for id, _ in links}))
-    return {row.memory_id for row in await connection.execute(query) if tuple(row) not in links}
+    query, found = select(memory_owners.c.memory_id, memory_owners.c.owner), set[str]()
+    for part in parts(id for id, _ in links):
+        rows = await connection.execute(query.where(memory_owners.c.memory_id.in_(part)))
+        found |= {row.memory_id for row in rows if tuple(row) not in links}
+    return found
 
 
 async def _with_replies(
@@ -278,13 +283,13 @@ async def lost_links(
     else stated the memory too, the person's own and those of places where nobody else still says so. And
     whether somebody else stated one of them."""
     own, found, shared = user_key(user), set[Link](), False
-    first = select(memories.c.id, memories.c.user_id).where(memories.c.id.in_(ids))
-    teller = {row.id: row.user_id for row in await connection.execute(first)}
-    query = select(memory_owners).where(memory_owners.c.memory_id.in_(ids))
-    links: dict[str, list[Any]] = {}
-    for row in await connection.execute(query):
-        links.setdefault(row.memory_id, []).append(row)
-    for id, rows in links.items():
+    teller, links = dict[str, str](), dict[str, list[Any]]()
+    for part in parts(ids):
+        first = select(memories.c.id, memories.c.user_id).where(memories.c.id.in_(part))
+        teller |= {row.id: row.user_id for row in await connection.execute(first)}
+        for row in await connection.execute(select(memory_owners).where(memory_owners.c.memory_id.in_(part))):
+            links.setdefault(row.memory_id, []).append(row)
+    async for id, rows in unhurried(links.items()):
         told = tellers({row.owner for row in rows}, teller[id])
         others = told - {own}
         if own not in told:
@@ -321,5 +326,5 @@ async def _told_there(connection: AsyncConnection, tellers: Collection[str], pla
 
 
 async def facts_of(connection: AsyncConnection, links: Iterable[Link]) -> tuple[Memory, ...]:
-    ids = {id for id, _ in links}
-    return tuple(await fetch(connection, memories.c.id.in_(ids))) if ids else ()
+    found = [await fetch(connection, memories.c.id.in_(part)) for part in parts(id for id, _ in links)]
+    return tuple(fact for part in found for fact in part)

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.process.pace import unhurried
 from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.tables import context_entries, forgettings, hidden, memory_owners, messages, tasks
@@ -94,7 +95,7 @@ async def rows_of(connection: AsyncConnection, forgettings: Collection[str]) -> 
     """The rows that these forgettings hide."""
     found: dict[Kind, set[str]] = {}
     query = select(hidden.c.kind, hidden.c.row_id).where(hidden.c.forgetting_id.in_(forgettings))
-    for row in await connection.execute(query):
+    async for row in unhurried(await connection.execute(query)):
         found.setdefault(row.kind, set()).add(row.row_id)
     return found
 

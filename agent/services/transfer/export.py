@@ -2,8 +2,9 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, select
@@ -14,6 +15,7 @@ from agent.types.meanings import audience_of
 from agent.types.records_json import memory_json
 from memory.audience import Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
+from memory.process.pace import unhurried
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.hidden import ENTRY_IS_HIDDEN, TASK_IS_HIDDEN, link_is_hidden
@@ -54,22 +56,22 @@ async def export_person(
     conversations in places: what the person said there and the answers to it.
     """
     own_audience = Audience(frozenset({user_key(user)}))
-    owned = await store.newest(own_audience, now)
+    owned = sorted(await store.newest(own_audience, now), key=lambda m: (m.created_at, m.id))
     own = TurnRequest("", user, now).conversation_id
     talks = await _conversations(database, user)
-    private = [talk for talk in talks if talk["place"] == "dm" and talk["conversation"] == own]
+    private = [talk["messages"] for talk in talks if (talk["place"], talk["conversation"]) == ("dm", own)]
     stored = await documents.documents(own_audience)
     of_them = active_conversations.c.owner == user_key(user)
     told_by_them = context_entries.c.user_id == user
     parts = {
-        "memories": [memory_json(m) for m in sorted(owned, key=lambda m: (m.created_at, m.id))],
-        "messages": private[0]["messages"] if private else [],
-        "conversations": [talk for talk in talks if talk not in private],
+        "memories": [_plain(memory_json(m)) async for m in unhurried(owned)],
+        "messages": private[0] if private else [],
+        "conversations": [talk for talk in talks if talk["messages"] not in private],
         "summaries": await _rows(database, active_conversations, _SUMMARY, of_them, ~outlived(now)),
         "context": await _rows(database, context_entries, _ENTRY, told_by_them, ~ENTRY_IS_HIDDEN),
         "tasks": await _rows(database, tasks, _TASK, tasks.c.user_id == user, ~TASK_IS_HIDDEN),
         "history": await _history(database, user),
-        "documents": [{"path": d.path, "title": d.title, "added_at": d.added_at} for d in stored],
+        "documents": [{"path": d.path, "title": d.title, "added_at": d.added_at.isoformat()} for d in stored],
         "keys": await _rows(database, api_keys, _KEY, api_keys.c.user_id == user),
     }
     return _document(now, user, "dm", parts)
@@ -86,8 +88,9 @@ async def export_place(
     sources = await _sources(database, audience)
     parts = {
         "memories": [
-            {**memory_json(m), "user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
-            for m in sorted(found, key=lambda m: (m.created_at, m.id))
+            _plain(memory_json(m))
+            | {"user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
+            async for m in unhurried(sorted(found, key=lambda m: (m.created_at, m.id)))
         ],
         "messages": await _messages_of(database, where, audience),
     }
@@ -95,9 +98,8 @@ async def export_place(
 
 
 def _document(now: datetime, user: str, place: str, parts: dict[str, Any]) -> dict[str, Any]:
-    head = {"format": FORMAT, "version": VERSION, "exported_at": now, "user": user, "place": place}
-    plain: dict[str, Any] = json.loads(json.dumps(head | parts, default=_as_json))
-    return plain
+    head = {"format": FORMAT, "version": VERSION, "exported_at": now.isoformat(), "user": user}
+    return head | {"place": place} | parts
 
 
 async def _messages(database: Database, *said: ColumnElement[bool]) -> list[dict[str, Any]]:
@@ -108,7 +110,7 @@ async def _messages(database: Database, *said: ColumnElement[bool]) -> list[dict
 async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
     """Return what the person said and was answered, by conversation."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for line in await _messages(database, messages.c.user_id == user):
+    async for line in unhurried(await _messages(database, messages.c.user_id == user)):
         found[line["place"], line["conversation_id"]].append({field: line[field] for field in _MESSAGE})
     return [
         {"place": place, "conversation": conversation, "messages": lines}
@@ -121,7 +123,7 @@ async def _messages_of(database: Database, place: Place, audience: Audience) -> 
     return [
         {field: line[field] for field in _MESSAGE}
         | {"user": line["user_id"], "conversation": line["conversation_id"]}
-        for line in lines
+        async for line in unhurried(lines)
     ]
 
 
@@ -130,7 +132,7 @@ async def _sources(database: Database, audience: Audience) -> dict[str, list[str
     found: dict[str, list[str]] = defaultdict(list)
     said = select(messages.c.id).where(messages_readable(audience), kept())
     stated = select(rests_on).where(rests_on.c.source_id.in_(said), rests_on.c.how == "stated")
-    for row in await database.rows(stated):
+    async for row in unhurried(await database.rows(stated)):
         found[row.derived_id].append(row.source_id)
     return found
 
@@ -146,36 +148,39 @@ async def _history(database: Database, user: str) -> list[dict[str, Any]]:
     mine = select(held.c.memory_id).where(held.c.owner == user_key(user), ~link_is_hidden())
     touching = select(steps).where(steps.c.old_id.in_(mine)).order_by(steps.c.created_at, steps.c.id)
     contents = select(memories.c.id, memories.c.content).where(memories.c.id.in_(mine))
-    texts = {row.id: row.content for row in await database.rows(contents)}
-    rows = [row for row in await database.rows(touching) if user_key(user) in row.owners]
+    texts = {row.id: row.content async for row in unhurried(await database.rows(contents))}
+    rows = [row async for row in unhurried(await database.rows(touching)) if user_key(user) in row.owners]
     rows = [row for row in rows if row.new_id is None or row.new_id in texts]
     return [
         {
-            "at": row.created_at,
+            "at": row.created_at.isoformat(),
             "was": texts.get(row.old_id),
             "became": texts.get(row.new_id),
             "why": row.reason,
             "old_id": row.old_id,
             "new_id": row.new_id,
         }
-        for row in rows
+        async for row in unhurried(rows)
     ]
 
 
 async def _rows(
     database: Database, table: Table, fields: Sequence[str], *shown: ColumnElement[bool], order: str = ""
 ) -> list[dict[str, Any]]:
-    """Return these fields of the rows, places as people write them, ordered by a column or by their JSON."""
+    """Return these fields of the rows as JSON values, places as people write them, ordered by a column or by
+    their JSON."""
     query = select(*(table.c[field] for field in fields)).where(*shown)
     query = query.order_by(table.c[order]) if order else query
-    rows = [dict(row._mapping) for row in await database.rows(query)]
+    rows = [_plain(row._mapping) async for row in unhurried(await database.rows(query))]
     if "place" in fields:
-        rows = [row | {"place": str(Place.of_key(row["place"]))} for row in rows]
-    return rows if order else sorted(rows, key=lambda row: json.dumps(row, default=str))
+        rows = [row | {"place": str(Place.of_key(row["place"]))} async for row in unhurried(rows)]
+    if order:
+        return rows
+    return [
+        row for _, row in sorted([(json.dumps(row), row) async for row in unhurried(rows)], key=itemgetter(0))
+    ]
 
 
-def _as_json(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    assert isinstance(value, frozenset), type(value)
-    return sorted(value)
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row with JSON values."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}

@@ -13,6 +13,7 @@ from agent.errors import BadInput
 from agent.services.sessions import conversation_id
 from agent.types import TurnRequest
 from agent.types.arguments import moment_of, readable_name, user_named
+from memory.process.pace import unhurried
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.hidden import still_hidden
@@ -28,9 +29,9 @@ Read = Sequence[tuple[Message, str]]
 """Messages, each with the user who wrote it or got the reply."""
 
 
-def read_messages(messages: Sequence[Mapping[str, Any]], target: TurnRequest) -> Read:
+async def read_messages(messages: Sequence[Mapping[str, Any]], target: TurnRequest) -> Read:
     """Parse the messages. Those without an id have an empty one. Raises BadInput."""
-    return [_message(given, at, target) for at, given in enumerate(messages)]
+    return [_message(given, at, target) async for at, given in unhurried(enumerate(messages))]
 
 
 async def store_messages(
@@ -68,7 +69,7 @@ async def _with_ids(
     keys = await person_keys(database, {who for message, who in read if not message.id}, target.sent_at)
     told: Counter[tuple[str, str]] = Counter()
     found = []
-    for (message, speaker), as_given in zip(read, given, strict=True):
+    async for (message, speaker), as_given in unhurried(zip(read, given, strict=True)):
         if not message.id:
             where = (target.place.key, message.conversation_id, message.role)
             known = as_given["sent_at"] is not None  # a time that nobody knew differs in each import

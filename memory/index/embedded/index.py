@@ -178,25 +178,30 @@ class EmbeddedIndex:
             pages = engine.copy_points(shard, copy, COPIED_AT_ONCE)
         try:
             while True:
+                await asyncio.sleep(0)
                 with self._translated():
                     if self._shard is not shard:
                         raise IndexUnavailable("the memory index was closed while it was compacted")
                     self._require_room()
                     if next(pages, self) is self:
                         break
-                await asyncio.sleep(0)
         except BaseException:
             self._removed = True
             raise
         finally:
             self._copy = None
             copy.close()
-        with self._translated():
-            shard.close()
-            self._shard = None
-            target.rename(self.folder / files.COPIED)
-            files.settle(self.folder)
-            self._shard = engine.load(self.folder)
+        async with self._opening:  # who searches waits: to delete the old files takes long
+            with self._translated():
+                shard.close()
+                self._shard = None
+                target.rename(self.folder / files.COPIED)
+                settling = asyncio.ensure_future(asyncio.to_thread(files.settle, self.folder))
+                try:
+                    await asyncio.shield(settling)
+                finally:
+                    await settling
+                    self._shard = engine.load(self.folder)
         return True
 
     async def wipe(self) -> None:

@@ -40,8 +40,8 @@ from memory.sql.engine.together import READING, Together
 from memory.sql.engine.write_counter import counter_file, read_counter, store_counter
 from memory.sql.engine.writers import Writers
 
-_ROWS_AT_ONCE = 1_000
-"""Rows that are read before others may run: some 5 ms."""
+_ROWS_AT_ONCE = 500
+"""Rows that are read before others may run: some 3 ms."""
 _STEP = 64
 """Pages that are given back in one transaction."""
 

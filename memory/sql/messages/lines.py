@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Iterable
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, case, func, literal, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
+from memory.process.pace import unhurried
 from memory.sql.changes import windows_changed
 from memory.sql.engine import Database
 from memory.sql.hidden import WITHDRAWN, is_hidden
@@ -56,16 +58,21 @@ def _talk_of(row: Any) -> tuple[str, str]:
 async def _near(connection: AsyncConnection, conversation: str, place: str, said: Iterable[Any]) -> set[str]:
     """The other messages of the conversation whose windows contain one of these."""
     seqs = {row.seq for row in said}
-    talk = (messages.c.conversation_id == conversation, messages.c.place == place)
-    heard = select(messages.c.id, messages.c.seq).where(*talk, or_(kept(), messages.c.seq.in_(seqs)))
-    before = heard.where(messages.c.seq < min(seqs)).order_by(messages.c.seq.desc()).limit(REACH)
+    heard = select(messages.c.id, messages.c.seq, kept().label("kept"))
+    heard = heard.where(messages.c.conversation_id == conversation, messages.c.place == place)
+    before = heard.where(kept(), messages.c.seq < min(seqs)).order_by(messages.c.seq.desc()).limit(REACH)
     within = heard.where(messages.c.seq.between(min(seqs), max(seqs)))
-    after = heard.where(messages.c.seq > max(seqs)).order_by(messages.c.seq).limit(REACH)
-    found = [row for query in (before, within, after) for row in (await connection.execute(query)).all()]
-    lines = sorted(found, key=lambda row: row.seq)
+    after = heard.where(kept(), messages.c.seq > max(seqs)).order_by(messages.c.seq).limit(REACH)
+    found = [
+        row
+        for query in (before, within, after)
+        async for row in unhurried(await connection.execute(query))
+        if row.kept or row.seq in seqs
+    ]
+    lines = sorted(found, key=attrgetter("seq"))
     return {
         neighbour.id
-        for at, line in enumerate(lines)
+        async for at, line in unhurried(enumerate(lines))
         if line.seq in seqs
         for neighbour in lines[max(0, at - REACH) : at + REACH + 1]
         if neighbour.seq not in seqs
