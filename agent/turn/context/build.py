@@ -147,8 +147,13 @@ async def _history(services: ContextServices, received: ReceivedMessage) -> Sequ
     if received.history is not None and not received.continues:
         return received.history
     request, limit = received.request, services.history_messages
-    stored = await services.transcript.block(request.conversation_id, request.audience, limit, received.id)
-    return [*(received.history or ()), *stored]
+    if (
+        received.history
+    ):  # the prompt begins with what the client has, so the block before would not be reused
+        last = await services.transcript.last(request.conversation_id, request.audience, limit + 1)
+        stored = [message for message in last if message.id != received.id][-limit:]
+        return [*received.history, *stored]
+    return await services.transcript.block(request.conversation_id, request.audience, limit, received.id)
 
 
 def _ids(history: Sequence[Message | Item]) -> list[str]:
