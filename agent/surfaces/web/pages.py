@@ -1,6 +1,7 @@
 """Reads what a page is asked with, and renders templates. Every value is sanitised, then escaped."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -14,6 +15,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from agent.companion import Companion
+from agent.errors import BadInput
 from agent.surfaces.web.sign_in import COOKIE, ZONE, visitor_of
 from agent.tracing.render.text import duration, harmless, money
 from agent.types.records_json import goes_with, taken_with
@@ -24,6 +26,8 @@ _PLAIN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("strik
 _MARKDOWN = MarkdownIt("commonmark", _PLAIN.options).enable(["strikethrough", "table"]).disable("image")
 MAX_CELLS = 10_000
 """Cells of tables in a text. Rows are filled up to the widest, so a short text could take minutes."""
+MOST_FIELDS = 1_000
+"""Of a form: to read a hundred thousand takes half a second."""
 MAX_TEXT = 4_000
 """Characters of one text on a page. The rest is behind a link."""
 TIMES = {
@@ -162,8 +166,10 @@ def go(to: str) -> RedirectResponse:
 
 
 async def form_of(request: Request) -> dict[str, list[str]]:
-    """The fields of the form, those left empty too."""
+    """The fields of the form, those left empty too. Raises BadInput for more than `MOST_FIELDS`."""
     body = (await request.body()).decode("utf-8", "replace")
+    if body.count("&") >= MOST_FIELDS:
+        raise BadInput(f"the form has more than {MOST_FIELDS:,} fields")
     fields = parse_qs(body, keep_blank_values=True, encoding="utf-8", errors="replace")
     return {name: [storable(value) for value in values] for name, values in fields.items()}
 
@@ -177,7 +183,9 @@ async def typed_in(request: Request) -> dict[str, str]:
     """What a person typed into a form that was refused, so that the page can give it back."""
     if request.method != "POST" or request.url.path in ("/enter", "/leave"):
         return {}
-    return {name: values[0] for name, values in (await form_of(request)).items() if name in _TYPED}
+    with suppress(BadInput):
+        return {name: values[0] for name, values in (await form_of(request)).items() if name in _TYPED}
+    return {}
 
 
 def _first(form: Mapping[str, Sequence[str]], name: str) -> str:
