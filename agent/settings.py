@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from platformdirs import user_data_path
 from pydantic import (
@@ -30,8 +30,10 @@ from pydantic_settings import (
 )
 
 from agent.errors import SettingsError
+from agent.types import model_address
 from agent.types.budget import Budget
 from agent.types.home_files import read_settings_file
+from agent.types.model_address import ProviderName
 from agent.types.price import read_prices
 
 DEFAULT_MODEL = "gpt-5-mini"
@@ -150,12 +152,15 @@ class Settings(BaseSettings):
     """With neither this nor a base URL, the offline stand-in answers."""
     openai_base_url: str | None = _conventional("OPENAI_BASE_URL", "openai_base_url")
     """Any OpenAI-compatible server: Ollama, vLLM, LM Studio, Mistral …"""
-    provider: Literal["openai", "mistral", "ollama", "vllm", "llamacpp", "lmstudio", "openrouter"] | None = (
-        None
-    )
+    provider: ProviderName | None = None
     """What kind of server it is: its usual base URL, and the fields it takes. Unset, the base URL tells."""
     model: str | None = None
     """The model's name; unset is `gpt-5-mini` at OpenAI. A server of your own needs one."""
+    fallback_model: Annotated[str, AfterValidator(model_address.checked)] | None = None
+    """A second model, for while the first does not answer or wants money: `NAME@https://base/v1`,
+    `NAME@PROVIDER`, or NAME alone at the same server."""
+    fallback_key: SecretStr | None = None
+    """The key of the second model's server; unset is the first's, if it is the same server."""
     api: Literal["responses", "chat"] | None = None
     """Which API the server speaks; unset is the provider's: `responses` at OpenAI and `chat` elsewhere."""
     structured: Literal["schema", "object", "none"] | None = None
@@ -334,6 +339,9 @@ class Settings(BaseSettings):
             first = error.errors(include_url=False)[0]
             reason = _unreadable(cls.model_fields, str(first["loc"][0]), first)
         raise SettingsError(reason)  # without the cause, which shows what was given, secrets too
+
+    model_variable: ClassVar[str] = "HACHI_MODEL"
+    key_variable: ClassVar[str] = "OPENAI_API_KEY"
 
     @property
     def offline(self) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 from agents import Agent, AgentOutputSchemaBase, RunConfig, RunErrorHandlers, Runner
 
 from agent.models.choose import ChosenModel
+from agent.models.failures import KnownFailure, server_fault
+from agent.models.fallback import both_failed, changes_over
 from agent.models.model_call import recorded_call
 
 _AGENT, _CONFIG = Agent[None](name="question"), RunConfig(tracing_disabled=True)
@@ -17,10 +19,26 @@ BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 
 
 async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None = None) -> str:
-    """Return the model's answer, verbatim. `schema` is requested if the server supports it, and not enforced.
+    """Return the model's answer, verbatim; that of the second where the first does not answer. `schema` is
+    requested if the server supports it, and not enforced.
 
     Raises what the model's library raises.
     """
+    try:
+        return await _ask(chosen, name, question, schema)
+    except Exception as error:
+        if not changes_over(chosen, error):
+            raise
+        assert chosen.fallback is not None
+        try:
+            return await _ask(chosen.fallback, name, question, schema)
+        except Exception as then:
+            if server_fault(then, chosen.fallback.source) is None and not isinstance(then, KnownFailure):
+                raise
+            raise both_failed(chosen, error, then) from then
+
+
+async def _ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None) -> str:
     form = RequestedSchema(name, schema) if schema and chosen.structured == "schema" else None
     form = form if form is None or chosen.bounded else form.without_bounds
     agent, config = copy(_AGENT), copy(_CONFIG)

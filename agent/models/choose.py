@@ -19,7 +19,7 @@ from agents.tracing.provider import DefaultTraceProvider
 
 from agent.errors import SettingsError
 from agent.models.breaker_model import BreakerModel
-from agent.models.failures import server_fault, worth_retrying
+from agent.models.failures import server_fault, worth_waiting
 from agent.models.offline import OfflineModel
 from agent.models.pictures import put_pictures
 from agent.models.providers import (
@@ -39,8 +39,6 @@ from memory.process.breaker import Breaker
 MANY = 1_000_000
 SLOTS: WeakKeyDictionary[openai.AsyncOpenAI, Slots] = WeakKeyDictionary()
 """Those of each open client, which all models of one server share."""
-LONGEST_WAIT = 20.0
-"""Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""
 LOCAL_ANSWER_TOKENS, LOCAL_CONSOLIDATE_TOKENS = 1_000, 1_500
 """Of an answer on this machine, where settings say nothing: small models may write without an end."""
 
@@ -53,6 +51,8 @@ class ChosenModel:
     """`schema`, `object` or `none`; see `Settings.structured`."""
     settings: ModelSettings
     breaker: Breaker
+    source: Settings
+    """What names it and its server."""
     schema_beside_tools: bool = False
     """Whether a schema goes with calls that offer tools, too."""
     bounded: bool = False
@@ -62,10 +62,13 @@ class ChosenModel:
     """Whether the program brought it."""
     fit: Fit | None = None
     """What is known of the server's window."""
+    fallback: "ChosenModel | None" = None
+    """Asked where this one does not answer; see `agent/models/fallback.py`."""
 
     async def close(self) -> None:
-        if self.client is not None:
-            await self.client.close()
+        for client in (self.client, self.fallback and self.fallback.client):
+            if client is not None:
+                await client.close()
 
 
 def keep_traces_here() -> None:
@@ -77,12 +80,16 @@ def keep_traces_here() -> None:
         set_trace_provider(DefaultTraceProvider())
 
 
-def brought_model(model: Model, breaker: Breaker | None = None) -> ChosenModel:
+def brought_model(
+    model: Model, breaker: Breaker | None = None, settings: Settings | None = None
+) -> ChosenModel:
     """Wrap a model object that the caller provides."""
     keep_traces_here()
     breaker = breaker or Breaker("model")
     kept = BreakerModel(model, breaker, lambda error: server_fault(error, None))
-    return ChosenModel(type(model).__name__, kept, "none", ModelSettings(store=False), breaker, brought=True)
+    calls = ModelSettings(store=False)
+    settings = settings or Settings.model_construct()
+    return ChosenModel(type(model).__name__, kept, "none", calls, breaker, settings, brought=True)
 
 
 def choose_model(
@@ -97,10 +104,10 @@ def choose_model(
     keep_traces_here()
     breaker = breaker or Breaker("model")
     if settings.offline:
-        return ChosenModel("offline", OfflineModel(), "none", ModelSettings(), breaker)
+        return ChosenModel("offline", OfflineModel(), "none", ModelSettings(), breaker, settings)
     name, api, provider = settings.chosen_model, api_of(settings), provider_of(settings)
     if provider.needs_key and settings.openai_api_key is None:
-        raise SettingsError(f"{base_url_of(settings) or 'OpenAI'} needs a key: set OPENAI_API_KEY")
+        raise SettingsError(f"{base_url_of(settings) or 'OpenAI'} needs a key: set {settings.key_variable}")
     limit = _limit(settings, consolidates)
     calls = ModelSettings(
         max_tokens=limit,
@@ -127,15 +134,15 @@ def choose_model(
         settings.model_timeout,
         partial(slots.taken, for_people=not consolidates),
     )
-    beside_tools, local = schema_beside_tools(settings), is_local(settings)
     return ChosenModel(
         name,
         model,
         structured_of(settings),
         calls,
         breaker,
-        beside_tools,
-        bounded=local,
+        settings,
+        schema_beside_tools(settings),
+        bounded=is_local(settings),
         client=client,
         fit=fit,
     )
@@ -151,12 +158,8 @@ def _limit(settings: Settings, consolidates: bool) -> int | None:
 
 def _retries(settings: Settings, breaker: Breaker) -> ModelRetrySettings:
     def again(context: RetryPolicyContext) -> bool:
-        """Timeouts are not retried: the person has waited long enough. Neither is a server that the breaker
-        leaves alone."""
-        fault = context.normalized
-        if breaker.state != "closed" or (fault.retry_after is not None and fault.retry_after > LONGEST_WAIT):
-            return False
-        return fault.is_network_error or worth_retrying(context.error)
+        """A server that the breaker leaves alone is not asked again either."""
+        return breaker.state == "closed" and worth_waiting(context.error)
 
     return ModelRetrySettings(
         max_retries=settings.model_retries,

@@ -9,6 +9,7 @@ from agents.exceptions import (
     ModelTimeoutError,
     OutputGuardrailTripwireTriggered,
 )
+from agents.models._retry_runtime import get_retry_after
 
 from agent.errors import BadInput, GuardrailTripped, HachiError, ModelError, ModelRejected, ModelUnavailable
 from agent.models.providers import api_of, base_url_of
@@ -71,15 +72,15 @@ def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> Mo
     status, words = error.status_code, server_words(error)
     said = f"{where} answered {status}: {_first_line(words, settings)}"
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return ModelRejected(f"{said}; check OPENAI_API_KEY")
+        return ModelRejected(f"{said}; check {settings.key_variable}")
     if isinstance(error, openai.NotFoundError):
         return ModelRejected(
             f"{said}; where it does not know the model {settings.chosen_model!r} or the {api_of(settings)} "
-            "API, check HACHI_MODEL and HACHI_API"
+            f"API, check {settings.model_variable} and HACHI_API"
         )
     if too_long(status, words):
         return ModelRejected(f"{said}; set HACHI_CONTEXT_TOKENS to what it takes")
-    if status in (402, 429) and no_money(words):
+    if wants_money(error):
         return ModelUnavailable(f"{said}; nothing is answered before its billing is in order")
     passing = status >= 500 or status in WORTH_RETRYING
     return (ModelUnavailable if passing else ModelRejected)(said)
@@ -104,6 +105,23 @@ def _server(settings: Settings) -> str:
         return "OpenAI"
     url = urlsplit(base_url)
     return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2]))
+
+
+def wants_money(error: openai.APIStatusError) -> bool:
+    """Return whether the server refuses until its bill is paid, so that waiting is in vain."""
+    return error.status_code in (402, 429) and no_money(server_words(error))
+
+
+LONGEST_WAIT = 20.0
+"""Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""
+
+
+def worth_waiting(error: Exception) -> bool:
+    """Return whether a call may be made again in a moment. Timeouts of ours are not: the person has waited
+    long enough."""
+    if (get_retry_after(error) or 0) > LONGEST_WAIT:
+        return False
+    return isinstance(error, openai.APIConnectionError) or worth_retrying(error)
 
 
 def worth_retrying(error: Exception) -> bool:

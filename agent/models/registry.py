@@ -4,11 +4,13 @@ import asyncio
 import importlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from agent.errors import BadInput, SettingsError
-from agent.models.providers import told_by_the_server
+from agent.models.fallback_settings import fallback_settings
+from agent.models.providers import base_url_of, told_by_the_server
 from agent.settings import Settings
 from memory.documents.rerankers import Candidate, Reranker
 from memory.documents.rerankers.fused import FusedReranker
@@ -34,6 +36,7 @@ class Models:
     brought_upkeep: "Model | None"
     breaker: Breaker
     upkeep_breaker: Breaker
+    fallback_breaker: Breaker
     _answering: "ChosenModel | None" = None
     _upkeep: "ChosenModel | None" = None
 
@@ -61,8 +64,23 @@ class Models:
         from agent.models.choose import brought_model, choose_model
 
         if self.brought is not None:
-            return brought_model(self.brought, self.breaker)
-        return choose_model(self.settings, self.breaker)
+            return self._with_fallback(brought_model(self.brought, self.breaker, self.settings))
+        return self._with_fallback(choose_model(self.settings, self.breaker))
+
+    def _with_fallback(self, first: "ChosenModel", *, consolidates: bool = False) -> "ChosenModel":
+        """Return the model with the second one that the settings name behind it. Raises SettingsError."""
+        from agent.models.choose import choose_model
+
+        settings = fallback_settings(self.settings)
+        if settings is None:
+            return first
+        shared = self._answering and self._answering.fallback
+        client = shared.client if shared else None
+        second = choose_model(settings, self.fallback_breaker, client, consolidates=consolidates)
+        if second.name == first.name:  # the trace tells them apart
+            where = urlsplit(base_url_of(settings) or "").netloc.rpartition("@")[2]
+            second = replace(second, name=f"{second.name}@{where or 'openai'}")
+        return replace(first, fallback=second)
 
     async def answering(self) -> "ChosenModel":
         await load("agent.models.choose")
@@ -80,10 +98,10 @@ class Models:
         if not isinstance(model, str):
             if not hasattr(model, "get_response"):
                 raise BadInput(f"model: {model!r} is neither a name nor a model of the Agents SDK")
-            return brought_model(model)
+            return self._with_fallback(brought_model(model, settings=settings))
         if self.brought is not None or settings.offline or not model.strip():
             raise BadInput(f"model: {model!r} cannot be named, since the settings name no server of models")
-        return choose_model(settings, self.breaker, answering.client)
+        return self._with_fallback(choose_model(settings, self.breaker, answering.client))
 
     async def upkeep(self) -> "ChosenModel":
         """Return the model for work beside the conversation: the answering one unless another is named. It
@@ -92,15 +110,14 @@ class Models:
         from agent.models.choose import brought_model, choose_model
 
         if self._upkeep is None:
-            brought = self.brought_upkeep or self.brought
-            self._upkeep = (
-                brought_model(brought, self.upkeep_breaker)
+            brought, settings = self.brought_upkeep or self.brought, self.upkeep_settings
+            first = (
+                brought_model(brought, self.upkeep_breaker, settings)
                 if brought
-                else choose_model(
-                    self.upkeep_settings, self.upkeep_breaker, answering.client, consolidates=True
-                )
+                else choose_model(settings, self.upkeep_breaker, answering.client, consolidates=True)
             )
-            await _ask_about(self._upkeep, self.upkeep_settings)
+            self._upkeep = self._with_fallback(first, consolidates=True)
+            await _ask_about(first, settings)
         return self._upkeep
 
     @property

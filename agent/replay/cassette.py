@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from agents import ModelResponse, Usage
@@ -13,7 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.failures import KnownFailure
-from agent.tracing.differences import steps, was_cut_off
+from agent.models.fallback import ChangedOver
+from agent.tracing.differences import was_cut_off
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, read_data, usage_of
 from agent.turn.context.build import BuiltContext
@@ -55,13 +57,15 @@ class RecordedModel(Model):
         self, trace: Trace, calls: Sequence[Span], fork: int | None = None, live: Model | None = None
     ) -> None:
         self._live = live
-        self._recorded = ScriptedModel([_step(call, trace) for call in calls[: fork and fork - 1]])
+        self._recorded = ScriptedModel(_steps(calls, trace, fork and fork - 1))
         if live is None:
             self._recorded.enqueue(_no_more(trace, len(calls) + 1))
 
     @classmethod
     def of_turn(cls, trace: Trace, fork: int | None = None, live: Model | None = None) -> "RecordedModel":
-        return cls(trace, [step for step in steps(trace) if step.kind == "call"], fork, live)
+        calls = [step for step in trace.root.spans if step.kind == "call"]
+        retried = [call for call, then in pairwise(calls) if call.error and call.name == then.name]
+        return cls(trace, [call for call in calls if call not in retried], fork, live)
 
     def _next(self) -> Model:
         return self._live if self._live and not self._recorded.remaining_steps else self._recorded
@@ -74,9 +78,21 @@ class RecordedModel(Model):
             yield event
 
 
-def _step(call: Span, trace: Trace) -> ModelStep:
+def _steps(calls: Sequence[Span], trace: Trace, most: int | None) -> list[ModelStep]:
+    """Return the first `most` calls, each after the failed call of another model that it replaced."""
+    found = list[ModelStep]()
+    for call, then in zip(calls, [*calls[1:], None], strict=False):
+        if most == 0:
+            break
+        replaced = bool(call.error and then and then.name != call.name)
+        found.append(_step(call, trace, ChangedOver if replaced else KnownFailure))
+        most = most and most - (not replaced)
+    return found
+
+
+def _step(call: Span, trace: Trace, raises: type[KnownFailure]) -> ModelStep:
     if call.error is not None:
-        return _failing(call.error, trace.root.error or "")
+        return _failing(call.error, trace.root.error or "", raises)
     counted = usage_of([call])
     usage = Usage(requests=1, input_tokens=counted.input, output_tokens=counted.output)
     return ModelStep(output=output_of(call), usage=usage)
@@ -88,7 +104,7 @@ def _no_more(trace: Trace, number: int) -> ModelStep:
     return _failing(f"NotRecorded: call {number} is not in the trace: the recorded turn made fewer", "")
 
 
-def _failing(error: str, turn_error: str) -> ModelStep:
+def _failing(error: str, turn_error: str, raises: type[KnownFailure] = KnownFailure) -> ModelStep:
     """Return a step that raises an exception with the recorded name and text, which the turn reports as it
     reported the recorded one."""
     name, _, text = error.partition(": ")
@@ -96,7 +112,7 @@ def _failing(error: str, turn_error: str) -> ModelStep:
         return ModelStep.respond(_cancelled)
     kind, _, meaning = turn_error.partition(": ")
     reported = REPORTED.get(kind)
-    raised: KnownFailure = type(name, (KnownFailure,), {})(text)
+    raised: KnownFailure = type(name, (raises,), {})(text)
     raised.error = reported(meaning) if reported else ModelUnavailable(meaning or text)
     return ModelStep.raise_error(raised)
 

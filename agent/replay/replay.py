@@ -121,7 +121,8 @@ async def replay(
         model = options.live or chosen.model if live else None
         asked = chosen.settings if live else replace(chosen.settings, retry=None)  # the trace has the retries
         recorded = RecordedModel.of_turn(trace, options.fork, model)
-        asks = replace(chosen, model=recorded, settings=asked)
+        second = replace(chosen.fallback or chosen, model=recorded, fallback=None)
+        asks = replace(chosen, model=recorded, settings=asked, fallback=second)
         after = await run_turn(trace, replace(built, prompt=prompt), settings, asks, tools, turn)
     finally:
         await chosen.close()
@@ -164,7 +165,9 @@ async def _consolidate_again(trace: Trace, recorded: Span, settings: Settings, u
     except ValidationError as error:
         raise BadInput(f"{trace.summary.short} cannot be replayed: an older Hachi recorded it") from error
     calls = [one for one in recorded.spans if one.kind == "call"]
-    model = replace(upkeep, model=RecordedModel(trace, calls))
+    answers = RecordedModel(trace, calls)
+    second = replace(upkeep.fallback or upkeep, model=answers, fallback=None)
+    model = replace(upkeep, model=answers, fallback=second)
     found = ConsolidationAnswer(quoted_summary(reading, settings.summary_budget))
     with span("exchange"):
         if calls:

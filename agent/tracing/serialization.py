@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -146,7 +146,7 @@ class Serializer:
             retried=retried(root),
             conversation=storable(about.conversation),
             surface=self.surface,
-            model=storable(about.model or (calls[0].name if calls else "")),
+            model=storable(_answering(root, calls) or about.model),
             said=self._excerpt(about.said),
             reply=self._excerpt(about.reply),
             error=root.error and self._excerpt(root.error),
@@ -171,6 +171,13 @@ def read_trace(summary: Summary, body: bytes) -> Trace:
         return Trace(summary, root, {MADE_BY_KEY: value["made_by"]}, value.get("redacted", False))
     except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"the trace {summary.id} cannot be read ({type(error).__name__})") from error
+
+
+def _answering(root: Span, calls: Sequence[Span]) -> str:
+    """Return the model of the last call: of the turn itself, if there is one, else of what was done in it."""
+    return next(
+        (one.name for one in reversed(root.spans) if one.kind == "call"), calls[-1].name if calls else ""
+    )
 
 
 def _status(root: Span, spans: list[Span]) -> Status:

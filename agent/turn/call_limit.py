@@ -5,7 +5,7 @@ answer's schema where the server enforces it, and gives each tool call a unique 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from agent.errors import ModelError, ModelUnavailable
 from agent.models.ask import RequestedSchema
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
+from agent.models.fallback import both_failed, changes_over, without_kept
 from agent.models.model_call import finish_of, recorded_call
 from agent.models.wire.incoming import completed, message_item
 from agent.turn.output.answer_schema import ANSWER_SCHEMA
@@ -46,9 +47,23 @@ themselves there until their window is full."""
 class TurnModel(Model):
     """The chosen model as one turn uses it."""
 
-    def __init__(self, chosen: ChosenModel, max_calls: int, form: AnswerForm | None = None) -> None:
-        """With a `form` the answer is that JSON object, in place of the usual one."""
+    def __init__(
+        self,
+        chosen: ChosenModel,
+        max_calls: int,
+        form: AnswerForm | None = None,
+        settings_for: Callable[[ChosenModel], ModelSettings] | None = None,
+    ) -> None:
+        """With a `form` the answer is that JSON object, in place of the usual one. The second model is asked
+        with the settings that `settings_for` returns."""
         self._chosen = chosen
+        self._settings_for = settings_for
+        self._failed: tuple[ChosenModel, Exception] | None = None
+        """The first model and its last failure, once the second is asked."""
+        self._items_before = 0
+        """How many items of the turn there were by then."""
+        self._tries = 0
+        """How often the call that is made was tried."""
         self._max_calls = max_calls
         self.form = form
         self._ids: set[str] = set()
@@ -75,10 +90,17 @@ class TurnModel(Model):
         tracing: ModelTracing,
         **rest: Any,
     ) -> ModelResponse:
-        asked = self._asked(system_instructions, input, model_settings, tools)
-        response = await self._response(asked, handoffs, tracing, **rest)
+        while True:
+            asked = self._asked(system_instructions, input, model_settings, tools)
+            try:
+                return await self._whole(asked, handoffs, tracing, **rest)
+            except Exception as error:
+                self._change_over(error, input)
+
+    async def _whole(self, asked: "_Asked", *more: Any, **rest: Any) -> ModelResponse:
+        response = await self._response(asked, *more, **rest)
         if again := asked.again(response.output):
-            response = await self._response(again, handoffs, tracing, **rest)
+            response = await self._response(again, *more, **rest)
         response.output = self._settle(response.output, asked)
         return response
 
@@ -100,10 +122,24 @@ class TurnModel(Model):
         tracing: ModelTracing,
         **rest: Any,
     ) -> AsyncIterator[Any]:
-        asked: _Asked | None = self._asked(system_instructions, input, model_settings, tools)
+        while True:
+            asked, shown = self._asked(system_instructions, input, model_settings, tools), False
+            try:
+                async with aclosing(self._streamed(asked, handoffs, tracing, **rest)) as events:
+                    async for event in events:
+                        shown = shown or isinstance(event, ResponseTextDeltaEvent)
+                        yield event
+                return
+            except Exception as error:
+                if shown:  # a reply is not half by one model and half by another
+                    raise
+                self._change_over(error, input)
+
+    async def _streamed(self, first: "_Asked", *more: Any, **rest: Any) -> AsyncGenerator[Any]:
+        asked: _Asked | None = first
         while asked:
             again = None
-            async with aclosing(self._events(asked, handoffs, tracing, **rest)) as events:
+            async with aclosing(self._events(asked, *more, **rest)) as events:
                 async for event in events:
                     if isinstance(event, ResponseCompletedEvent):
                         if again := asked.again(event.response.output):
@@ -145,6 +181,22 @@ class TurnModel(Model):
             if isinstance(events, AsyncGenerator):  # release the connection, even if the reader stops early
                 await events.aclose()
 
+    @property
+    def name(self) -> str:
+        """The model that is asked now."""
+        return self._chosen.name
+
+    def _change_over(self, error: Exception, items: Any) -> None:
+        """Ask the second model from now on. Raises the error where that is not called for."""
+        self._tries += 1
+        if self._failed is not None:
+            raise both_failed(*self._failed, error) from error
+        if not changes_over(self._chosen, error, self._tries):
+            raise error
+        assert self._chosen.fallback is not None
+        self._failed, self._chosen = (self._chosen, error), self._chosen.fallback
+        self._items_before = len(items)
+
     def _count(self, output: Sequence[Any], usage: Any) -> None:
         self._counted.append(_counted(usage))
         withheld = any(getattr(p, "refusal", None) for i in output for p in getattr(i, "content", None) or ())
@@ -179,6 +231,10 @@ class TurnModel(Model):
         return self.calls >= self._max_calls - 1
 
     def _asked(self, system: str | None, input: Any, settings: ModelSettings, tools: list[Any]) -> "_Asked":
+        if self._failed:
+            input = [*without_kept(input[: self._items_before]), *input[self._items_before :]]
+        if self._failed and self._settings_for:
+            settings = replace(self._settings_for(self._chosen), tool_choice=settings.tool_choice)
         if not self._last:
             return _Asked(system, input, settings, tools, self._schema(tools))
         # The system message and the tools stay as they were, for servers that have computed them.
@@ -193,6 +249,7 @@ class TurnModel(Model):
         that they were not offered.
         """
         self.calls += 1
+        self._tries = 0
         if asked.last:
             return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
         for item in tool_calls(output):

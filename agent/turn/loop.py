@@ -15,6 +15,7 @@ from agents import (
     FunctionTool,
     InputGuardrail,
     ModelRefusalError,
+    ModelSettings,
     OutputGuardrail,
     RunConfig,
     RunErrorHandlerInput,
@@ -61,6 +62,8 @@ class AgentResult:
     """The parsed answer of a run, with the calls and tokens it used."""
 
     answer: Answer
+    model: str
+    """The name of the model that answered."""
     tools: tuple[ToolCall, ...]
     calls: int
     usage: Usage
@@ -118,10 +121,17 @@ async def run_agent(
     }
     called = [*(tool.name for tool in client.tools), *theirs.values()]
     names = shown_names(called, {tool.name for tool in tools})
-    agent = _agent(chosen, settings, system["content"], tools, client, names)
+    agent = _agent(system["content"], tools, client, names)
+    choice = client.tool_choice and names.get(client.tool_choice, client.tool_choice)
+    parameters = partial(model_settings, replace(client, tool_choice=choice))
+
+    def settings_for(model: ChosenModel) -> ModelSettings:
+        return model.settings.resolve(parameters(model.source))
+
+    agent.model_settings = chosen.settings.resolve(parameters(settings))
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
-    model = TurnModel(chosen, settings.max_turns, client.form)
+    model = TurnModel(chosen, settings.max_turns, client.form, settings_for)
     earlier = [str(item["content"]) for item in said[:-1] if "content" in item]
     run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier)
     config = copy(_CONFIG)
@@ -147,6 +157,7 @@ async def run_agent(
     most = client.sampling.max_tokens
     return AgentResult(
         answer=answer,
+        model=model.name,
         tools=tuple(run.called),
         calls=model.calls,
         usage=model.usage,
@@ -157,8 +168,6 @@ async def run_agent(
 
 
 def _agent(
-    chosen: ChosenModel,
-    settings: Settings,
     system: str,
     tools: Sequence[Tool],
     client: ClientTurn,
@@ -167,13 +176,10 @@ def _agent(
     """Return the agent with our tools and the client's, which it is shown by these `names`."""
     ours = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
     theirs = [_clients_tool(tool, names[tool.name]) for tool in client.tools]
-    choice = client.tool_choice and names.get(client.tool_choice, client.tool_choice)
-    parameters = model_settings(replace(client, tool_choice=choice), settings)
     agent = copy(_AGENT)
     agent.instructions = system
     agent.tools = [*map(_our_tool, ours), *theirs]
     agent.tool_use_behavior = {"stop_at_tool_names": [tool.name for tool in theirs]}
-    agent.model_settings = chosen.settings.resolve(parameters)
     return agent
 
 

@@ -207,7 +207,7 @@ def _reply(
         memories=(*tools.decisions, *decisions),
         tools=result.tools,
         trace_id=trace,
-        model=deps.model.name,
+        model=result.model,
         calls=result.calls,
         message_id=stored.message_id,
         conversation=received.request.conversation_id if received.id else None,

@@ -48,7 +48,15 @@ log = logging.getLogger("hachi")
 
 Clock = Callable[[], datetime]
 
-GUARDED = {"model": 3, "upkeep model": 3, "embedder": 1, "index": 1, "traces database": 1, "collector": 1}
+GUARDED = {
+    "model": 3,
+    "upkeep model": 3,
+    "fallback model": 3,
+    "embedder": 1,
+    "index": 1,
+    "traces database": 1,
+    "collector": 1,
+}
 """The servers that may be away, and how many failures in a row open their breaker. Without the last four,
 everything goes on."""
 
@@ -112,7 +120,14 @@ async def open_components(
         measured=stored_thresholds(settings.home, settings.chosen_embedder),
     )
     closing.push_async_callback(embedder.close)
-    models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
+    models = Models(
+        settings,
+        model,
+        upkeep_model,
+        breakers["model"],
+        breakers["upkeep model"],
+        breakers["fallback model"],
+    )
     closing.push_async_callback(models.close)
     components = _components(
         settings, clock, models, breakers, database, traces_database, embedder, surface, added

@@ -95,6 +95,8 @@ class Breaker:
         self.name = name
         self._most = failures or FAILURES
         self.clock = clock
+        self.answered = 0
+        """How many calls its server answered."""
         self._failures: set[Request] = set()
         """The requests that failed since one was answered, as many as open it …"""
         self._failed_for: set[str | None] = set()
@@ -176,6 +178,7 @@ class Breaker:
         return self._seen
 
     def _answered(self) -> None:
+        self.answered += 1
         if self._opened_at is not None:
             log.info("the %s answers again", self.name)
         self._failures, self._failed_for, self._probed_by = set(), set(), None

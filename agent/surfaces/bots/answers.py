@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from agent.background.reminders import words_of
 from agent.companion import Companion
+from agent.models.fallback_settings import fallback_settings
 from agent.models.providers import base_url_of
 from agent.settings import Settings
 from agent.surfaces.links import MEMORIES, link_to
@@ -234,14 +235,20 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
     )
 
 
+def models_named(settings: Settings) -> str:
+    """Return the models that may be asked, and where they are."""
+    asked = [settings, second] if (second := fallback_settings(settings)) else [settings]
+    names = [f"{one.chosen_model}{'' if base_url_of(one) else ' at OpenAI'}" for one in asked]
+    return f"the model {' or, while it does not answer, '.join(names)}"
+
+
 def privacy_answer(settings: Settings, asker: Asker, unkept: Sequence[Place]) -> Answer:
     """Return which data is stored, who may read it, and where it is sent, with buttons to have nothing kept.
     `unkept` is where the asker wants that."""
     prefix, private = asker.prefix, asker.place.private
     where = "Nothing of it leaves the machine I run on."
     if not settings.offline:
-        at = "" if base_url_of(settings) else " at OpenAI"
-        where = f"To answer, I send what I need of it to the model {settings.chosen_model}{at}."
+        where = f"To answer, I send what I need of it to {models_named(settings)}."
     kept = (
         "What you write to me and what I answer; facts I take from it, each with how long it holds; a "
         "summary of each conversation; your tasks. What is not written to me I do not keep."

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from agent.settings import Settings
-from agent.surfaces.bots.answers import Answer, reminder_answer
+from agent.surfaces.bots.answers import Answer, models_named, reminder_answer
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import IncomingMessage, Posts, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone, Reply
@@ -47,7 +47,7 @@ def is_late(sent_at: datetime, now: datetime) -> bool:
 def who_answers(settings: Settings) -> str:
     if settings.offline:
         return "no model is configured: the rule-based stand-in answers"
-    return f"the model {settings.chosen_model} answers"
+    return f"{models_named(settings)} answers"
 
 
 @dataclass(eq=False)

@@ -59,6 +59,10 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
         "Servers that this process does not call now, because they kept failing.",
         itemgetter("left alone"),
     ),
+    "fallback_calls_count": (
+        "Calls that the second model answered in this process.",
+        itemgetter("fallback calls"),
+    ),
     "work_given_up_count": ("Jobs that failed too often.", itemgetter("work given up")),
 }
 """Name → help text and value, computed from the figures and the totals of `StatisticsService`."""
@@ -169,6 +173,7 @@ async def metrics(pet: Pet, request: Request) -> Response:
     statistics = pet.admin.statistics
     counts = await statistics.figures.totals(None) + Counter(await statistics.totals())
     counts["left alone"] = len(pet.admin.health.left_alone)
+    counts["fallback calls"] = pet.components.breakers["fallback model"].answered
     counts["upkeep waiting"] = (await pet.admin.upkeep_waiting()).jobs
     exposition = metrics_of(request).exposition(counts, await statistics.people())
     return Response(exposition, media_type="text/plain; version=0.0.4")

@@ -11,8 +11,8 @@ from agents.testing import ScriptedModel
 from scripted_server import Call, Drop, Fail, Hang, Raw, answer
 
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
-from agent.models.choose import LONGEST_WAIT, brought_model, choose_model
-from agent.models.failures import model_error
+from agent.models.choose import brought_model, choose_model
+from agent.models.failures import LONGEST_WAIT, model_error
 from hachi import Companion, Settings
 
 KEY = "sk-test-4f1d2c"

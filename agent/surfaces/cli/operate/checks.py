@@ -66,7 +66,7 @@ async def check_everything(
     checks.append(await _check("disk", lambda: _disk(settings.home)))
     if settings.otlp_endpoint:
         checks.append(await _check("collector", lambda: _collector(str(settings.otlp_endpoint))))
-    models = [await _check_model(settings)]
+    models = await _check_models(settings)
     if call and not settings.offline:
         models.append(await check_call(settings))
     return [*checks, *await _platforms(settings), *models], counts
@@ -293,10 +293,22 @@ async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:
         return Check(name, False, error_line(error))
 
 
-async def _check_model(settings: "Settings") -> Check:
+async def _check_models(settings: "Settings") -> list[Check]:
     if settings.offline:
-        return Check("model", None, "none is configured: the offline stand-in answers")
-    return await _check("model", lambda: _model(settings))
+        return [Check("model", None, "none is configured: the offline stand-in answers")]
+    first = await _check("model", lambda: _model(settings))
+    if settings.fallback_model is None:
+        return [first]
+    return [first, await _check("fallback model", lambda: _fallback(settings))]
+
+
+async def _fallback(settings: "Settings") -> str:
+    from agent.models.fallback_settings import fallback_settings
+    from agent.models.providers import base_url_of
+
+    second = fallback_settings(settings)
+    assert second is not None
+    return f"{await _model(second)} at {mask(base_url_of(second)) or 'OpenAI'}"
 
 
 async def _model(settings: "Settings") -> str:

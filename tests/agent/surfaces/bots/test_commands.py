@@ -168,7 +168,9 @@ async def test_what_is_listened_to_is_shown_and_a_wrong_word_is_told(commands: C
 async def test_privacy_says_where_messages_are_sent(pet, commands, monkeypatch) -> None:
     assert "Nothing of it leaves" in str(await commands.run("privacy", PRIVATELY))
     own = {"openai_base_url": "http://127.0.0.1:9/v1", "model": "small"}
-    for settings, told in (({}, "gpt-5-mini at OpenAI"), (own, "the model small.")):
+    two = own | {"fallback_model": "gpt-5@openai"}
+    told_of_two = "the model small or, while it does not answer, gpt-5 at OpenAI."
+    for settings, told in (({}, "gpt-5-mini at OpenAI"), (own, "the model small."), (two, told_of_two)):
         monkeypatch.setattr(type(pet), "settings", Settings.load(openai_api_key="sk-test", **settings))
         assert told in str(await commands.run("privacy", PRIVATELY))
 

@@ -104,6 +104,18 @@ def test_the_model_is_called_once_where_that_is_wished(hachi, model):
     assert (ran.code, marks(ran.out)["call"], "wrong key" in ran.out) == (1, "✗", True)
 
 
+def test_the_second_model_is_checked_at_its_server(hachi, model):
+    model.then = Say("Hello.")
+    at = {"HACHI_MODEL": "tiny", "HACHI_FALLBACK_KEY": "sk-second"}
+    ran = hachi("doctor", HACHI_FALLBACK_MODEL=f"huge@{AWAY}", **at)
+    assert (marks(ran.out)["model"], marks(ran.out)["fallback"]) == ("✓", "✗")
+    assert f"{AWAY} cannot be reached" in ran.out
+    ran = hachi("doctor", HACHI_FALLBACK_MODEL=f"tiny@{model.url}", **at)
+    assert (ran.code, marks(ran.out)["fallback"]) == (0, "✓")
+    assert f"tiny at {model.url}" in ran.out
+    assert "sk-second" not in ran.out
+
+
 def test_what_cannot_be_opened_is_marked(hachi, home):
     ran = hachi("doctor", HACHI_EMBEDDER="crystal-ball")
     assert ran.code == 1

@@ -1,0 +1,64 @@
+"""The second model: answers while the first does not, and where the first refuses for quota.
+
+A turn that has changed over stays with the second, so that a silent server is not waited for twice. The next
+turn asks the first again, unless its breaker is open.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import openai
+
+from agent.errors import ModelError, ModelUnavailable
+from agent.models.failures import KnownFailure, model_error, server_fault, wants_money, worth_waiting
+from memory.process.breaker import CircuitOpen
+
+if TYPE_CHECKING:
+    from agent.models.choose import ChosenModel
+
+
+class ChangedOver(KnownFailure):
+    """A recorded call after which the second model was asked."""
+
+
+def changes_over(chosen: "ChosenModel", error: Exception, tries: int | None = None) -> bool:
+    """Return whether the second model is asked after a failure of the first: its server is left alone, wants
+    money, or did not answer in as many tries as are made (None: no more are). A request that it refuses is
+    refused."""
+    if chosen.fallback is None:
+        return False
+    if isinstance(error, ChangedOver) or isinstance(error.__cause__, CircuitOpen):
+        return True
+    if isinstance(error, openai.APIStatusError) and wants_money(error):
+        return True
+    if server_fault(error, None if chosen.brought else chosen.source) is None:
+        return False
+    again = chosen.breaker.state == "closed" and not chosen.brought and worth_waiting(error)
+    return not again or tries is None or tries > chosen.source.model_retries
+
+
+def both_failed(first: "ChosenModel", error: Exception, then: Exception) -> Exception:
+    """Return a failure that says in one line why neither the first model nor the second answers."""
+    if isinstance(error, ChangedOver):  # the recorded failure says both
+        return then
+    assert first.fallback is not None
+    explained = _explained(first.fallback, then)
+    why = f"{_explained(first, error)}; the fallback model: {explained}"
+    failure = KnownFailure(why)
+    failure.error = type(explained)(why)
+    failure.error.retry_after = explained.retry_after
+    return failure
+
+
+def _explained(chosen: "ChosenModel", error: Exception) -> ModelError:
+    found = model_error(error, chosen.source, chosen.name if chosen.brought else "")
+    return found if isinstance(found, ModelError) else ModelUnavailable(str(found or error))
+
+
+def without_kept(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the items of a turn without what their provider alone wants back: reasoning, signatures, ids."""
+    return [
+        {name: value for name, value in item.items() if name not in ("id", "provider_data")}
+        for item in items
+        if item.get("type") != "reasoning"
+    ]

@@ -1,0 +1,31 @@
+"""The settings of the second model, which answers while the first does not."""
+
+from agent.models.providers import base_url_of
+from agent.settings import Settings
+from agent.types.model_address import ModelAddress
+
+_OF_THE_SERVER = ("openai_base_url", "provider", "api", "structured", "images", "answer_tokens")
+"""What the settings say of the first model's server, and of no other."""
+
+
+class _SecondSettings(Settings):
+    model_variable = "HACHI_FALLBACK_MODEL"
+
+
+class _SecondServerSettings(_SecondSettings):
+    key_variable = "HACHI_FALLBACK_KEY"
+
+
+def fallback_settings(settings: Settings) -> Settings | None:
+    """Return the settings with the second model as the model; None if there is none. The first server's key
+    goes to no other server."""
+    if settings.fallback_model is None or settings.offline:
+        return None
+    name, base_url, provider = ModelAddress.parse(settings.fallback_model)
+    fields = dict(settings) | {"model": name, "upkeep_model": None, "fallback_model": None}
+    if base_url or provider:
+        fields |= dict.fromkeys(_OF_THE_SERVER) | {"openai_base_url": base_url, "provider": provider}
+    second = _SecondSettings.model_construct(**fields)
+    if settings.fallback_key is None and base_url_of(second) == base_url_of(settings):
+        return second
+    return _SecondServerSettings.model_construct(**fields | {"openai_api_key": settings.fallback_key})
