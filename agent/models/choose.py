@@ -125,7 +125,13 @@ def choose_model(
         http_client=openai.DefaultAsyncHttpxClient(event_hooks={"request": [put_pictures]}),
     )
     limit_name = provider.limit_name if api == "chat" else "max_output_tokens"
-    fit = Fit(limit, limit_name, short_ids=provider.short_ids, window=settings.context_tokens)
+    fit = Fit(
+        limit,
+        limit_name,
+        short_ids=provider.short_ids,
+        people_after_tools=provider.people_after_tools,
+        window=settings.context_tokens,
+    )
     slots = SLOTS.setdefault(client, Slots(settings.model_slots or provider.slots or MANY))
     model = BreakerModel(
         WireModel(name, client, api, fit),

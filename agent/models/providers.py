@@ -1,7 +1,8 @@
 """What servers of models expect of a request, as their documentation and trackers had it on 24 November 2026.
 
 OpenAI      platform.openai.com/docs/api-reference: a JSON schema binds the answer and leaves tool calls alone
-Mistral     docs.mistral.ai/api: enforces a schema; ids of calls are nine letters and digits; answers 422 to
+Mistral     docs.mistral.ai/api: enforces a schema; ids of calls are nine letters and digits; no person may
+            speak after a tool's result (zed-industries/zed/issues/37021, August 2025); answers 422 to
             a field it does not know, as `store` and `stream_options.include_usage`
             (github.com/openai/openai-agents-python/issues/442)
 Ollama      docs.ollama.com/api/openai-compatibility: lists the fields it takes, and ignores a key. Enforces
@@ -49,6 +50,8 @@ class Provider:
     `/props`; Ollama has `OLLAMA_NUM_PARALLEL`, LM Studio queues (their documentation, 24 November 2026)."""
     limit_name: str = "max_tokens"
     """What chat completions call the limit of tokens. OpenAI's reasoning models refuse the older name."""
+    people_after_tools: bool = True
+    """Whether a message of a person may follow the result of a tool."""
     short_ids: bool = False
     """Whether a call's id is nine letters and digits. A server that says so is asked so, too."""
 
@@ -70,6 +73,7 @@ PROVIDERS = MappingProxyType(
             counts_streams=False,
             needs_key=True,
             short_ids=True,
+            people_after_tools=False,
         ),
         "ollama": Provider("http://127.0.0.1:11434/v1", structured="schema", local=True, slots=1),
         "vllm": Provider("http://127.0.0.1:8000/v1", structured="schema", local=True),

@@ -40,7 +40,7 @@ class Case:
     @property
     def settings(self) -> Json:
         """Settings that only this input has."""
-        names = {"retries": "model_retries", "structured": "structured"}
+        names = {"retries": "model_retries", "structured": "structured", "max_turns": "max_turns"}
         return {ours: self.input[name] for name, ours in names.items() if name in self.input}
 
     @property
@@ -167,6 +167,10 @@ def _calls(body: Json, when: str) -> bool:
     return any(has) if how == "with" else not all(has)
 
 
+def _after_a_result(body: Json, _: str) -> bool:
+    return ("tool", "user") in pairwise(message["role"] for message in body["messages"])
+
+
 def _reasoning(body: Json, _: str) -> bool:
     items = [item for item in body["input"] if item.get("type") == "reasoning"]
     return any(not item.get("encrypted_content") for item in items)
@@ -180,6 +184,7 @@ REFUSALS: Mapping[str, Callable[[Json, str], bool]] = {
     "system": lambda body, _: any(one["role"] == "system" for one in body["messages"][1:]),
     "has": lambda body, when: when.split()[1] in body,
     "calls": _calls,
+    "after": _after_a_result,
     "reasoning": _reasoning,
     "ids": lambda body, _: any("id" in item for item in body["input"] if "call_id" in item),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import openai
 
-from agent.models.wire.errors import TooLong, server_words
+from agent.models.wire.errors import TooLong, server_words, words_of
 from agent.models.wire.incoming import Answer
 
 log = logging.getLogger("hachi.models")
@@ -22,6 +22,7 @@ _REFUSED = {
     "thinking_blocks": re.compile("thinking_blocks"),
 }
 """What a call can do without, in its body or its messages, and the words by which servers refuse it."""
+_BACK = ("reasoning_content", "reasoning_details", "reasoning", "thinking_blocks")
 _NO_TOOLS = re.compile(
     r"support (?:tools?|functions?|function calling|tool (?:use|calls?|calling))\b|tools param requires"
     r"|tool choice requires|(?:tools?|tool calling) (?:is|are) not (?:supported|enabled)",
@@ -32,6 +33,7 @@ _SHORT_IDS = re.compile(
     re.I | re.S,
 )
 _UNKNOWN = re.compile(r"unsupported|not supported|unrecognized|unknown|extra|not permitted", re.I)
+_NOT_AFTER_TOOLS = re.compile(r"role '?user'? after role '?tool", re.I)
 _NO_EMPTY_TEXT = re.compile(r"content.{0,80}(?:non-?empty|(?:is|be|are) empty)", re.I)
 CHARACTERS_A_TOKEN = 3
 """Fewer than a token of running text has, so that what is reckoned to fit does."""
@@ -46,10 +48,12 @@ class Fit:
         limit_name: str = "max_tokens",
         *,
         short_ids: bool = False,
+        people_after_tools: bool = True,
         window: int | None = None,
     ) -> None:
         """`limit` is how many tokens an answer may have where a client does not say, under the name that its
-        server knows. With `short_ids` those of calls are nine letters and digits. `window` is how many tokens
+        server knows. With `short_ids` those of calls are nine letters and digits; not all servers
+        take what people say after the results of tools. `window` is how many tokens
         a request and its answer may have."""
         self._limit = limit
         self.limit_name = limit_name
@@ -59,7 +63,9 @@ class Fit:
         self.tools = True
         """Whether the server takes tools."""
         self._without: set[str] = set()
+        self.people_after_tools = people_after_tools
         self._empty_text = True
+        self._refused_choices = False
         self._renamed = self.limit_name == "max_output_tokens"
         self._thinks = False
 
@@ -84,11 +90,15 @@ class Fit:
         """Return the body without what its server does not take. The limit is ours doubled where the model
         thinks, since servers count thoughts, and doubled for a call that is made again."""
         fitted = self._fields(body)
-        if not self.tools:
+        choice = fitted.get("tool_choice")
+        if not self.tools or (choice == "none" and self._refused_choices):
             for name in ("tools", "tool_choice", "parallel_tool_calls"):
                 fitted.pop(name, None)
+        elif isinstance(choice, dict) and self._refused_choices:
+            fitted["tool_choice"] = "required"
         if "messages" in body:
-            fitted["messages"] = [self._fields(message) for message in body["messages"]]
+            messages = [self._fields(message) for message in body["messages"]]
+            fitted["messages"] = messages if self.people_after_tools else _joined_with_results(messages)
         if self._limit and fitted.get(self.limit_name) == self._limit:
             limit = self._limit * (2 if self._thinks else 1) * (2 if again else 1)
             fitted[self.limit_name] = min(limit, self._window // 2) if self._window else limit
@@ -106,7 +116,11 @@ class Fit:
         learned = self._learned_shape(said, body)
         if not learned and error.status_code in (400, 422):
             there = {*body, *(name for message in body.get("messages", ()) for name in message)}
-            learned = next((n for n, signs in _REFUSED.items() if n in there and signs.search(said)), None)
+            wordless = not words_of(error.body)  # then it is what no other server gets
+            signs = {
+                name: (wordless and name in _BACK) or sign.search(said) for name, sign in _REFUSED.items()
+            }
+            learned = next((name for name, refused in signs.items() if refused and name in there), None)
             self._without |= {learned} if learned else set()
         if learned:
             log.warning("the model's server refuses %s; it is asked without from now on", learned)
@@ -119,6 +133,13 @@ class Fit:
         if not self.short_ids and _SHORT_IDS.search(said):
             self.short_ids = True
             return "ids of calls that are longer than nine letters and digits"
+        if self.people_after_tools and _NOT_AFTER_TOOLS.search(said):
+            self.people_after_tools = False
+            return "messages after results of tools"
+        asked_for = body.get("tool_choice")
+        if not self._refused_choices and asked_for not in (None, "required") and "tool_choice" in said:
+            self._refused_choices = True
+            return f"tool_choice {asked_for}"
         if self._empty_text and _NO_EMPTY_TEXT.search(said):
             self._empty_text = False
             return "empty texts"
@@ -140,3 +161,16 @@ class Fit:
         )
         self._thinks = self._thinks or answer.thinks
         return wordless and self._limit is not None and limit == self._limit
+
+
+def _joined_with_results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with what a person says after a tool's result as a part of it."""
+    joined = list[dict[str, Any]]()
+    for message in messages:
+        before = joined[-1] if joined else {"role": ""}
+        text = message.get("content")
+        if (before["role"], message["role"]) == ("tool", "user") and isinstance(text, str):
+            joined[-1] = before | {"content": f"{before['content']}\n\n{text}"}
+        else:
+            joined.append(message)
+    return joined
