@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from scripted_server import answer
+from scripted_server import answer, divided
 
 from agent.models.pictures import PICTURES
 from agent.surfaces.http import pictures
@@ -58,11 +58,14 @@ async def seeing(serve: Any, server: Any) -> Any:
 
 
 def shown(asked: Any) -> list[Any]:
-    """What the people said in a call, as text or as the parts of a message."""
+    """What the people said in a call, as text or as the parts of a message, without what stands before it."""
     return [
-        [part["image_url"]["url"] if "image_url" in part else part["text"] for part in one["content"]]
+        [
+            part["image_url"]["url"] if "image_url" in part else divided(part["text"])[1]
+            for part in one["content"]
+        ]
         if isinstance(one["content"], list)
-        else one["content"]
+        else divided(one["content"])[1]
         for one in asked.json["messages"]
         if one["role"] == "user"
     ]
@@ -138,7 +141,7 @@ async def test_a_picture_that_is_too_large_does_not_end_the_chat(
     talk.append(message("hello?"))
     told = await seeing.client.post("/v1/chat/completions", json={"messages": talk}, headers=headers)
     assert told.status_code == 200
-    asked = "\n".join(shown(server.asked[-1]))
+    asked = server.asked[-1].text
     assert ("look\n[an image]" in asked, "hello?" in asked, "data:" in asked) == (True, True, False)
 
 
