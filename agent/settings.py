@@ -155,7 +155,8 @@ class Settings(BaseSettings):
     provider: ProviderName | None = None
     """What kind of server it is: its usual base URL, and the fields it takes. Unset, the base URL tells."""
     model: str | None = None
-    """The model's name; unset is `gpt-5-mini` at OpenAI. A server of your own needs one."""
+    """The model's name; unset is `gpt-5-mini` at OpenAI. A server of your own needs one. Without a server, it
+    may be the path of a GGUF file, which Hachi serves itself."""
     fallback_model: Annotated[str, AfterValidator(model_address.checked)] | None = None
     """A second model, for while the first does not answer or wants money: `NAME@https://base/v1`,
     `NAME@PROVIDER`, or NAME alone at the same server."""
@@ -345,19 +346,33 @@ class Settings(BaseSettings):
 
     @property
     def offline(self) -> bool:
-        return self.openai_api_key is None and self.openai_base_url is None and self.provider is None
+        server = self.openai_api_key or self.openai_base_url or self.provider
+        return server is None and self.model_file is None
+
+    @property
+    def model_file(self) -> Path | None:
+        """The file that `model` names, which Hachi serves itself; None where a server is named."""
+        elsewhere = self.openai_base_url or self.provider or self.model is None
+        if elsewhere or not model_address.names_file(str(self.model)):
+            return None
+        return Path(str(self.model)).expanduser()
 
     @property
     def chosen_embedder(self) -> str:
         if self.embedder:
             return self.embedder
-        at_openai = not (self.openai_base_url or self.provider not in (None, "openai"))
+        at_openai = not (self.openai_base_url or self.model_file or self.provider not in (None, "openai"))
         return "openai:text-embedding-3-small" if at_openai and self.openai_api_key else "bundled"
 
     @property
     def chosen_model(self) -> str:
         if self.offline:
             return "offline"
+        if file := self.model_file:
+            try:
+                return model_address.servable(file).stem
+            except ValueError as error:
+                raise SettingsError(f"{self.model_variable}: {error}") from None
         if self.model:
             return self.model
         if self.openai_base_url or self.provider not in (None, "openai"):

@@ -117,13 +117,7 @@ def choose_model(
         retry=_retries(settings, breaker),
         extra_args=_json_object_format(settings),
     )
-    client = client or openai.AsyncOpenAI(
-        # A local server needs no key, but the client requires a string.
-        api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
-        base_url=base_url_of(settings),
-        max_retries=0,  # the runner retries; retries in both would multiply
-        http_client=openai.DefaultAsyncHttpxClient(event_hooks={"request": [put_pictures]}),
-    )
+    client = client or _opened(settings)
     limit_name = provider.limit_name if api == "chat" else "max_output_tokens"
     fit = Fit(
         limit,
@@ -151,6 +145,20 @@ def choose_model(
         bounded=is_local(settings),
         client=client,
         fit=fit,
+    )
+
+
+def _opened(settings: Settings) -> openai.AsyncOpenAI:
+    if settings.model_file:
+        from agent.models.local.server import LocalClient
+
+        return LocalClient(settings.model_file, settings.context_tokens, settings.model_slots)
+    return openai.AsyncOpenAI(
+        # A local server needs no key, but the client requires a string.
+        api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
+        base_url=base_url_of(settings),
+        max_retries=0,  # the runner retries; retries in both would multiply
+        http_client=openai.DefaultAsyncHttpxClient(event_hooks={"request": [put_pictures]}),
     )
 
 

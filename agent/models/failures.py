@@ -102,7 +102,7 @@ def _server(settings: Settings) -> str:
     """Return the name of the server, without the password its URL may contain."""
     base_url = base_url_of(settings)
     if base_url is None:
-        return "OpenAI"
+        return str(settings.model_file or "OpenAI")
     url = urlsplit(base_url)
     return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2]))
 

@@ -2,7 +2,7 @@
 
 from agent.models.providers import base_url_of
 from agent.settings import Settings
-from agent.types.model_address import ModelAddress
+from agent.types.model_address import ModelAddress, names_file
 
 _OF_THE_SERVER = ("openai_base_url", "provider", "api", "structured", "images", "answer_tokens")
 """What the settings say of the first model's server, and of no other."""
@@ -23,9 +23,16 @@ def fallback_settings(settings: Settings) -> Settings | None:
         return None
     name, base_url, provider = ModelAddress.parse(settings.fallback_model)
     fields = dict(settings) | {"model": name, "upkeep_model": None, "fallback_model": None}
-    if base_url or provider:
+    if base_url or provider or names_file(name) or settings.model_file:
         fields |= dict.fromkeys(_OF_THE_SERVER) | {"openai_base_url": base_url, "provider": provider}
     second = _SecondSettings.model_construct(**fields)
-    if settings.fallback_key is None and base_url_of(second) == base_url_of(settings):
+    same = base_url_of(second) == base_url_of(settings) and not settings.model_file
+    if settings.fallback_key is None and same:
         return second
     return _SecondServerSettings.model_construct(**fields | {"openai_api_key": settings.fallback_key})
+
+
+def asked_elsewhere(settings: Settings) -> list[Settings]:
+    """Return the settings of each model that is not from a file of this machine and not the stand-in."""
+    asked = [settings, second] if (second := fallback_settings(settings)) else [settings]
+    return [one for one in asked if not (one.offline or one.model_file)]

@@ -87,6 +87,8 @@ _OTHER = Provider(None)
 
 def provider_of(settings: Settings) -> Provider:
     """Return the provider that the settings name, or the one whose host or local port the base URL has."""
+    if settings.model_file:
+        return PROVIDERS["llamacpp"]
     if settings.provider or settings.openai_base_url is None:
         return PROVIDERS[settings.provider or "openai"]
     url = urlsplit(settings.openai_base_url)
@@ -98,7 +100,9 @@ def provider_of(settings: Settings) -> Provider:
 
 
 def base_url_of(settings: Settings) -> str | None:
-    """Return the server's base URL; None for OpenAI's own."""
+    """Return the server's base URL; None for OpenAI's own, and for a file, which is served where it may."""
+    if settings.model_file:
+        return None
     return settings.openai_base_url or provider_of(settings).base_url
 
 

@@ -99,7 +99,8 @@ class Models:
             if not hasattr(model, "get_response"):
                 raise BadInput(f"model: {model!r} is neither a name nor a model of the Agents SDK")
             return self._with_fallback(brought_model(model, settings=settings))
-        if self.brought is not None or settings.offline or not model.strip():
+        served_here = settings.model_file or self.settings.model_file
+        if self.brought is not None or settings.offline or served_here or not model.strip():
             raise BadInput(f"model: {model!r} cannot be named, since the settings name no server of models")
         return self._with_fallback(choose_model(settings, self.breaker, answering.client))
 
@@ -122,7 +123,9 @@ class Models:
 
     @property
     def upkeep_settings(self) -> Settings:
-        """Return the settings with the upkeep model as the model."""
+        """Return the settings with the upkeep model as the model; a file serves for both."""
+        if self.settings.model_file:
+            return self.settings
         return self.settings.model_copy(update={"model": self.settings.upkeep_model or self.settings.model})
 
     async def close(self) -> None:
@@ -166,11 +169,12 @@ async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
     if chosen.client is None or not told_by_the_server(settings):
         return
     import openai
+    from agents.exceptions import AgentsException
 
     from agent.models.choose import SLOTS
     from agent.models.wire.about import ask_about
 
-    with suppress(openai.OpenAIError):  # it is told where it is asked something
+    with suppress(openai.OpenAIError, AgentsException):  # it is told where it is asked something
         about = await ask_about(chosen.client, chosen.name, ABOUT_SECONDS)
         if chosen.fit:
             chosen.fit.learn(about.window)

@@ -1,5 +1,7 @@
 """A model and where it is, as one text: `NAME@https://base/v1`, `NAME@PROVIDER`, or NAME alone."""
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 ProviderName = Literal["openai", "mistral", "ollama", "vllm", "llamacpp", "lmstudio", "openrouter"]
@@ -14,6 +16,8 @@ class ModelAddress(NamedTuple):
     def parse(cls, written: str) -> "ModelAddress":
         """Raises ValueError."""
         written = written.strip()
+        if names_file(written):
+            return cls(written)
         for scheme in ("@https://", "@http://"):
             name, at, rest = written.partition(scheme)
             if name and rest:
@@ -24,6 +28,25 @@ class ModelAddress(NamedTuple):
         if where not in get_args(ProviderName):
             raise ValueError(f"after @ stands a base URL or one of {', '.join(get_args(ProviderName))}")
         return cls(name, provider=where)
+
+
+def names_file(written: str) -> bool:
+    """Return whether a model's name is the path of a file; names at servers begin otherwise."""
+    return written.lower().endswith(".gguf") or written.startswith(("/", "~/", "./", "../"))
+
+
+def servable(file: Path) -> Path:
+    """Return the file of a model that can be served here. Raises ValueError."""
+    try:
+        with file.open("rb") as opened:
+            magic = opened.read(4)
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read ({error.strerror})") from error
+    if magic != b"GGUF":
+        raise ValueError(f"{file} is no GGUF file")
+    if find_spec("xllamacpp") is None:
+        raise ValueError(f"to serve {file.name} here, run `pip install -e '.[local]'` in the clone")
+    return file
 
 
 def checked(written: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.models.fallback_settings import asked_elsewhere
 from agent.services.erasure.log_lines import blank_lines_of, blank_typed
 from agent.services.statistics import Figures
 from agent.settings import Settings
@@ -71,7 +72,7 @@ def out_of_reach(settings: Settings) -> tuple[str, ...]:
     """Return what may hold a person's data where Hachi cannot delete it, with these settings."""
     named = {
         "backups and exports that you made: erase again after you have restored one": True,
-        "what the model's provider keeps of the calls that were made": not settings.offline,
+        "what the model's provider keeps of the calls that were made": asked_elsewhere(settings),
         "free pages and the log of PostgreSQL, until its VACUUM and its checkpoint": settings.database_url,
         "the files of the Qdrant server, until its optimiser rewrites them": settings.qdrant_url,
         "the collector of HACHI_OTLP_ENDPOINT, which got a copy of each trace": settings.otlp_endpoint,

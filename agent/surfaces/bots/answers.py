@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from agent.background.reminders import words_of
 from agent.companion import Companion
-from agent.models.fallback_settings import fallback_settings
+from agent.models.fallback_settings import asked_elsewhere, fallback_settings
 from agent.models.providers import base_url_of
 from agent.settings import Settings
 from agent.surfaces.links import MEMORIES, link_to
@@ -238,7 +238,9 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
 def models_named(settings: Settings) -> str:
     """Return the models that may be asked, and where they are."""
     asked = [settings, second] if (second := fallback_settings(settings)) else [settings]
-    names = [f"{one.chosen_model}{'' if base_url_of(one) else ' at OpenAI'}" for one in asked]
+    names = [
+        f"{one.chosen_model}{'' if base_url_of(one) or one.model_file else ' at OpenAI'}" for one in asked
+    ]
     return f"the model {' or, while it does not answer, '.join(names)}"
 
 
@@ -247,7 +249,7 @@ def privacy_answer(settings: Settings, asker: Asker, unkept: Sequence[Place]) ->
     `unkept` is where the asker wants that."""
     prefix, private = asker.prefix, asker.place.private
     where = "Nothing of it leaves the machine I run on."
-    if not settings.offline:
+    if asked_elsewhere(settings):
         where = f"To answer, I send what I need of it to {models_named(settings)}."
     kept = (
         "What you write to me and what I answer; facts I take from it, each with how long it holds; a "

@@ -308,10 +308,13 @@ async def _fallback(settings: "Settings") -> str:
 
     second = fallback_settings(settings)
     assert second is not None
-    return f"{await _model(second)} at {mask(base_url_of(second)) or 'OpenAI'}"
+    where = mask(base_url_of(second)) or (f"{second.model_file.parent}" if second.model_file else "OpenAI")
+    return f"{await _model(second)} at {where}"
 
 
 async def _model(settings: "Settings") -> str:
+    if file := settings.model_file:
+        return f"{settings.chosen_model}; {file}, {_megabytes(_size(file))}, is served from the first call on"
     names = dict.fromkeys(filter(None, (settings.chosen_model, settings.upkeep_model)))
     import openai
 

@@ -1,0 +1,50 @@
+"""Serve the model of one file by llama.cpp, until the parent ends. Run as a script.
+
+What to serve is a line of JSON on stdin; the answer, once it listens, is one on stdout. stdin ends with the
+parent, however that ends.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+
+def main() -> None:
+    asked, told = json.loads(sys.stdin.readline()), os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # llama.cpp writes its log there
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    sys.path.append(asked["packages"])
+    server = _serve(asked)
+    print(json.dumps({"url": server.listening_address}), file=told, flush=True)
+    parent = os.getppid()
+    while os.getppid() == parent:  # others that the parent started may hold our stdin open
+        time.sleep(1)
+    os._exit(0)
+
+
+def _serve(asked: dict[str, Any]) -> Any:
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = asked["file"]
+    params.port = 0  # any that is free
+    params.api_keys = [asked["key"]]
+    params.n_parallel = asked["slots"]
+    params.n_ctx = asked["window"] * asked["slots"]
+    params.use_jinja = True
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = asked["threads"]
+    params.cache_ram_mib = 512
+    params.verbosity = 1
+    return xllamacpp.Server(params)
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Runs llama.cpp as a child process that serves one file, from the first call on."""
+
+import asyncio
+import json
+import logging
+import os
+import secrets
+import sys
+import tempfile
+import time
+from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+from agents.exceptions import AgentsException
+
+from agent.models.local import child
+from agent.models.pictures import put_pictures
+
+log = logging.getLogger("hachi.models")
+
+WINDOW = 8192
+"""Tokens of a prompt and its answer."""
+SLOTS = 1
+END_SECONDS = 5.0
+TRIED_TOKENS = 8
+"""So many are written at the start, to see how fast it is."""
+
+
+class NotStarted(AgentsException):
+    """The child ended before it served the model."""
+
+
+class LocalServer:
+    """The child process and where it listens."""
+
+    def __init__(self, file: Path, window: int | None, slots: int | None) -> None:
+        self._window, self._slots = window or WINDOW, slots or SLOTS
+        self.key = secrets.token_urlsafe(16)
+        """Nobody else on this machine may use the model."""
+        self._file = file
+        self._child: Process | None = None
+        self._starting: asyncio.Task[str] | None = None
+
+    async def url(self) -> str:
+        """Return its base URL, once it serves the model; started if it does not run. A start goes on where
+        whoever asked has gone. Raises NotStarted."""
+        if self._starting is None or (self._starting.done() and not self._running):
+            self._starting = asyncio.create_task(self._start())
+            self._starting.add_done_callback(_retrieved)
+        return await asyncio.shield(self._starting)
+
+    async def close(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait([self._starting])
+        await self._end()
+
+    @property
+    def _running(self) -> bool:
+        return self._child is not None and self._child.returncode is None
+
+    async def _start(self) -> str:
+        if self._child is not None:
+            log.warning("the process of the model %s ended (%s); it is started again", *self._ended())
+        began = time.monotonic()
+        with tempfile.TemporaryFile() as errors:
+            self._child = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-P", str(child.__file__)),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=errors,
+                start_new_session=True,  # Ctrl-C in the terminal is for the parent
+            )
+            try:
+                url = await self._told(self._child)
+            except BaseException:
+                await self._end()
+                raise
+            if url is None:
+                await self._child.wait()
+                errors.seek(0)
+                raise NotStarted(
+                    f"llama.cpp cannot serve it: {_reason(errors.read(), self._child.returncode)}"
+                )
+        await self._introduce(url, time.monotonic() - began)
+        return f"{url}/v1"
+
+    def _ended(self) -> tuple[str, str]:
+        code = self._child.returncode if self._child else 0
+        return self._file.name, f"signal {-code}" if code and code < 0 else f"exit {code}"
+
+    async def _told(self, process: Process) -> str | None:
+        """Tell the child what to serve, and return its address; None if it ended before."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked = {
+            "file": str(self._file),
+            "key": self.key,
+            "window": self._window,
+            "slots": self._slots,
+            "threads": threads(),
+            "packages": _packages(),
+        }
+        with suppress(ConnectionError):
+            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            await process.stdin.drain()
+        line = await process.stdout.readline()
+        return str(json.loads(line)["url"]) if line else None
+
+    async def _introduce(self, url: str, took: float) -> None:
+        """Log what is served: whether its template takes tools, and how fast it writes."""
+        headers = {"authorization": f"Bearer {self.key}"}
+        try:
+            async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=60.0) as client:
+                props = (await client.get("/props")).json()
+                asked = {"prompt": "Hello", "n_predict": TRIED_TOKENS}
+                timings = (await client.post("/completion", json=asked)).json()["timings"]
+            caps = props.get("chat_template_caps") or {}
+            window = props.get("default_generation_settings", {}).get("n_ctx", self._window)
+            log.info(
+                "%s is served at %s after %.1f s: a window of %s tokens, %s, %.0f tokens a second by %s",
+                self._file.name,
+                url,
+                took,
+                f"{window:,}",
+                "tools" if caps.get("supports_tools") else "no tools in its template",
+                timings["predicted_per_second"],
+                "1 thread" if threads() == 1 else f"{threads()} threads",
+            )
+        except (httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
+            log.warning("%s is served at %s, which did not say how: %r", self._file.name, url, error)
+
+    async def _end(self) -> None:
+        process = self._child
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+class LocalClient(openai.AsyncOpenAI):
+    """A client of the child, which its first call starts."""
+
+    def __init__(self, file: Path, window: int | None = None, slots: int | None = None) -> None:
+        self._server = LocalServer(file, window, slots)
+        super().__init__(
+            api_key=self._server.key,
+            base_url="http://127.0.0.1/v1",
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"request": [put_pictures]}),
+        )
+
+    async def _prepare_options(self, options: Any) -> Any:
+        self.base_url = await self._server.url()
+        return await super()._prepare_options(options)
+
+    async def close(self) -> None:
+        await super().close()
+        await self._server.close()
+
+
+def threads() -> int:
+    """Return how many threads compute: on few or busy cores one is faster than more, which wait for each
+    other."""
+    cores = os.cpu_count() or 1
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1, int(cores - busy) // 2) if cores > 2 else 1
+
+
+def _packages() -> str:
+    """Return the folder from which the child imports llama.cpp."""
+    spec = find_spec("xllamacpp")
+    assert spec is not None
+    where = Path(str(spec.origin))
+    return str(where.parent.parent if spec.submodule_search_locations else where.parent)
+
+
+def _reason(errors: bytes, code: int | None) -> str:
+    """Return the first line in which llama.cpp says what is wrong, without its clock, or the last line."""
+    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
+    wrong = [line.split(" E ", 1)[1] for line in lines if " E " in line]
+    return (wrong or lines[-1:] or [f"it ended with {code} and no reason"])[0][:300]
+
+
+def _retrieved(start: asyncio.Task[str]) -> None:
+    if not start.cancelled():
+        start.exception()
