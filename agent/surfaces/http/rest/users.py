@@ -1,13 +1,13 @@
 """Routes for a person's memories, tasks, profile, export and erasure, as in a private conversation. Responses
 have the shapes of the command line's `--json`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from fastapi import Depends, Path, Request
 from fastapi import Query as InQuery
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 from starlette.responses import Response
 
 from agent.companion import Companion
@@ -45,6 +45,7 @@ from agent.types.records_json import (
 )
 from memory.audience import Audience
 from memory.people.profile import UserContext
+from memory.process.pace import unhurried
 from memory.records import Erased, ForgetKind, Hit, HitKind, Memory, MemoryType, MemoryUpdate, Task
 from memory.search.excerpts import Excerpt, excerpts
 from memory.sql.messages.message_rows import Line
@@ -144,44 +145,46 @@ async def _narrowing(
 Narrowing = Annotated[dict[str, Any], Depends(_narrowing)]
 
 
-def _page(found: Page[T], response: Response) -> Page[T]:
-    if found.next:
-        response.headers[NEXT_HEADER] = found.next
-    return found
+async def _written(rows: Sequence[T], kind: type[Any], as_json: Callable[[T], Any]) -> Response:
+    """Return rows as a list in JSON, written one by one, so that a long one lets others run."""
+    json = TypeAdapter(kind)
+    parts = [json.dump_json(as_json(row)) async for row in unhurried(rows)]
+    next = rows.next if isinstance(rows, Page) else None
+    headers = {NEXT_HEADER: next} if next else None
+    return Response(b"[%b]" % b",".join(parts), media_type="application/json", headers=headers)
 
 
-@router.get("/memories")
+@router.get("/memories", response_model=list[MemoryJson])
 async def list_memories(
     *,
     user: User,
     pet: Pet,
     narrowing: Narrowing,
-    response: Response,
     limit: Limit = 1000,
     kind: MemoryType | None = None,
-) -> list[MemoryJson]:
+) -> Response:
     """List what is remembered, newest first. The header `x-next-cursor` leads to the next page."""
     found = await pet.memories.list(user=user, limit=limit, kind=kind, **narrowing)
-    return [memory_json(memory) for memory in _page(found, response)]
+    return await _written(found, MemoryJson, memory_json)
 
 
-@router.get("/memories/search")
+@router.get("/memories/search", response_model=list[FoundJson])
 async def search_memories(
     *,
     user: User,
     pet: Pet,
     narrowing: Narrowing,
-    response: Response,
     query: Query = "",
     limit: Limit = 10,
     kind: HitKind | None = None,
-) -> list[FoundJson]:
+) -> Response:
     """Search facts and past messages. The best match comes first; without a query the newest. The header
     `x-next-cursor` leads to the next page."""
-    found = await pet.memories.search(query, user=user, limit=limit, kind=kind, **narrowing)
-    hits = _page(found, response)
+    hits = await pet.memories.search(query, user=user, limit=limit, kind=kind, **narrowing)
     around = await pet.components.recall.around(hits, Audience.of(user))
-    return [FoundJson(**hit_json(hit), excerpt=_excerpt(hit, around)) for hit in hits]
+    return await _written(
+        hits, FoundJson, lambda hit: FoundJson(**hit_json(hit), excerpt=_excerpt(hit, around))
+    )
 
 
 def _excerpt(hit: Hit, around: Mapping[str, Sequence[Line]]) -> list[MessageJson]:
@@ -242,16 +245,16 @@ async def undo_forget(user: User, id: MessageId, pet: Pet) -> ForgottenJson:
     return forgotten_json(await pet.memories.undo_forget(id, user=user))
 
 
-@router.get("/messages")
+@router.get("/messages", response_model=list[MessageJson])
 async def list_messages(
     user: User,
     pet: Pet,
     limit: Limit = 50,
     before: Annotated[MessageId | None, InQuery(description="only older ones than this message")] = None,
-) -> list[MessageJson]:
+) -> Response:
     """List what was said and answered, newest first, without what is forgotten."""
     found = await pet.conversations.messages(user=user, limit=limit, before=before)
-    return [message_json(message) for message in found]
+    return await _written(found, MessageJson, message_json)
 
 
 @router.delete("/messages/{id}")
