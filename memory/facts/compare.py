@@ -8,8 +8,9 @@ beside each other, unless a model rules otherwise.
 
 A model that rules a fact known drops its words. So that holds only where the known fact has each of them,
 and neither denies what the other says (`lost_value`). Any word may be the value: a number, a dose, a day, a
-name in any script, "stopped". Only words that English gives no meaning of their own do not count. And words
-may stand for a longer run with a number: "is in her thirties" is known of who "is 30 years old".
+name in any script, "stopped", "before". Only words that state nothing by themselves do not count, unless one
+stands in the place of another: "9 am" is not "9 pm". And words may stand for a longer run with a number: "is
+in her thirties" is known of who "is 30 years old".
 """
 
 import re
@@ -25,7 +26,6 @@ from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
-from memory.index.bm25 import stems
 from memory.index.embedders.thresholds import Thresholds
 from memory.text.names import fold
 
@@ -53,20 +53,32 @@ _TABLE = str.maketrans({**_SHAPES, **dict.fromkeys(_UNSEEN, None), "\u0640": Non
 _POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")  # NFKC would turn 10² into 102
 _LISTING = re.compile(r"[,;](?=\s)")
-_DENYING = frozenset(
-    """no not never none nobody nothing neither nor without cannot stop stops stopped quit quits ceased former
-    formerly ex longer anymore used gave given non
-    ne n pas jamais sans plus aucun aucune ni arrete arreter cesse ancien ancienne
-    nicht kein keine keinen keiner keinem nie niemals ohne aufgehort ehemalig ehemalige
-    nunca sin dejo dejado tampoco nao sem parou deixou nem mai senza smesso niet geen nooit zonder gestopt
-    inte aldrig utan ikke aldri slutade nigdy bez nu degil ei en
-    не нет никогда без бросил бросила перестал перестала δεν οχι ποτε χωρις
-    לא אין אינו אינה בלי מעולם הפסיק הפסיקה لا ليس ليست لم لن بدون नहीं
-    不 没 沒 無 无 未 非 안 못 않 없""".split()
+_SILENT = frozenset(
+    """a an the is are be been being of at by for with about as to from in on up down into and that this these
+    those which who whom it its he she they them their his her him i me my we us our you your there here very
+    too also so then just s""".split()
 )
-"""Words, without accents, that deny what stands beside them or say that it is over."""
+"""Words that state nothing by themselves."""
+_DENYING = frozenset(
+    map(
+        fold,
+        """no not never none nobody nothing neither nor without cannot stop stops stopped quit quits ceased
+        former formerly ex only but except hardly barely rarely almost ago longer anymore used gave given non
+        ne n pas jamais sans plus aucun aucune ni arrete arreter cesse ancien ancienne
+        nicht kein keine keinen keiner keinem nie niemals ohne kaum nur aufgehort ehemalig ehemalige
+        nunca sin dejo dejado tampoco nao sem parou deixou nem mai senza smesso niet geen nooit zonder gestopt
+        inte aldrig utan ikke aldri slutade nigdy bez nu degil ei en
+        не нет никогда без бросил бросила перестал перестала δεν οχι ποτε χωρις
+        לא אין אינו אינה בלי מעולם הפסיק הפסיקה لا ليس ليست لم لن بدون नहीं
+        不 没 沒 無 无 未 非 안 못 않 없""".split(),
+    )
+)
+"""Words, without accents, that deny or limit what stands beside them, or say that it is over."""
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "MYANMAR", "KHMER")
-_TOKEN = re.compile(r"(?:(?<=\s)|^)[-+]?\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[^\W\d_]+|[^\w\s.,;!'\"()\[\]…-]")
+_TOKEN = re.compile(
+    r"(?:(?<=\s)|^)[-+]?\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*"
+    r"|[^\W\d_](?:[^\W\d_]|[\u0900-\u0963\u0966-\u1cff])*|[^\w\s.,;!'\"()\[\]…-]|(?<=\w)-(?!\w)"
+)
 _NOT = re.compile(r"n't\b")
 
 
@@ -133,15 +145,20 @@ def _plain_digit(letter: str) -> str:
 
 def lost_value(new: str, known: str) -> str | None:
     """The word of the new fact that is lost where it is taken for known; None where nothing is."""
-    written, before = _words(new), _words(known)
+    every, every_before = _words(new), _words(known)
+    written, before = ([word for word in words if _tells(word)] for words in (every, every_before))
     said, there = ([word.casefold() for word in words] for words in (written, before))
     if torn := _denials(there) ^ _denials(said):
         return torn.pop()
     extra = Counter(said) - Counter(there)
     if capital := [word for word in written if word.casefold() in extra and not word.islower()]:
         return capital[0]  # or a number, a sign, or of a script without capitals
+    if signs := [word for word in Counter(there) - Counter(said) if _is_sign(word)]:
+        return signs[0]
     if extra:
         return None if _stand_for_numbers(extra, said, there) else next(iter(extra))
+    if other := _in_place(every, every_before):
+        return other
     bound = {pair for pair in pairwise(said) if _is_number(pair[0]) or fold(pair[0]) in _DENYING}
     if apart := bound.difference(pairwise(there)):
         return apart.pop()[1]
@@ -151,9 +168,9 @@ def lost_value(new: str, known: str) -> str | None:
 
 
 def _words(text: str) -> list[str]:
-    """The words that may be values; of a script without spaces the characters."""
+    """The words; of a script without spaces the characters."""
     found = _TOKEN.findall(_NOT.sub(" not", _tidy(text)))
-    return [part for word in found for part in (word if _is_unspaced(word) else [word]) if _tells(part)]
+    return [part for word in found for part in (word if _is_unspaced(word) else [word])]
 
 
 def _is_unspaced(word: str) -> bool:
@@ -161,11 +178,22 @@ def _is_unspaced(word: str) -> bool:
 
 
 def _tells(word: str) -> bool:
-    return not (word.isascii() and word.islower()) or fold(word) in _DENYING or bool(stems(word))
+    return not (word.isascii() and word.islower()) or word not in _SILENT
 
 
 def _is_number(word: str) -> bool:
     return any(letter.isnumeric() for letter in word)
+
+
+def _is_sign(word: str) -> bool:
+    return word in "%#-" or unicodedata.category(word[0])[0] == "S"
+
+
+def _in_place(new: Sequence[str], known: Sequence[str]) -> str | None:
+    """The first new word that stands in the place of another one."""
+    there, said = ([word.casefold() for word in words] for words in (known, new))
+    runs = SequenceMatcher(None, there, said, autojunk=False).get_opcodes()
+    return next((new[k] for how, i, j, k, m in runs if how == "replace" and j - i == m - k), None)
 
 
 def _denials(words: Sequence[str]) -> set[str]:
