@@ -19,7 +19,7 @@ from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput
 from agent.background.consolidation_lines import both_ends
 from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
-from agent.models.json_objects import objects_in
+from agent.models.json_objects import objects_in, up_to_the_last_end
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.context.user_snippet import (
     clock,
@@ -128,7 +128,8 @@ def read_answer(answer: str, summary: Budget) -> ConsolidationAnswer:
     updates = Findings.model_validate(found, context=faults)
     rest = _Rest.model_validate(found, context=faults)
     faults += [] if "summary" in found or not found else ["summary: it is missing"]
-    lists = all(isinstance(found.get(name) or [], list) for name in Findings.model_fields)
+    listed = [found.get(name) or [] for name in Findings.model_fields]
+    lists = all(isinstance(one, list) and not any(isinstance(item, str) for item in one) for one in listed)
     return ConsolidationAnswer(
         summary=lines_that_fit(rest.summary, summary),
         updates=updates,
@@ -149,26 +150,34 @@ def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
 
 
 def _object_in(answer: str) -> tuple[dict[str, Any], bool]:
-    """Return the object that was asked for, wherever it stands, and whether its end was written. Of one that
-    is cut off, all up to the last item that is whole; without one nothing."""
-    with suppress(ValueError):
-        return _asked_for(from_json(answer.strip())) or {}, True
-    closed = all(answer.count(left) <= answer.count(right) for left, right in ("{}", "[]"))
-    if found := _asked_for([one.value for one in objects_in(answer)] if closed else ()):
-        return found, True
-    if begun := _BEGINS.search(answer):
+    """Return what was asked for, wherever and in however many objects it stands, and whether the end of each
+    was written. Of one that is cut off, all up to the last item that is whole; without one nothing."""
+    objects = [one for one in objects_in(answer) if one.damage != "cut"]
+    values, rest = [one.value for one in objects], answer[objects[-1].end if objects else 0 :]
+    whole, closed = up_to_the_last_end(rest)
+    if not (closed and values) and (begun := _BEGINS.search(whole)):
         with suppress(ValueError):
-            written = answer[begun.start() : answer.rfind("}") + 1]
-            return _asked_for(from_json(written, allow_partial=True)) or {}, False
-    return {}, False
+            values.append(from_json(whole[begun.start() :], allow_partial=True))
+    found: dict[str, Any] = {}
+    for number, one in enumerate(_asked_for(values)):
+        for name, value in one.items():
+            before = found.get(name)
+            if isinstance(before, list) and isinstance(value, list):
+                # Rulings name new facts by their number in the first.
+                found[name] = before if name == "rulings" else [*before, *value]
+            elif value or not number:
+                found[name] = value
+    return found, closed
 
 
-def _asked_for(value: Any) -> dict[str, Any] | None:
-    """Return the first object in a value that has a field which was asked for."""
+def _asked_for(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a value that have a field which was asked for."""
     if isinstance(value, dict) and not value.keys().isdisjoint(("summary", *Findings.model_fields)):
-        return value
+        yield value
+        return
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return next(filter(None, map(_asked_for, inner)), None)
+    for part in inner:
+        yield from _asked_for(part)
 
 
 @dataclass(frozen=True)

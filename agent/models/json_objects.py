@@ -69,6 +69,13 @@ def object_with(text: str, *keys: str) -> dict[str, Any] | None:
     return next((one.value for one in there if not one.value.keys().isdisjoint(keys)), None)  # type: ignore
 
 
+def up_to_the_last_end(text: str) -> tuple[str, bool]:
+    """Return a text up to the end of its last object that ends, and whether no other is open behind it."""
+    start = max(text.find("{"), 0)
+    ends = [mark.end() for mark in _STRUCTURE.finditer(text, start) if mark[0] == "}"]
+    return text[: ends[-1] if ends else 0], not _open_at_end(text[start:])[0]
+
+
 def in_ascii(text: str) -> str:
     """Return a text whose JSON is in curly or full-width punctuation with that of ASCII; others unchanged."""
     return text.translate(_IN_ASCII) if _FOREIGN.search(text) and not _MEMORIES.search(text) else text

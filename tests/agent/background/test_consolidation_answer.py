@@ -224,6 +224,36 @@ def test_an_answer_is_read_however_it_is_wrapped(written):
     assert [task.description for task in found.updates.task_updates] == ["Buy a car"]
 
 
+PARTS = [
+    {"summary": "Ana rows."},
+    {"new_facts": [{"text": "Ana rows"}]},
+    {"new_facts": [{"text": "Ana sings"}]},
+]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "\n\n".join(map(json.dumps, PARTS)),
+        json.dumps(PARTS),
+        json.dumps({"summary": "", "new_facts": []}) + " No, wait: " + "".join(map(json.dumps, PARTS)),
+        json.dumps(PARTS[0])[:-1] + "".join(f", {json.dumps(part)[1:-1]}" for part in PARTS[1:]) + "}",
+    ],
+)
+def test_an_answer_in_several_objects_or_with_a_list_twice_is_read_whole(written):
+    found = read_answer(written, SUMMARY)
+
+    assert (found.whole, found.summary) == (True, "Ana rows.")
+    assert [fact.text for fact in found.updates.new_facts] == ["Ana rows", "Ana sings"]
+
+
+def test_of_a_second_object_that_is_cut_off_the_first_is_read_and_more_is_asked_for():
+    found = read_answer("".join(map(json.dumps, PARTS))[:-6], SUMMARY)
+
+    assert (found.whole, found.summary) == (False, "Ana rows.")
+    assert [fact.text for fact in found.updates.new_facts] == ["Ana rows"]
+
+
 OTHER_FORMS = [
     "",
     "null",
@@ -236,7 +266,10 @@ OTHER_FORMS = [
 ]
 
 
-@pytest.mark.parametrize("written", [*OTHER_FORMS, '{"summary": "", "new_facts": "none"}'])
+@pytest.mark.parametrize(
+    "written",
+    [*OTHER_FORMS, '{"summary": "", "new_facts": "none"}', '{"summary": "", "new_facts": ["Ana rows"]}'],
+)
 def test_an_answer_of_another_form_is_not_whole_and_says_so(written):
     found = read_answer(written, SUMMARY)
 
@@ -247,14 +280,16 @@ def test_an_answer_of_another_form_is_not_whole_and_says_so(written):
 @pytest.mark.parametrize("around", ["{}", "```json\n{}", "I used {{x}}: {}", "[{}", '{{"notes": {}'])
 @pytest.mark.parametrize("most", [1, 2])
 def test_of_an_answer_that_is_cut_off_the_items_that_are_whole_are_read(around, most):
-    facts = [{"text": f"Ana has {n} {{cats}}", "importance": "high", "tags": ["a"]} for n in range(3)]
+    facts = [{"text": f"Ana has {n} {{cats}}", "tags": ["a}b", "]"], "ttl": "3d"} for n in range(3)]
     text = json.dumps({"summary": "Ana has cats.", "new_facts": facts[:most], "new_preferences": [], "x": []})
-    ends = [at for at, letter in enumerate(text) if letter == "}"][1 : 2 * most : 2]
+    ends = [at for at, letter in enumerate(text) if letter == "}"][2 : 3 * most : 3]
     for cut in range(len(text)):
         found = read_answer(around.format(text[:cut]), SUMMARY)
-        read = [fact.text for fact in found.updates.new_facts]
+        read = [(fact.text, fact.ttl) for fact in found.updates.new_facts]
         assert not found.whole
-        assert read == [fact["text"] for fact, end in zip(facts, ends, strict=False) if cut > end], text[:cut]
+        assert read == [(fact["text"], "3d") for fact, end in zip(facts, ends, strict=False) if cut > end], (
+            text[:cut]
+        )
 
 
 def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_read():
