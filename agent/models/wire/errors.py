@@ -26,7 +26,7 @@ _TOO_LONG = re.compile(
     r"|exceeds? .{0,40}(?:context|token)",
     re.I,
 )
-_MESSAGES = ("message", "msg", "detail", "error_description", "title", "errors", "error")
+_MESSAGES = ("message", "msg", "detail", "error_description", "title", "errors", "error", "text")
 
 
 class TooLong(openai.BadRequestError):
@@ -60,7 +60,9 @@ def words_of(body: Any) -> str:
     if not isinstance(body, Mapping):
         return ""
     inner = [
-        words_of(body[name]) for name in ("error", "response") if isinstance(body.get(name), Mapping | list)
+        words_of(body[name])
+        for name in ("error", "response", "message")
+        if isinstance(body.get(name), Mapping | list)
     ]
     words = next(filter(None, [*inner, *(words_of(body.get(name)) for name in _MESSAGES)]), "")
     metadata = body.get("metadata")

@@ -301,8 +301,9 @@ def _told(content: Any) -> tuple[str, str]:
         thoughts = content.get("thinking", content.get("reasoning"))
         if thoughts is not None or content.get("type") in ("thinking", "reasoning"):
             return "", "".join(_told(thoughts))
-        text = content.get("text", content.get("content", content.get("value")))
-        return _told(text)
+        if content and content.keys().isdisjoint(("type", "text", "content", "value")):
+            return json.dumps(content), ""  # an answer that was asked for as JSON, read by the server
+        return _told(content.get("text", content.get("content", content.get("value"))))
     if isinstance(content, list):
         parts = [_told(part) for part in content]
         return "".join(text for text, _ in parts), "".join(thoughts for _, thoughts in parts)
