@@ -52,6 +52,7 @@ from memory.sql.jobs.job import Job
 from memory.sql.messages.client_calls import kept_calls
 from memory.sql.messages.transcript import Transcript
 from tools.context import TurnContext
+from tools.registry import TOOLS
 
 
 class Worker(Protocol):
@@ -154,8 +155,8 @@ async def _run(
 ) -> tuple[list[dict[str, Any]], AgentResult]:
     """Run the agent over a prompt that fits the model's window. Where the server says that it does not, ask
     again with less, unless something was shown."""
-    fit, shown, offered = deps.model.fit, list[TextWritten](), await deps.extensions.offered()
-    beside = sum(len(tool.description) + len(str(tool.schema)) for tool in offered)
+    fit, shown = deps.model.fit, list[TextWritten]()
+    beside = sum(len(tool.description) + len(str(tool.schema)) for tool in TOOLS)
 
     def tell(event: StreamEvent) -> None:
         shown.extend([event] if isinstance(event, TextWritten) else [])
