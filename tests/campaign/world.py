@@ -25,7 +25,7 @@ class Keeper(Model):
     async def get_response(self, system_instructions: str | None, input: Any, *_: Any, **__: Any) -> Any:
         last = input[-1] if isinstance(input, list) else {"content": input}
         said = str(last.get("content", ""))
-        told = said.partition("keep: ")[2].strip()
+        told = said.rpartition("## Their message\n")[2].partition("keep: ")[2].strip()
         fact = {"content": told, "subjects": ["boats"], "ttl": None, "type": "fact", "importance": 0.6}
         if told and told[-1] in "13579":
             return _gives(function_call("remember", {**fact, "replaces": None}, call_id="kept"))
