@@ -35,6 +35,7 @@ from memory.records import Memory
 from memory.text.quoting import joined, numbered, speaker
 from memory.text.short_ids import SHORT_ID, read_id
 from prompts import read, render
+from prompts.echo import is_echo
 
 MEMORY_SUMMARY = Budget(300)
 KNOWN = Budget(1_500)
@@ -125,19 +126,30 @@ def read_answer(answer: str, summary: Budget) -> ConsolidationAnswer:
     """Parse and validate the model's answer, of whatever form it is."""
     found, closed = _object_in(answer)
     faults = [] if found and closed else ["the answer is cut off, or not the object that was asked for"]
-    updates = Findings.model_validate(found, context=faults)
+    updates = _without_echoes(Findings.model_validate(found, context=faults))
     rest = _Rest.model_validate(found, context=faults)
     faults += [] if "summary" in found or not found else ["summary: it is missing"]
     listed = [found.get(name) or [] for name in Findings.model_fields]
     lists = all(isinstance(one, list) and not any(isinstance(item, str) for item in one) for one in listed)
     return ConsolidationAnswer(
-        summary=lines_that_fit(rest.summary, summary),
+        summary=lines_that_fit(_without_echoed_lines(rest.summary), summary),
         updates=updates,
         memory_summary=lines_that_fit(rest.memory_summary or "", MEMORY_SUMMARY),
         rulings=tuple(one for one in rest.rulings if one.ruling != "both"),
         faults=tuple(faults),
         whole=closed and lists and isinstance(found.get("summary"), str),
     )
+
+
+def _without_echoes(updates: Findings) -> Findings:
+    """Leave out what a small model copied out of the prompt, such as a heading."""
+    facts = [fact for fact in updates.new_facts if not is_echo(fact.text)]
+    tasks = [task for task in updates.task_updates if not is_echo(task.description)]
+    return updates.model_copy(update={"new_facts": tuple(facts), "task_updates": tuple(tasks)})
+
+
+def _without_echoed_lines(text: str) -> str:
+    return "\n".join(part for part in text.splitlines() if not is_echo(part))
 
 
 def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:

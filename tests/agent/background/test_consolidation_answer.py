@@ -266,6 +266,18 @@ OTHER_FORMS = [
 ]
 
 
+def test_what_a_model_copies_out_of_the_prompt_is_noted_nowhere():
+    written = {
+        "summary": "Ana skis.\nNoted from these messages already:",
+        "new_facts": [{"text": text, "importance": "high"} for text in ("The notes so far", "Ana skis")],
+        "task_updates": [{"description": "What to look for", "status": "open"}],
+    }
+    found = read_answer(json.dumps(written), SUMMARY)
+    assert found.summary == "Ana skis."
+    assert [fact.text for fact in found.updates.new_facts] == ["Ana skis"]
+    assert found.updates.task_updates == ()
+
+
 @pytest.mark.parametrize(
     "written",
     [*OTHER_FORMS, '{"summary": "", "new_facts": "none"}', '{"summary": "", "new_facts": ["Ana rows"]}'],
