@@ -38,6 +38,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "log_level": ("debug", "DEBUG"),
     "look_back": ("plain", "plain"),
     "mode": ("study", "study"),
+    "context_tokens": ("8000", 8000),
     "context_budget": ("125 tokens", Budget(125, "tokens")),
     "reranker": ("model", "model"),
     "http_max_body": ("5000", 5000),
