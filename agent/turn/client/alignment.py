@@ -98,10 +98,9 @@ class _Branches:
     def _is_unanswered(self, here: int) -> bool:
         """Return whether the client has an answer to its last question before this one, which is stored at
         `here`, and no stored answer is the same."""
-        roles = [role for role, _ in self._sent[: self._asked]]
-        if self._keys[here][0] != "user" or roles[-1:] != ["assistant"]:
-            return False
-        return self._found.pairs.get(len(roles) - 1 - roles[::-1].index("user")) == here
+        before = [role for role, _ in self._sent[: self._asked]]
+        questions = [at for at, role in enumerate(before) if role == "user"]
+        return before[-1:] == ["assistant"] and self._found.pairs.get(max(questions, default=ROOT)) == here
 
     def _with_ancestors(self, path: set[int]) -> set[int]:
         for here in tuple(path):

@@ -62,6 +62,7 @@ def laid(stored: str, sent: str, after: str = "") -> Alignment:
         ("q1 A1 q2 A2 q3 A3", "q1 A1 q3", "0 1 -", "2 3 4 5"),  # an edit, whatever was asked later
         # … or all of it
         ("q1 A1 q2 A2", "q3", "-", ""),
+        ("q1 A1 q2 A2", "A1 q2", "1 2", "3"),  # the newest answer is what a compaction keeps
         ("q1 A1 q2 A2", "summary Yes q3", "- - -", ""),
         ("q1 A1 ok A2", "ok", "-", ""),
         ("ok A1 ok A2", "ok", "-", ""),
@@ -207,3 +208,19 @@ def test_a_path_of_repeated_words_is_followed_too(told):
             continue  # by its words alone nobody can tell it from the one before
         chat.ask(question, reply)
         assert chat.current() == chat.path
+
+
+told = st.lists(st.sampled_from(["ok", "no", "Sure", "Hm"]), max_size=8)
+
+
+@given(told, told, st.sampled_from(["ok", "no"]), told)
+def test_whatever_is_sent_is_followed_in_its_order_and_replaces_nothing_of_itself(
+    stored, sent, question, after
+):
+    history, later = (tuple(Said(*words_of(text)) for text in texts) for texts in (sent, after))
+    transcribed = transcript(*stored)
+    found = align(transcribed, list_of(*sent, question, *after), len(sent))
+    path = [here for _, here in sorted((found.pairs | found.edits).items())]
+    assert path == sorted(set(path))
+    replaces = compared(transcribed, ClientTurn(history, later), question)
+    assert not replaces.hidden & {transcribed[here].id for here in path}
