@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from scripted_server import Call, Say, ScriptedServer, answer
+from scripted_server import Call, Hang, Say, ScriptedServer, answer
 from websockets.sync.client import connect
 
 OPEN_WEBUI = Path(__file__).parent / "openwebui" / ".venv" / "bin" / "open-webui"
@@ -29,6 +30,9 @@ OWN_TEMPLATE = "Which two words name this?"
 """An admin's, with nothing of Open WebUI's own in it."""
 CHORES = {"title": "Nuts", "tags": ["food"], "follow_ups": ["And almonds?"], "queries": ["trains"]}
 """What the model answers to all that Open WebUI asks for itself."""
+DOT = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 missing = pytest.mark.skipif(not OPEN_WEBUI.exists(), reason="to install Open WebUI: make test-openwebui")
 pytestmark = [pytest.mark.slow, missing]  # it starts within a minute
@@ -73,6 +77,7 @@ class Site:
             "PYTHONPATH": str(Path(__file__).parents[2]),
             "HACHI_EMBEDDER": "bundled",
             "HACHI_MODEL_RETRIES": "0",
+            "HACHI_IMAGES": "true",
         }
         env |= {"HACHI_MODEL": "tiny", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "sk-1"}
         command, log = [*HACHI, "keys", "create", "open-webui", "--service"], folder / "serve.txt"
@@ -90,6 +95,7 @@ class Site:
         env |= {"ENABLE_FORWARD_USER_INFO_HEADERS": "true", "BYPASS_MODEL_ACCESS_CONTROL": "true"}
         env |= {"OPENAI_API_CONFIGS": json.dumps({"0": {"headers": {"x-hachi-task": "{{TASK}}"}}})}
         env |= {"TITLE_GENERATION_PROMPT_TEMPLATE": f"{OWN_TEMPLATE} {{{{MESSAGES:END:2}}}}"}
+        env |= {"ENABLE_CONTEXT_COMPACTION": "true"}
         env |= {"ENABLE_CHANNELS": "true", "OFFLINE_MODE": "true", "ENABLE_OLLAMA_API": "false"}
         env |= {"DATA_DIR": str(folder / "webui"), "WEBUI_SECRET_KEY": "secret"}
         command = [str(OPEN_WEBUI), "serve", "--host", "127.0.0.1", "--port", port]
@@ -132,10 +138,11 @@ class Person:
     def post(self, path: str, **body: Any) -> Any:
         return self.http.post(path, json=body).raise_for_status().json()
 
-    def hear(self, message: str) -> dict[str, Any]:
-        """The last event of each kind, once the answer and what is asked beside it are complete."""
+    def hear(self, message: str, until: str = "") -> dict[str, Any]:
+        """The last event of each kind, once the answer and what is asked beside it are complete, or one has
+        the words `until`."""
         heard: dict[str, Any] = {"chat:active": {"active": True}}
-        while heard["chat:active"]["active"]:
+        while heard["chat:active"]["active"] and not (until and until in json.dumps(heard)):
             frame = str(self.socket.recv(timeout=60))
             if frame == "2":
                 self.socket.send("3")
@@ -169,11 +176,11 @@ class Chat:
         self.shown: list[dict[str, Any]] = []
         self.answered: str | None = None
 
-    def say(self, text: str, *files: dict[str, Any]) -> str:
+    def say(self, text: str, *files: dict[str, Any], **more: Any) -> str:
         self.asked = {"id": str(uuid4()), "parentId": self.answered, "role": "user", "content": text}
         self.asked |= {"files": files, "models": ["hachi"], "childrenIds": []}
         self.shown.append(self.asked)
-        return self.regenerate(files=files)
+        return self.regenerate(files=files, **more)
 
     def edit(self, text: str) -> str:
         self.asked = self.asked | {"id": str(uuid4()), "content": text, "childrenIds": []}
@@ -182,7 +189,22 @@ class Chat:
     def go_on(self) -> str:
         return self.regenerate(self.answered, assistant_message_id=self.answered)
 
-    def regenerate(self, id: str | None = None, **more: Any) -> str:
+    def save(self, message: str, text: str) -> None:
+        """Change the words of a message, and ask nothing."""
+        chat = self.person.http.get(self.page).json()["chat"]
+        changed = chat["history"]["messages"][message]
+        said = {"content": [{"type": "output_text", "text": text}]}
+        changed |= {"content": text, "output": [one | said for one in changed.get("output", [])]}
+        self.person.post(self.page, chat=chat)
+
+    def compact(self) -> None:
+        assert self.person.post(f"{self.page}/compact")["compacted"]
+
+    @property
+    def page(self) -> str:
+        return f"/api/v1/chats/{self.id}"
+
+    def regenerate(self, id: str | None = None, *, stop_at: str = "", **more: Any) -> str:
         self.answered = id or str(uuid4())
         self.asked["childrenIds"] = list({*self.asked["childrenIds"], self.answered})
         entry = {"model_id": "hachi", "message_id": self.answered, "modelIdx": 0}
@@ -192,7 +214,12 @@ class Chat:
         body |= {"chat_id": self.id} if self.id else {}
         body |= {"messages": self.shown} if self.temporary else {}
         self.id = self.person.post("/api/chat/completions", **body)["chat_id"]
+        if stop_at:
+            self.person.hear(self.answered, until=stop_at)
+            self.person.post(f"/api/tasks/chat/{self.id}/stop")
         self.heard = self.person.hear(self.answered)
+        if stop_at:
+            return stop_at
         assert "chat:message:error" not in self.heard, self.heard["chat:message:error"]
         self.output = self.heard["chat:completion"]["output"]
         self.shown.append({"role": "assistant", "model": "hachi", "output": self.output})
@@ -238,6 +265,49 @@ def test_an_answer_is_given_anew_and_continued(person: Any, model: ScriptedServe
     assert ("assistant", "Nuts, and almonds.") in model.asked[-1].conversation
 
 
+def test_an_answer_that_was_stopped_and_words_that_were_saved_are_stored_as_shown(
+    person: Any, model: ScriptedServer
+) -> None:
+    story = Hang('{"message": "Once upon a time there was a yak", "memories": []}', pieces=6)
+    nuts = answer("Noted.", {"content": "Lucie is allergic to nuts"})
+    model.script(nuts, story, answer("Rice."), answer("Bread."))
+    ana = person("Ana")
+    chat = Chat(ana)
+    chat.say("Lucie is allergic to nuts.")
+    asked = chat.asked["id"]
+    eventually(ana.memories)
+    chat.save(str(chat.answered), "Noted, with care.")
+    chat.say("Tell me a story.", stop_at="Once")
+    chat.say("What does she eat?")
+    chat.save(asked, "Lucie is allergic to milk.")
+    chat.say("And for breakfast?")
+    lucie = ["Lucie is allergic to milk.", "Noted, with care.", "Tell me a story."]
+    told = [*lucie, model.asked[-1].conversation[3][1], "What does she eat?", "Rice."]
+    assert told[3].startswith("Once")
+    assert [text for _, text in model.asked[-1].conversation] == [*told, "And for breakfast?"]
+    assert ana.transcript() == [*told, "And for breakfast?", "Bread."]
+    eventually(lambda: not ana.memories())
+
+
+def test_a_compacted_chat_goes_on_with_all_that_was_said(person: Any, model: ScriptedServer) -> None:
+    ana = person("Ana")
+    chat = Chat(ana)
+    for pet in ("a yak", "a zebu"):
+        model.script(answer("Nice.", {"content": f"Ana has {pet}"}))
+        chat.say(f"I have {pet}.")
+    eventually(lambda: len(ana.memories()) == 2)
+    chat.compact()
+    model.script(answer("A dog?", {"content": "Ana has a dog"}), answer("A dog!"), answer("A cat."))
+    chat.say("I have a dog.")
+    assert "[CONVERSATION SUMMARY]" in model.asked[-1].text
+    assert "a yak" not in model.asked[-1].text.partition("[CONVERSATION SUMMARY]")[2]
+    assert chat.regenerate() == "A dog!"
+    chat.edit("I have a cat.")
+    told = ["I have a yak.", "Nice.", "I have a zebu.", "Nice.", "I have a cat.", "A cat."]
+    assert ana.transcript() == told
+    eventually(lambda: sorted(ana.memories()) == ["Ana has a yak", "Ana has a zebu"])
+
+
 def test_a_long_question_is_edited_at_once(person: Any, model: ScriptedServer) -> None:
     nuts = {"content": "Lucie is allergic to nuts"}
     model.script(answer("Hello."), answer("Noted.", nuts), answer("Milk, then."))
@@ -266,6 +336,46 @@ def test_its_own_tools_are_called_by_their_own_names(person: Any, model: Scripte
     assert "current_iso" in model.asked[1].results[0]
     chat.say("Thank you.")
     assert ana.transcript() == ["How late is it?", "It is late.", "Thank you.", "Bye."]
+
+
+def test_our_calls_and_its_own_of_the_same_moment_have_their_results(
+    person: Any, model: ScriptedServer
+) -> None:
+    yak = Call("remember", {"content": "Ana has a yak", "subjects": ["ana"]})
+    model.script([yak, Call("get_current_timestamp")], answer("It is late."))
+    ana = person("Ana")
+    assert Chat(ana).say("I have a yak. How late is it?") == "It is late."
+    remembered, time_of_day = model.asked[-1].results
+    assert ("Ana has a yak" in remembered, "current_iso" in time_of_day) == (True, True)
+    assert ana.memories() == ["Ana has a yak"]
+
+
+def test_a_link_to_forget_is_shown_and_comes_back_to_no_model(person: Any, model: ScriptedServer) -> None:
+    ana = person("Ana")
+    ana.hachi.post(f"/api/users/{ana.id}/memories", json={"content": "Ana has a yak"})
+    asks = {"message": "Confirm it.", "memories": [], "forget": ["Ana has a yak"]}
+    model.script(Say(json.dumps(asks)), answer("Fine."), answer("Bye."))
+    chat = Chat(ana)
+    assert "/enter?link=" in chat.say("Forget that I have a yak.")
+    chat.say("Thank you.")
+    chat.compact()
+    chat.say("Good night.")
+    assert not any("link=" in asked.text for asked in (*model.asked, *model.asides))
+    asked, confirm, *more = ana.transcript()
+    assert ("- Ana has a yak" in confirm, "link=" in confirm) == (True, False)
+    assert [asked, *more] == ["Forget that I have a yak.", "Thank you.", "Fine.", "Good night.", "Bye."]
+
+
+def test_a_picture_is_shown_and_named_later(person: Any, model: ScriptedServer) -> None:
+    model.script(answer("A dot."), answer("Another."))
+    ana = person("Ana")
+    made = ana.http.post("/api/v1/files/?process=false", files={"file": ("dot.png", DOT, "image/png")}).json()
+    chat = Chat(ana)
+    for text in ("What is this?", "And this?"):
+        chat.say(text, {"type": "image", "id": made["id"], "url": made["id"], "content_type": "image/png"})
+        assert str(model.asked[-1].json).count(f"data:image/png;base64,{b64encode(DOT).decode()}") == 1
+    assert ("user", "What is this?\n[an image]") in model.asked[-1].conversation
+    assert ana.transcript() == ["What is this?", "A dot.", "And this?", "Another."]
 
 
 def test_a_file_is_shown_and_the_question_alone_is_kept(person: Any, model: ScriptedServer) -> None:
