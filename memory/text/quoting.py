@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 from memory.text import one_line, readable
-from memory.text.names import fold
+from memory.text.names import spelled
 
 LONGEST_NAME = 80
 """Characters of a display name that are shown."""
@@ -20,6 +20,8 @@ _COLONS = re.compile("[:\u0589\u05c3\u02d0\u02f8\u205a\u2236\ua4fd\ua789\ufe13\u
 """Every character that looks like a colon."""
 _MARKS = " ~…=>#*•-"
 """Behind these stand lines of ours, such as those around a found message."""
+_BLANKS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
+"""Invisible, though Unicode has them as letters and signs."""
 _JOINERS = "\u200c\u200d"
 """Invisible, and part of names in Persian and of emoji."""
 
@@ -27,11 +29,12 @@ _JOINERS = "\u200c\u200d"
 def speaker(name: str) -> str:
     """Return a display name as the beginning of a line: one line without colons, quotation marks and what
     cannot be seen. Nobody is called as the companion is."""
-    visible = "".join(c for c in name if c in _JOINERS or unicodedata.category(c) != "Cf")
+    apart = {*_BLANKS, *(c for c in name if unicodedata.category(c) == "Cf" and c not in _JOINERS)}
+    visible = "".join(c for c in name if c not in apart)
     shown = one_line(_COLONS.sub(" ", visible)).replace('"', "'").strip(_MARKS)
     if not any(c.isprintable() and not c.isspace() and c not in _JOINERS for c in shown):
         return NOBODY
-    shown = f"{shown} (a person)" if fold(shown) == COMPANION else shown
+    shown = f"{shown} (a person)" if spelled(shown) == COMPANION else shown
     return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1].rstrip()}…"
 
 
