@@ -16,16 +16,18 @@ class _SecondServerSettings(_SecondSettings):
     key_variable = "HACHI_FALLBACK_KEY"
 
 
-def fallback_settings(settings: Settings) -> Settings | None:
-    """Return the settings with the second model as the model; None if there is none. The first server's key
-    goes to no other server."""
-    if settings.fallback_model is None or settings.offline:
+def fallback_settings(settings: Settings, *, brought: bool = False) -> Settings | None:
+    """Return the settings with the second model as the model; None if there is none, as behind the stand-in,
+    unless the first is `brought`. The first server's key goes to no other server."""
+    if settings.fallback_model is None or (settings.offline and not brought):
         return None
     name, base_url, provider = ModelAddress.parse(settings.fallback_model)
     fields = dict(settings) | {"model": name, "upkeep_model": None, "fallback_model": None}
     if base_url or provider or names_file(name) or settings.model_file:
         fields |= dict.fromkeys(_OF_THE_SERVER) | {"openai_base_url": base_url, "provider": provider}
     second = _SecondSettings.model_construct(**fields)
+    if settings.offline and not (base_url or provider or second.model_file):
+        return None
     same = base_url_of(second) == base_url_of(settings) and not settings.model_file
     if settings.fallback_key is None and same:
         return second

@@ -71,7 +71,7 @@ class Models:
         """Return the model with the second one that the settings name behind it. Raises SettingsError."""
         from agent.models.choose import choose_model
 
-        settings = fallback_settings(self.settings)
+        settings = fallback_settings(self.settings, brought=first.brought)
         if settings is None:
             return first
         shared = self._answering and self._answering.fallback

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from agents.testing import ScriptedModel
 from scripted_server import Call, Drop, Fail, Hang, Raw, Say, ScriptedServer, answer
 
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable, SettingsError
@@ -197,6 +198,12 @@ async def test_a_turn_that_neither_answered_is_replayed_the_same(pet_with, first
     await pet.components.recorder.flush()
     id = rows("SELECT id FROM traces")[0]["id"]
     assert (await replay(pet, await pet.traces.get_with_jobs(id, pet.clock()))).differences == ()
+
+
+async def test_a_model_that_a_program_brings_has_a_second_too(open_pet, second):
+    second.script(HELLO)
+    pet = await open_pet(given=ScriptedModel([]), fallback_model=f"spare@{second.url}")
+    assert (await pet.respond("hello", user="ana")).model == "spare"
 
 
 async def test_a_name_alone_is_at_the_same_server_with_its_key(pet_at, first_way, server):
