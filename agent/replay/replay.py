@@ -229,6 +229,7 @@ async def run_turn(
             Extensions(tools),
             built.prompt.client,
             (lambda _: None) if streamed else None,
+            narrow=built.prompt.narrow,
         )
         note(reply={"message": result.answer.message, "calls": result.calls})
         if turn.writer and result.answer.memories:

@@ -43,7 +43,20 @@ MAX_TEXT = 100_000
 LARGE = 1_000_000
 """Bytes of a whole trace above which each text is cut to `MAX_TEXT`."""
 WITHOUT_CONTENT = frozenset(
-    {"usage", "ok", "well_formed", "tries", "limit", "found", "given", "first", "sections", "finish", "cut"}
+    {
+        "usage",
+        "ok",
+        "well_formed",
+        "tries",
+        "limit",
+        "found",
+        "given",
+        "first",
+        "sections",
+        "finish",
+        "cut",
+        "narrow",
+    }
     | {"question_at", "question_sections"}
 )
 """The data of a span that is stored when content is not."""

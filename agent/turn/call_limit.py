@@ -53,11 +53,14 @@ class TurnModel(Model):
         max_calls: int,
         form: AnswerForm | None = None,
         settings_for: Callable[[ChosenModel], ModelSettings] | None = None,
+        *,
+        plain: bool = False,
     ) -> None:
-        """With a `form` the answer is that JSON object, in place of the usual one. The second model is asked
-        with the settings that `settings_for` returns."""
+        """With a `form` the answer is that JSON object, in place of the usual one; `plain` it is text. The
+        second model is asked with the settings that `settings_for` returns."""
         self._chosen = chosen
         self._settings_for = settings_for
+        self._plain = plain
         self._failed: tuple[ChosenModel, Exception] | None = None
         """The first model and its last failure, once the second is asked."""
         self._items_before = 0
@@ -219,7 +222,8 @@ class TurnModel(Model):
         return schema and bool(self.form and self.form.schema and self.form.strict)
 
     def _schema(self, tools: list[Any]) -> AgentOutputSchemaBase | None:
-        if self._chosen.structured != "schema" or (tools and not self._chosen.schema_beside_tools):
+        plain = self._plain and self.form is None
+        if plain or self._chosen.structured != "schema" or (tools and not self._chosen.schema_beside_tools):
             return None
         if self.form is None:
             return ANSWER_SCHEMA if self._chosen.bounded else ANSWER_SCHEMA.without_bounds

@@ -52,6 +52,8 @@ from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
 CALL_ID = 9
 """Letters and digits of the id of a call that is stored; some servers take no other number."""
+NARROW_TOOLS = frozenset({"search_memories", "remember"})
+"""What a model with a small window is offered, with a short prompt and plain text as its answer."""
 MOST_QUOTED, LONGEST_QUOTE = 3, 300
 """What a reply quotes of what was found, if the model gave no answer; the second in characters."""
 CUT_SHORT = "The model ran out of room before its first word. Ask once more, or for less at a time."
@@ -92,6 +94,8 @@ class _Run:
     on_event: OnEvent | None = None
     earlier: Sequence[str] = ()
     """What was said before in the conversation, as the model is shown it."""
+    plain: bool = False
+    """Whether the answer is to be plain text, as the window is small."""
     called: list[ToolCall] = field(default_factory=list)
     client_calls: list[Called] = field(default_factory=list)
     our_calls: list[Item] = field(default_factory=list)
@@ -105,6 +109,8 @@ async def run_agent(
     added: Extensions,
     client: ClientTurn,
     on_event: OnEvent | None,
+    *,
+    narrow: bool = False,
 ) -> AgentResult:
     """Run the loop over `messages`, the system message first.
 
@@ -114,7 +120,7 @@ async def run_agent(
     GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
-    tools = await added.offered()
+    tools = [tool for tool in await added.offered() if not narrow or tool.name in NARROW_TOOLS]
     ours = ids_of_ours(client.after)
     theirs = {
         item["call_id"]: item["name"] for item in said if "name" in item and item["call_id"] not in ours
@@ -131,9 +137,9 @@ async def run_agent(
     agent.model_settings = chosen.settings.resolve(parameters(settings))
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
-    model = TurnModel(chosen, settings.max_turns, client.form, settings_for)
+    model = TurnModel(chosen, settings.max_turns, client.form, settings_for, plain=narrow)
     earlier = [str(item["content"]) for item in said[:-1] if "content" in item]
-    run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier)
+    run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier, plain=narrow)
     config = copy(_CONFIG)
     config.model = model
     arguments: dict[str, Any] = {
@@ -277,7 +283,7 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: 
         if not answer.message and (cut or not form):
             answer = replace(answer, message=_quoted(run) or (CUT_SHORT if cut else FALLBACK))
         if here:
-            formed = cut or form is not None or well_formed(raw) is not None
+            formed = cut or run.plain or form is not None or well_formed(raw) is not None
             here.data |= {"answer": answer, "well_formed": formed} | ({"cut": True} if cut else {})
             read = [run.turn.text, *run.earlier, *(call.result for call in run.called)]
             if doubtful := unsupported(answer.memories, read):

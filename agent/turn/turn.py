@@ -37,13 +37,14 @@ from agent.turn.context.prompt import messages_of
 from agent.turn.context.smaller import fitted, size_of
 from agent.turn.extensions import Extensions
 from agent.turn.forget_requests import ForgetRequests
-from agent.turn.loop import AgentResult, run_agent, with_end
+from agent.turn.loop import NARROW_TOOLS, AgentResult, run_agent, with_end
 from agent.turn.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.client import ClientTurn, items_as_json
 from agent.types.events import MemoryDecided, StreamEvent, TextWritten
 from memory.facts.writer import FactWriter
 from memory.process.breaker import calls_for
+from memory.process.spans import note
 from memory.records import Decision, ForgetCandidate
 from memory.search.recall import Recall
 from memory.sql.engine import Database
@@ -135,7 +136,11 @@ async def _answer(
 ) -> _Answered:
     received = await receive(deps, checked(request, deps.settings, stand_in=deps.model.name == "offline"))
     trace.heard(received.id)
-    built = await build_context(deps.context, received)
+    fit = deps.model.fit
+    narrow = fit is not None and fit.narrow
+    built = await build_context(deps.context, received, narrow=narrow)
+    if narrow:
+        note(narrow=True)
     tools = _tool_context(deps, received, built)
     client = received.request.client or ClientTurn()
     messages, result = await _run(deps, built, tools, client, on_event)
@@ -156,7 +161,9 @@ async def _run(
     """Run the agent over a prompt that fits the model's window. Where the server says that it does not, ask
     again with less, unless something was shown."""
     fit, shown = deps.model.fit, list[TextWritten]()
-    beside = sum(len(tool.description) + len(str(tool.schema)) for tool in TOOLS)
+    narrow = built.prompt.narrow
+    offered = [tool for tool in TOOLS if not narrow or tool.name in NARROW_TOOLS]
+    beside = sum(len(tool.description) + len(str(tool.schema)) for tool in offered)
 
     def tell(event: StreamEvent) -> None:
         shown.extend([event] if isinstance(event, TextWritten) else [])
@@ -167,7 +174,7 @@ async def _run(
         try:
             follow = tell if on_event else None
             return messages, await run_agent(
-                deps.model, deps.settings, messages, tools, deps.extensions, client, follow
+                deps.model, deps.settings, messages, tools, deps.extensions, client, follow, narrow=narrow
             )
         except ModelRejected as error:
             if not (fit and left and isinstance(error.__cause__, TooLong)) or shown:

@@ -8,6 +8,8 @@ from typing import Any
 import httpx2
 import openai
 
+NARROW = 3_000
+"""Tokens of a window below which the short prompt is used: all rules and tools take some 1,300."""
 _WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "context_window", "n_ctx")
 """What vLLM, LM Studio, OpenRouter, Groq and llama.cpp call it (their documentation, 24 November 2026)."""
 
@@ -26,9 +28,7 @@ class About:
         """Return what is known, for a line of `hachi doctor`."""
         slots = f"{self.slots} slot{'' if self.slots == 1 else 's'}" if self.slots else ""
         tools = "its template takes no tools" if self.tools is False else ""
-        return ", ".join(
-            filter(None, (f"window {self.window:,} tokens" if self.window else "", slots, tools))
-        )
+        return ", ".join(filter(None, (_told(self.window) if self.window else "", slots, tools)))
 
 
 async def ask_about(client: openai.AsyncOpenAI, model: str, seconds: float) -> About:
@@ -64,6 +64,11 @@ async def _get(client: openai.AsyncOpenAI, path: str, seconds: float) -> dict[st
     except ValueError:
         return None
     return body if isinstance(body, dict) else None
+
+
+def _told(window: int) -> str:
+    short = ", so it gets the short prompt, two tools, and answers in plain text" if window < NARROW else ""
+    return f"window {window:,} tokens{short}"
 
 
 def _window(entry: Mapping[str, Any]) -> int | None:

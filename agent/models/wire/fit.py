@@ -6,6 +6,7 @@ from typing import Any
 
 import openai
 
+from agent.models.wire.about import NARROW
 from agent.models.wire.errors import TooLong, server_words, words_of
 from agent.models.wire.incoming import Answer
 
@@ -68,6 +69,11 @@ class Fit:
         self._refused_choices = False
         self._renamed = self.limit_name == "max_output_tokens"
         self._thinks = False
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the window is too small for all rules and tools, so that the short prompt is used."""
+        return self._window is not None and self._window < NARROW
 
     def learn(self, window: int | None) -> None:
         """Note the window that the server tells, where no setting does."""

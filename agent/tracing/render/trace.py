@@ -261,6 +261,7 @@ def warnings(trace: Trace) -> list[str]:
         "⚠ the answer was cut off: the model had no more tokens": cut,
         "⚠ the answer was not the JSON that was asked for, and was read leniently": malformed,
         f"⚠ {count(apart, 'new fact')} without a word of what was said or found": apart,
+        "⚠ a small window: the short prompt, two tools, and an answer in plain text": root.data.get("narrow"),
         f"✗ unfinished: its process was killed {_doing(trace)}": summary.status == "killed",
         f"⚠ unfinished: still running, {_doing(trace)}": summary.status == "running",
         f"✗ the turn failed: {one_line(root.error, 3 * TEXT)}": turn_failed,

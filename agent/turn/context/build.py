@@ -69,9 +69,13 @@ class BuiltContext(Traced):
         return Traced.to_trace(without)
 
 
-async def build_context(services: ContextServices, received: ReceivedMessage) -> BuiltContext:
+async def build_context(
+    services: ContextServices, received: ReceivedMessage, *, narrow: bool = False
+) -> BuiltContext:
+    """Read what the model will see. `narrow` is that of `PromptContext`."""
     with span("scene") as here:  # the name in stored traces
         built = await _build(services, received)
+        built = replace(built, prompt=replace(built.prompt, narrow=narrow))
         if here:
             here.data["context"] = built
     return built

@@ -104,6 +104,8 @@ class PromptContext:
     """Whether the person is reminded of due tasks without asking."""
     client: ClientTurn = field(default_factory=ClientTurn)
     """What a client of a chat API sends beside the question."""
+    narrow: bool = False
+    """Whether the model's window is too small for more than the short rules."""
 
 
 def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
@@ -116,7 +118,9 @@ def messages_of(context: PromptContext) -> list[dict[str, Any]]:
     """Return the same of a context that is within its budgets."""
     system = {
         "persona": context.persona.strip() or read("persona"),
-        "rules": render("assistant", calls=str(context.budgets.model_calls)),
+        "rules": read("assistant_short")
+        if context.narrow
+        else render("assistant", calls=str(context.budgets.model_calls)),
         "wishes of the program": _client_wishes(context),
     }
     question = {
@@ -252,7 +256,7 @@ def _form(context: PromptContext) -> str:
     """Say which JSON the answer is: ours, or what a program wants."""
     form = context.client.form
     if form is None:
-        return read("answer_form")
+        return "" if context.narrow else read("answer_form")
     schema = json.dumps(form.schema, ensure_ascii=False)
     wanted = f"one JSON object that fits this JSON schema: {schema}" if form.schema else "one JSON object."
     return render("form", form=wanted)

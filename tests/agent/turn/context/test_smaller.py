@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from scripted_server import Asked, Raw, answer
+from scripted_server import Asked, Call, Raw, Say, answer
 
 from agent.errors import ModelRejected
+from agent.replay.replay import replay
+from agent.tracing.render.trace import warnings
 
 REFUSALS = {
     "llama.cpp": (
@@ -112,3 +114,23 @@ async def test_what_no_window_holds_is_told_with_the_setting_and_stops_nobody(pe
     server.refuses = lambda _: None
     server.script(answer("Hello."))
     assert (await pet.respond("hello", user="ana")).message == "Hello."
+
+
+async def test_a_narrow_window_gets_the_short_prompt_two_tools_and_plain_text(pet_at, one_streamed, server):
+    pet = await pet_at(one_streamed, context_tokens=2_000, structured="schema")
+    await pet.remember("Ana has a cat", user="ana")
+    server.script(Call("search_memories", {"query": "cat"}), Say("You have a cat."))
+
+    reply, shown = await one_streamed.ask(pet, "do I have a pet?", user="ana")
+
+    assert (reply.message, shown) == ("You have a cat.", "You have a cat.")
+    first, last = server.asked[-2:]
+    assert first.tools.keys() == {"search_memories", "remember"}
+    assert (first.form, last.form) == (None, None)
+    assert len(first.system) < 400 * 4
+    assert "JSON" not in first.text
+    await pet.components.recorder.flush()
+    whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
+    assert whole.trace.summary.status == "ok"
+    assert (await replay(pet, whole)).differences == ()
+    assert any("short prompt" in line for line in warnings(whole.trace))
