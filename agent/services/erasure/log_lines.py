@@ -15,6 +15,8 @@ from memory.text.short_ids import names_any
 
 _PREFIX = re.compile(r"\S+ [A-Z]+ (?:[\w.]+: )?")
 """The time, level and logger before a message."""
+_OURS = ("event", "method")
+"""The fields of events whose words are ours."""
 
 
 def blank_lines_of(home: Path, user: str | None, ids: Set[str]) -> int:
@@ -45,7 +47,11 @@ def _is_about(text: str, user: str | None, named: re.Pattern[str]) -> bool:
         return False
     with suppress(ValueError):
         event = json.loads(text)
-        return isinstance(event, dict) and (user in event.values() or f"/{user}/" in f"{event.get('path')}/")
+        if not isinstance(event, dict):
+            return False
+        values = [value for name, value in event.items() if name not in _OURS]
+        path = f"{event.get('path')}/"
+        return user in values or any(f"/{whose}/{user}/" in path for whose in ("users", "sessions"))
     prefix = _PREFIX.match(text)
     return named.search(text, prefix.end() if prefix else 0) is not None
 

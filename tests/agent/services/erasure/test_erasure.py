@@ -333,6 +333,24 @@ async def test_a_person_called_as_a_part_of_the_log_takes_no_line_that_is_not_ab
     assert [line for line in (home / "hachi.log").read_text().splitlines() if line.strip()] == others
 
 
+@pytest.mark.parametrize("user", ["turn", "DELETE", "users", "memories"])
+async def test_a_person_called_as_a_word_of_our_events_takes_no_others(
+    open_pet: OpenPet, home: Path, user: str
+) -> None:
+    pet = await open_pet()
+    await pet.remember("I row", user=user)
+    path = "/api/users/ben/memories"
+    others = [json.dumps({"event": "turn", "method": "DELETE", "acts_for": "ben", "path": path})]
+    theirs = [
+        json.dumps({"event": "turn", "path": f"/api/{whose}/{user}"}) for whose in ("users", "sessions")
+    ]
+    (home / "hachi.log").write_text("\n".join([*theirs, *others, ""]))
+
+    await pet.people.erase(user=user)
+
+    assert [line for line in (home / "hachi.log").read_text().splitlines() if line.strip()] == others
+
+
 def decided(home: Path) -> list[tuple[str, list[str]]]:
     """Whom each line of decisions is about, and the facts in it."""
     lines = (home / "decisions.jsonl").read_text().splitlines()
