@@ -93,7 +93,7 @@ def _repaired(text: str) -> list[Any]:
     text = _HALF_ESCAPE.sub("", text)
     closers, pairs_end = _open_at_end(text)
     in_key = [text[:pairs_end]] if _KEY_BEGUN.fullmatch(text, pairs_end) else []
-    for begun in (f'{text}{_CUT}"', text, *in_key):
+    for begun in (f'{text}{_CUT}"', text.rstrip(", \t\r\n"), *in_key):
         with suppress(ValueError, RecursionError):
             return [_read(_WHOLE.decode(begun + closers))]
     number = iter(range(MOST_OBJECTS))  # equal keys would become one
