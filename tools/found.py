@@ -197,10 +197,18 @@ def _hit(hit: Hit, ids: dict[str, str], told_by: Mapping[str, str], zone: tzinfo
 
 
 def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
-    """When its first found message was said, and its lines."""
-    first = next(line for line in excerpt.lines if line.message.id in excerpt.found)
-    at = moment(first.message.sent_at, reader.zone)
-    lines = [text for line in excerpt.lines for text in _lines(line, excerpt)]
+    """When its first found message was said, and its lines, with the time of each that begins another day."""
+    times = [line.message.sent_at.astimezone(reader.zone) for line in excerpt.lines]
+    first = next(
+        at for at, line in zip(times, excerpt.lines, strict=True) if line.message.id in excerpt.found
+    )
+    day = first if first.date() == times[0].date() else times[0]
+    at, lines = moment(day, reader.zone), list[str]()
+    for told_at, line in zip(times, excerpt.lines, strict=True):
+        if told_at.date() != day.date():
+            lines.append(moment(told_at, reader.zone))
+            day = told_at
+        lines += _lines(line, excerpt)
     if not reader.message_ids:
         return [at, *lines]
     ids = [line.message.id for line in excerpt.lines if line.message.id in excerpt.found]

@@ -114,6 +114,17 @@ async def test_finds_of_one_sitting_are_one_excerpt_with_its_gaps(turn):
     ]
 
 
+async def test_lines_after_midnight_stand_below_their_own_day(turn):
+    about = "the kayak number {} lies in the boat house behind the old lighthouse near the sea"
+    for n, at in enumerate(("2025-05-01T23:50:00Z", "2025-05-02T00:10:00Z", "2025-05-02T00:20:00Z")):
+        await import_message(turn, "Ana", about.format(n), sent_at=at)
+
+    [found] = (await turn.call("search_memories", query="kayak in the boat house"))["memories"]
+
+    first, *rest = (f"Ana: {about.format(n)}" for n in range(3))
+    assert found == ["Thu 01 May 2025 23:50", first, "Fri 02 May 2025 00:10", *rest]
+
+
 async def test_of_many_finds_the_best_are_shown_as_far_as_they_fit(turn):
     await converse(turn, *[("Ana", f"kayak {n} " + "and the old boat house " * 20) for n in range(20)])
     found = await lines(turn, "kayak")
