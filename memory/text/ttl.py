@@ -23,8 +23,8 @@ _SECONDS = {
     "y yr yrs year years": 365 * 86_400,
 }
 _UNITS = {name: seconds for names, seconds in _SECONDS.items() for name in names.split()}
-_MOST_MONTHS = 24
-"""So many ``m`` may still be months: "18m", not "90m". After hours they are minutes, after years months."""
+_MOST_MONTHS = 60
+"""So many ``m`` may still be months: "36m", not "90m". After hours they are minutes, after years months."""
 _FOREVER = frozenset(("", "null", "none", "never", "forever", "permanent"))
 
 _PART = re.compile(r"(?P<count>\d+(?:[.,]\d+)?|an?\b|one\b)[\s-]*(?P<unit>[^\W\d_]+)", re.IGNORECASE)

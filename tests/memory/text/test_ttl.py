@@ -30,7 +30,7 @@ def test_a_duration_is_read_however_it_is_written(text, duration):
     assert read_ttl(text) == Ttl(duration, True)
 
 
-@pytest.mark.parametrize("text", ["1m", "3m", "18 m", "2d 6m", "1.5m", "1,500 h", "1.000d"])
+@pytest.mark.parametrize("text", ["1m", "3m", "18 m", "36m", "60 m", "2d 6m", "1.5m", "1,500 h", "1.000d"])
 def test_what_may_be_one_thing_or_another_is_kept_for_ever(text):
     assert read_ttl(text) == Ttl(None, False)
 
