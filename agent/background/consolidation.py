@@ -29,7 +29,7 @@ from agent.background.consolidation_budget import ConsolidationBudget
 from agent.background.consolidation_input import ConsolidationInput, ConsolidationReader
 from agent.background.consolidation_lines import MOST_MESSAGES
 from agent.background.consolidation_replacements import without_doubtful_replacements
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.turn.consolidation_due import ConsolidationDue
 from agent.types.budget import Budget
 from memory.audience import Audience, Place, user_key

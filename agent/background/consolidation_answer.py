@@ -18,7 +18,7 @@ from agent.background.consolidation_citations import REFUSED, with_one_author_ea
 from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput
 from agent.background.consolidation_lines import both_ends
 from agent.models.ask import ask, strict_object
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import objects_in, up_to_the_last_end
 from agent.turn.context.budget import Purse, lines_that_fit, newest_that_fit
 from agent.turn.context.user_snippet import (

@@ -13,7 +13,7 @@ from agents import ModelRefusalError
 
 from agent.background.consolidation_input import ConsolidationInput
 from agent.models.ask import ask, strict_object
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import object_with
 from agent.turn.context.user_snippet import line
 from memory.index.bm25 import stems

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from agent.background.consolidation_answer import ConsolidationAnswer, NamedFacts
 from agent.background.consolidation_input import ConsolidationInput
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.models.fact_judge import judge
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.records import Draft, Memory

@@ -6,9 +6,9 @@ from typing import Any
 
 from agents import Agent, AgentOutputSchemaBase, RunConfig, RunErrorHandlers, Runner
 
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
+from agent.models.choice.fallback import both_failed, changes_over
 from agent.models.failures import KnownFailure, server_fault
-from agent.models.fallback import both_failed, changes_over
 from agent.models.model_call import recorded_call
 
 _AGENT, _CONFIG = Agent[None](name="question"), RunConfig(tracing_disabled=True)

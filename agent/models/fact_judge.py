@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from agent.models.ask import ask
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import items, object_with
 from memory.facts.similar import Doubt
 from memory.text import one_line

@@ -12,7 +12,7 @@ from agents.exceptions import (
 from agents.models._retry_runtime import get_retry_after
 
 from agent.errors import BadInput, GuardrailTripped, HachiError, ModelError, ModelRejected, ModelUnavailable
-from agent.models.providers import api_of, base_url_of
+from agent.models.choice.providers import api_of, base_url_of
 from agent.models.wire.errors import no_money, server_words, too_long
 from agent.settings import Settings
 from memory.process.breaker import ABOUT_THE_REQUEST

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent.models.ask import ask
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import object_with
 from memory.documents.rerankers import Candidate
 from memory.text.quoting import quoted

@@ -13,8 +13,8 @@ from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
+from agent.models.choice.fallback import ChangedOver
 from agent.models.failures import KnownFailure
-from agent.models.fallback import ChangedOver
 from agent.tracing.differences import was_cut_off
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, read_data, usage_of

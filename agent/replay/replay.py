@@ -15,7 +15,7 @@ from agent.background.consolidation_answer import ConsolidationAnswer, extract_m
 from agent.background.consolidation_input import ConsolidationInput
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.replay.cassette import RecordedModel, context_of, decide_again, recorded_tools
 from agent.replay.live import FactsOfThen, UnchangedTasks, behaves_otherwise
 from agent.replay.today import found_otherwise

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agent.models.choose import choose_model
+from agent.models.choice.choose import choose_model
 from agent.replay.cassette import RecordedModel, context_of, recorded_tools
 from agent.replay.replay import run_turn
 from agent.replay.searching import found_again

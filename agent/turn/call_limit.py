@@ -27,9 +27,9 @@ from pydantic_core import from_json
 
 from agent.errors import ModelError, ModelUnavailable
 from agent.models.ask import RequestedSchema
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
+from agent.models.choice.fallback import both_failed, changes_over, without_kept
 from agent.models.failures import NO_ANSWER
-from agent.models.fallback import both_failed, changes_over, without_kept
 from agent.models.model_call import finish_of, recorded_call
 from agent.models.wire.incoming import completed, message_item
 from agent.turn.output.answer_schema import ANSWER_SCHEMA

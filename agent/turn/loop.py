@@ -29,7 +29,7 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
 
 from agent.errors import ModelError
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.settings import Settings
 from agent.turn.call_limit import TurnModel, tool_calls

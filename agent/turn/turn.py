@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from agent.errors import ModelRejected, ModelUnavailable
-from agent.models.choose import ChosenModel
+from agent.models.choice.choose import ChosenModel
 from agent.models.wire.errors import TooLong
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent.background.consolidation_budget import ConsolidationBudget
-from agent.models.providers import base_url_of
-from agent.models.registry import Models
+from agent.models.choice.providers import base_url_of
+from agent.models.choice.registry import Models
 from agent.services.statistics import Figures
 from agent.settings import Settings
 from agent.tracing.prices import Prices

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from agent.models.registry import load
+from agent.models.choice.registry import load
 from agent.settings import Settings
 from agent.turn.context.persona import read_persona
 from agent.turn.forget_requests import ForgetRequests

@@ -15,7 +15,13 @@ from agent.surfaces.http import workers
 
 FORKS = multiprocessing.get_context("forkserver")
 SURFACES = ["agent.surfaces.bots.slack.bot", "agent.surfaces.http.application"]
-FOR_A_TURN = ["agents", "agent.models.choose", "agent.background.worker", "agent.turn.turn", "wordllama"]
+FOR_A_TURN = [
+    "agents",
+    "agent.models.choice.choose",
+    "agent.background.worker",
+    "agent.turn.turn",
+    "wordllama",
+]
 FORKS.set_forkserver_preload([*SURFACES, *FOR_A_TURN])
 
 

@@ -2,5 +2,5 @@
 
 `model.py` makes the call. `out.py` writes the request in the shape that every server takes. `incoming.py`
 reads whatever comes back, whole or streamed, with `calls.py` and `errors.py`. `kept.py` holds what a provider
-wants sent back, and `fit.py` what was learned of a server. Its kind is in `agent/models/providers.py`.
+wants sent back, and `fit.py` what was learned of a server. Its kind is in `agent/models/choice/providers.py`.
 """

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.models.fallback_settings import asked_elsewhere
+from agent.models.choice.fallback_settings import asked_elsewhere
 from agent.services.erasure.log_lines import blank_lines_of, blank_typed
 from agent.services.statistics import Figures
 from agent.settings import Settings

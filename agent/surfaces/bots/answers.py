@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from agent.background.reminders import words_of
 from agent.companion import Companion
-from agent.models.fallback_settings import asked_elsewhere, fallback_settings
-from agent.models.providers import base_url_of
+from agent.models.choice.fallback_settings import asked_elsewhere, fallback_settings
+from agent.models.choice.providers import base_url_of
 from agent.settings import Settings
 from agent.surfaces.links import MEMORIES, link_to
 from agent.tracing.render.trace import overview, warnings

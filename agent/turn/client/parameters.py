@@ -12,7 +12,7 @@ from agents import ModelSettings
 from openai.types.shared import Reasoning
 
 from agent.errors import BadInput
-from agent.models.providers import api_of, sees_images, takes_others
+from agent.models.choice.providers import api_of, sees_images, takes_others
 from agent.models.wire.errors import server_words
 from agent.settings import Settings
 from agent.types import TurnRequest

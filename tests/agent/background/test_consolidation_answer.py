@@ -19,7 +19,7 @@ from agent.background.consolidation_answer import (
 )
 from agent.background.consolidation_input import ConsolidationInput, Person
 from agent.background.consolidation_lines import MAX_MESSAGE
-from agent.models.choose import brought_model
+from agent.models.choice.choose import brought_model
 from agent.types.budget import Budget
 from memory.audience import PRIVATE, user_key
 from memory.people.findings import Findings

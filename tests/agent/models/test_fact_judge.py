@@ -8,7 +8,7 @@ import pytest
 from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
-from agent.models.choose import brought_model
+from agent.models.choice.choose import brought_model
 from agent.models.fact_judge import judge
 from agent.models.model_reranker import LONGEST, SHOWN, rerank
 from hachi import Companion

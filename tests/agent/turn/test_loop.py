@@ -13,7 +13,7 @@ from agents.tracing.provider import DefaultTraceProvider
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 from scripted_server import Call, Fail, Refuse, Say, answer
 
-from agent.models.choose import keep_traces_here
+from agent.models.choice.choose import keep_traces_here
 from agent.turn.output.answer_schema import ANSWER_SCHEMA
 from agent.turn.output.parse import FALLBACK
 from agent.types import Usage

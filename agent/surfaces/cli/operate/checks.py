@@ -303,8 +303,8 @@ async def _check_models(settings: "Settings") -> list[Check]:
 
 
 async def _fallback(settings: "Settings") -> str:
-    from agent.models.fallback_settings import fallback_settings
-    from agent.models.providers import base_url_of
+    from agent.models.choice.fallback_settings import fallback_settings
+    from agent.models.choice.providers import base_url_of
 
     second = fallback_settings(settings)
     assert second is not None
@@ -318,8 +318,8 @@ async def _model(settings: "Settings") -> str:
     names = dict.fromkeys(filter(None, (settings.chosen_model, settings.upkeep_model)))
     import openai
 
+    from agent.models.choice.providers import base_url_of
     from agent.models.failures import model_error
-    from agent.models.providers import base_url_of
     from agent.models.wire.about import ask_about
 
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
@@ -347,7 +347,7 @@ async def check_call(settings: "Settings") -> Check:
     from agents.exceptions import AgentsException
 
     from agent.models.ask import ask
-    from agent.models.choose import choose_model
+    from agent.models.choice.choose import choose_model
     from agent.models.failures import model_error
 
     try:

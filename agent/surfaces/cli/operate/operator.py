@@ -261,7 +261,7 @@ async def calibrate(session: Session) -> Output:
     From which similarity two lines may say the same, and below which they are unrelated. It embeds some 100
     short lines; none of them is yours.
     """
-    from agent.models.providers import base_url_of
+    from agent.models.choice.providers import base_url_of
     from memory.index.embedders import open_embedder
     from memory.index.embedders.calibration import calibrate, store_thresholds
     from memory.search.recall import FLOOR

@@ -7,7 +7,7 @@ import openai
 import pytest
 from scripted_server import answer
 
-from agent.models.choose import SLOTS
+from agent.models.choice.choose import SLOTS
 from agent.models.wire.about import About, ask_about
 
 LLAMA = {

@@ -19,10 +19,7 @@ from agents.tracing.provider import DefaultTraceProvider
 
 from agent.errors import SettingsError
 from agent.models.breaker_model import BreakerModel
-from agent.models.failures import server_fault, worth_waiting
-from agent.models.offline import OfflineModel
-from agent.models.pictures import put_pictures
-from agent.models.providers import (
+from agent.models.choice.providers import (
     api_of,
     base_url_of,
     is_local,
@@ -30,6 +27,9 @@ from agent.models.providers import (
     schema_beside_tools,
     structured_of,
 )
+from agent.models.failures import server_fault, worth_waiting
+from agent.models.offline import OfflineModel
+from agent.models.pictures import put_pictures
 from agent.models.wire.fit import Fit
 from agent.models.wire.model import WireModel
 from agent.models.wire.slots import Slots
@@ -63,7 +63,7 @@ class ChosenModel:
     fit: Fit | None = None
     """What is known of the server's window."""
     fallback: "ChosenModel | None" = None
-    """Asked where this one does not answer; see `agent/models/fallback.py`."""
+    """Asked where this one does not answer; see `agent/models/choice/fallback.py`."""
 
     async def close(self) -> None:
         for client in (self.client, self.fallback and self.fallback.client):

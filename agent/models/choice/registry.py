@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agent.errors import BadInput, SettingsError
-from agent.models.fallback_settings import fallback_settings
-from agent.models.providers import base_url_of, told_by_the_server
+from agent.models.choice.fallback_settings import fallback_settings
+from agent.models.choice.providers import base_url_of, told_by_the_server
 from agent.settings import Settings
 from memory.documents.rerankers import Candidate, Reranker
 from memory.documents.rerankers.fused import FusedReranker
@@ -20,7 +20,7 @@ from memory.process.breaker import Breaker
 if TYPE_CHECKING:
     from agents.models.interface import Model
 
-    from agent.models.choose import ChosenModel
+    from agent.models.choice.choose import ChosenModel
 
 ABOUT_SECONDS = 2.0
 """For what a server tells of itself, before the first turn."""
@@ -61,7 +61,7 @@ class Models:
 
     def choose(self) -> "ChosenModel":
         """Return a newly opened answering model, which the caller closes."""
-        from agent.models.choose import brought_model, choose_model
+        from agent.models.choice.choose import brought_model, choose_model
 
         if self.brought is not None:
             return self._with_fallback(brought_model(self.brought, self.breaker, self.settings))
@@ -69,7 +69,7 @@ class Models:
 
     def _with_fallback(self, first: "ChosenModel", *, consolidates: bool = False) -> "ChosenModel":
         """Return the model with the second one that the settings name behind it. Raises SettingsError."""
-        from agent.models.choose import choose_model
+        from agent.models.choice.choose import choose_model
 
         settings = fallback_settings(self.settings, brought=first.brought)
         if settings is None:
@@ -83,7 +83,7 @@ class Models:
         return replace(first, fallback=second)
 
     async def answering(self) -> "ChosenModel":
-        await load("agent.models.choose")
+        await load("agent.models.choice.choose")
         if self._answering is None:
             self._answering = chosen = self.choose()
             await _ask_about(chosen, self.settings)
@@ -93,7 +93,7 @@ class Models:
         """Return another model for one turn: of this name at the same server, or the caller's object. Raises
         BadInput."""
         answering = await self.answering()
-        from agent.models.choose import brought_model, choose_model
+        from agent.models.choice.choose import brought_model, choose_model
 
         if not isinstance(model, str):
             if not hasattr(model, "get_response"):
@@ -108,7 +108,7 @@ class Models:
         """Return the model for work beside the conversation: the answering one unless another is named. It
         has a breaker of its own, since long requests may fail where short ones are answered."""
         answering = await self.answering()
-        from agent.models.choose import brought_model, choose_model
+        from agent.models.choice.choose import brought_model, choose_model
 
         if self._upkeep is None:
             brought, settings = self.brought_upkeep or self.brought, self.upkeep_settings
@@ -171,7 +171,7 @@ async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
     import openai
     from agents.exceptions import AgentsException
 
-    from agent.models.choose import SLOTS
+    from agent.models.choice.choose import SLOTS
     from agent.models.wire.about import ask_about
 
     with suppress(openai.OpenAIError, AgentsException):  # it is told where it is asked something

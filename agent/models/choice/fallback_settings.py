@@ -1,6 +1,6 @@
 """The settings of the second model, which answers while the first does not."""
 
-from agent.models.providers import base_url_of
+from agent.models.choice.providers import base_url_of
 from agent.settings import Settings
 from agent.types.model_address import ModelAddress, names_file
 

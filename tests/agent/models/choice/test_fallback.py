@@ -143,7 +143,7 @@ async def test_what_the_first_wants_back_is_not_sent_to_the_second(pet_with, way
 
 
 async def test_the_form_follows_the_provider_of_the_second(pet_with, first_way, server, second):
-    from agent.models import providers
+    from agent.models.choice import providers
 
     local = f"spare@{second.url}"
     pet = await pet_with(first_way, structured="schema", fallback_model=local, answer_tokens=77)

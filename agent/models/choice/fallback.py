@@ -14,7 +14,7 @@ from agent.models.failures import KnownFailure, model_error, server_fault, wants
 from memory.process.breaker import CircuitOpen
 
 if TYPE_CHECKING:
-    from agent.models.choose import ChosenModel
+    from agent.models.choice.choose import ChosenModel
 
 
 class ChangedOver(KnownFailure):

@@ -11,7 +11,7 @@ from agents.testing import ScriptedModel
 from scripted_server import Call, Drop, Fail, Hang, Raw, answer
 
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
-from agent.models.choose import brought_model, choose_model
+from agent.models.choice.choose import brought_model, choose_model
 from agent.models.failures import LONGEST_WAIT, model_error
 from hachi import Companion, Settings
 

@@ -4,8 +4,8 @@ import pytest
 from scripted_server import Call, answer
 
 from agent.errors import SettingsError
-from agent.models.choose import choose_model
-from agent.models.providers import PROVIDERS, api_of, base_url_of, provider_of, structured_of
+from agent.models.choice.choose import choose_model
+from agent.models.choice.providers import PROVIDERS, api_of, base_url_of, provider_of, structured_of
 from hachi import Companion, Settings
 
 COMMON = {"model", "messages", "tools", "tool_choice", "stream", "temperature", "top_p", "max_tokens", "stop"}
