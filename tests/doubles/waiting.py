@@ -1,27 +1,32 @@
-"""How long others wait while something runs on their event loop."""
+"""How often others run while something works on their event loop."""
 
 import asyncio
-import time
 from collections.abc import Awaitable
+from itertools import count
+
+import pytest
+
+from memory.process import pace
 
 
-async def longest_step(act: Awaitable[object]) -> float:
-    """Seconds: the most that the event loop works between two rounds while `act` runs. It is counted on the
-    processor's clock, so that a busy machine changes nothing."""
-    longest = 0.0
+async def turns_of_others(act: Awaitable[object], monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often another task runs while `act` does. Each time that the act looks at the clock a millisecond
+    has gone by, however fast the machine is."""
+    turns = 0
 
     async def tick() -> None:
-        nonlocal longest
+        nonlocal turns
         while True:
-            began = time.thread_time()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.thread_time() - began)
+            turns += 1
+            await asyncio.sleep(0)
 
+    ticks = count()
+    monkeypatch.setattr(pace, "perf_counter", lambda: next(ticks) / 1_000)
     ticking = asyncio.create_task(tick())
-    await asyncio.sleep(0.005)
+    await asyncio.sleep(0)
+    turns = 0
     try:
         await act
     finally:
-        await asyncio.sleep(0.005)
         ticking.cancel()
-    return longest
+    return turns

@@ -247,10 +247,13 @@ class ResponsesAnswer(Answer):
         self.whole = True
         if isinstance(response.get("usage"), Mapping):
             self.usage = response["usage"]
-        self._done = [item for item in response.get("output") or () if isinstance(item, dict)] or self._done
+        output = response.get("output")
+        output = output if isinstance(output, list) else [output]
+        self._done = [item for item in output if isinstance(item, dict)] or self._done
         if response.get("status") == "incomplete":
-            details = response.get("incomplete_details") or {}
-            self.finish = _FINISHES.get(str(details.get("reason")).lower(), "length")
+            details = response.get("incomplete_details")
+            reason = details.get("reason") if isinstance(details, dict) else details
+            self.finish = _FINISHES.get(str(reason).lower(), "length")
         shown = len(self.text)
         messages = [item for item in self._done if item.get("type") == "message"]
         if texts := [_told(item.get("content"))[0] for item in messages]:

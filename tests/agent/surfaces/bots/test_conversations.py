@@ -400,6 +400,7 @@ async def test_a_reply_that_the_platform_refuses_is_told_with_its_trace_after_on
     server.script(answer("An odd reply."))
     await conversations.receive(ana("hello", origin="chat:1"), "mentions")
     await conversations.settle()
+    await pet.components.recorder.flush()
     [trace] = await pet.traces.list(TraceFilter(), pet.clock())
     assert tried == ["An odd reply.", f"{REFUSED} ({trace.id})"]
     assert platform.said == tried[1:]

@@ -68,7 +68,8 @@ async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they
 
 def test_it_is_said_which_model_answers() -> None:
     assert "stand-in" in who_answers(Settings.load(openai_api_key=None))
-    assert who_answers(Settings.load(openai_api_key="sk-test", model="tiny")) == "the model tiny answers"
+    named = Settings.load(openai_api_key="sk-test", model="tiny")
+    assert who_answers(named) == "the model tiny at OpenAI answers"
 
 
 @pytest.fixture

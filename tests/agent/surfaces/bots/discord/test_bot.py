@@ -254,6 +254,7 @@ async def test_a_reply_that_discord_refuses_is_told_in_a_line_with_its_trace(
     server.script(answer("An odd reply."))
     platform.too_odd = "odd"
     await bot.hears("hello", channel=DM)
+    await pet.components.recorder.flush()
     [trace] = await pet.traces.list(TraceFilter(), pet.clock())
     assert platform.shown(DM) == [f"{REFUSED} ({trace.id})"]
     assert sum(code == 50035 for code, _ in platform.refused) <= 2, "once while it grows and once as it is"
