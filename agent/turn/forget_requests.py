@@ -51,7 +51,10 @@ class ForgetRequests:
             return None
         try:
             found = await self.matching(texts, request.user, request.audience, str(received.id))
-            meant = await self._spoken_of(found, received, before)
+            words = frozenset[int]().union(*map(stems, [request.text, *before]))
+            if not found and not words & stems(" ".join(texts)):
+                return None
+            meant = await self._spoken_of(found, received, words)
             if found and not meant:
                 return None
             found = meant
@@ -77,12 +80,11 @@ class ForgetRequests:
         return tuple([await self.preview(candidate, user) for candidate in named])
 
     async def _spoken_of(
-        self, named: Sequence[ForgetCandidate], received: ReceivedMessage, before: Sequence[str]
+        self, named: Sequence[ForgetCandidate], received: ReceivedMessage, words: frozenset[int]
     ) -> tuple[ForgetCandidate, ...]:
-        """Return the candidates that share a word with the message or the exchange before it, or that a
-        search for the message finds. What a model names without either was nobody's wish."""
+        """Return the candidates that have one of the `words` of the message and the exchange before it, or
+        that a search for the message finds. What a model names without either was nobody's wish."""
         request = received.request
-        words = frozenset[int]().union(*map(stems, [request.text, *before]))
         if all(words & stems(one.content) for one in named):
             return tuple(named)
         hits = await self._told(request.text, str(request.user), request.audience, {str(received.id)})
