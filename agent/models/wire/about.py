@@ -28,7 +28,7 @@ class About:
         """Return what is known, for a line of `hachi doctor`."""
         slots = f"{self.slots} slot{'' if self.slots == 1 else 's'}" if self.slots else ""
         tools = "its template takes no tools" if self.tools is False else ""
-        return ", ".join(filter(None, (_told(self.window) if self.window else "", slots, tools)))
+        return ", ".join(filter(None, (_window_line(self.window) if self.window else "", slots, tools)))
 
 
 async def ask_about(client: openai.AsyncOpenAI, model: str, seconds: float) -> About:
@@ -66,7 +66,7 @@ async def _get(client: openai.AsyncOpenAI, path: str, seconds: float) -> dict[st
     return body if isinstance(body, dict) else None
 
 
-def _told(window: int) -> str:
+def _window_line(window: int) -> str:
     short = ", so it gets the short prompt, two tools, and answers in plain text" if window < NARROW else ""
     return f"window {window:,} tokens{short}"
 
