@@ -188,7 +188,7 @@ async def test_forgetting_ends_in_a_link_and_so_does_asking_what_is_remembered(
     assert f"[Choose what to forget]({scripted.url}/enter?link=hachi-link-" in answered
     [_, reply] = [row["text"] for row in scripted.messages(user)]
     assert "- Lea has a zebu" in reply  # it is in the client's history word for word
-    assert "Nothing that you told matches" in (await scripted.say("Forget the other.", headers)).text
+    assert "Nothing that you told matches" in (await scripted.say("Forget my harpsichords.", headers)).text
 
     model.script(Call("get_recent_memories", {"asked": True}), answer("A zebu."))
     answered = (await scripted.say("What do you remember of me?", headers, stream=stream)).text
