@@ -87,6 +87,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.budget
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 import hachi
 from agent.settings import Settings
+from tests.budget import over_budget
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -314,3 +315,11 @@ def test_the_files_and_methods_that_docstrings_name_are_there() -> None:
             named += [(groups[one], method) for one, method in re.findall(r"`pet\.(\w+)\.(\w+)", said)]
             missing += [(name, method) for holder, method in named if not hasattr(holder, method)]
     assert missing == []
+
+
+def test_a_package_that_outgrows_its_budget_of_lines_is_named(tmp_path: Path) -> None:
+    (tmp_path / "big").mkdir()
+    (tmp_path / "big/story.py").write_text("once = 1\n\nupon = 2\n")
+    assert over_budget(tmp_path, {"big": 3}) == []
+    [line] = over_budget(tmp_path, {"big": 2})
+    assert "big has 3 lines and may have 2" in line
