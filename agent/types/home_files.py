@@ -17,7 +17,7 @@ OLDER_FILES = 3
 """How many full files of the log, and of the decisions, are kept beside the one that is written."""
 DATABASES = ("hachi.db", "traces.db")
 _BESIDE = ("", "-wal", "-shm", "-journal", "-seen", "-seen.new", ".restoring")
-_COPIES = (".second-edition", ".second-edition.new")
+_COPIES = (".before-conversion", ".before-conversion.new", ".second-edition")
 
 
 def rotated(name: str) -> tuple[str, ...]:

@@ -206,7 +206,7 @@ class Erasure:
 
     async def _rewrite(self) -> list[Remainder]:
         """Rewrite the files, in whose pages parts of rows that were moved may stand."""
-        self.database.drop_copy()
+        self.database.drop_copies()
         try:
             await self.database.vacuum()
             await self.outside.rewrite()

@@ -78,7 +78,7 @@ class Purge:
                     await _end(connection, forgetting)
                     break
                 gone |= await self._delete_rows(connection, forgetting, rows)
-        self.database.drop_copy()  # which a conversion left, and which may hold them
+        self.database.drop_copies()  # which a conversion left, and which may hold them
         await self.database.empty_log()
         return gone
 

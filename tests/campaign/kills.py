@@ -17,7 +17,7 @@ from tests.campaign.world import PEOPLE, boat, facts_are_there, fill, look_for, 
 
 LINES = 400
 """Lines of an imported transcript."""
-OLD_HOME = Path(__file__).parents[1] / "data" / "second_edition"
+OLD_HOME = Path(__file__).parents[1] / "data" / "tables_0023"
 
 
 async def purge_for_ever(place: Place, tell: Tell, round_: int) -> None:
@@ -149,7 +149,7 @@ async def as_told(pet: Companion, told: Sequence[Any]) -> Found:
 
 
 async def fill_an_old_home(place: Place, tell: Tell, _: int) -> None:
-    """A home that the second edition made."""
+    """A home with older tables."""
     place.home.mkdir(parents=True, exist_ok=True)
     (place.home / "hachi.db").write_bytes(gzip.decompress((OLD_HOME / "hachi.db.gz").read_bytes()))
     expected = json.loads((OLD_HOME / "expected.json").read_text())

@@ -27,11 +27,10 @@ from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
 from memory.sql.engine.errors import translated
 from memory.sql.engine.fence import check_fence
 from memory.sql.engine.schema import (
-    Tell,
     back_up,
     converter,
-    copy_of,
     create,
+    drop_copies,
     outdated,
     read_revision,
     require_head,
@@ -324,21 +323,21 @@ class Database:
         async with self.read() as connection:
             return await connection.run_sync(read_revision, self.where)
 
-    async def migrate(self, *, backed_up: bool = False, tell: Tell = lambda *_: None) -> bool:
-        """Create the tables, or convert those of the second edition. A copy of SQLite's file is made before;
-        of PostgreSQL one must have been made: `backed_up`. Returns False if they were up to date, or another
-        process brought them there first."""
+    async def migrate(self, *, backed_up: bool = False) -> bool:
+        """Create the tables, or convert older ones. A copy of SQLite's file is made before; of PostgreSQL one
+        must have been made: `backed_up`. Returns False if they were up to date, or another process brought
+        them there first."""
         revision = await self.revision()
         if not outdated(revision, self.where):
             return False
         if revision and not (self.sqlite or backed_up):
             raise StoreUnavailable(
-                f"{self.where} is of the second edition and will be converted: make a backup of it, with "
-                f"pg_dump for instance, and run `hachi migrate --yes`"
+                f"{self.where} is older ({revision}) and will be converted: make a backup of it, with "
+                "pg_dump for instance, and run `hachi migrate --yes`"
             )
         if revision and self.sqlite:
             await back_up(Path(self.where))
-        convert = await converter(tell) if revision else None
+        convert = await converter() if revision else None
         async with self.write(lock=["migrate"]) as connection:
             now = await connection.run_sync(read_revision, self.where)  # another process may have been first
             if now is None:
@@ -349,10 +348,10 @@ class Database:
                 return False
         return True
 
-    def drop_copy(self) -> None:
-        """Delete the copy that a conversion made: it still holds what is forgotten for good."""
+    def drop_copies(self) -> None:
+        """Delete the copies that conversions made: they hold what is forgotten for good."""
         if self.sqlite:
-            copy_of(Path(self.where)).unlink(missing_ok=True)
+            drop_copies(Path(self.where))
 
     async def close(self) -> None:
         await self.engine.dispose()

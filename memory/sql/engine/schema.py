@@ -1,4 +1,4 @@
-"""Creates the tables of a new database, or converts those of the second edition.
+"""Creates the tables of a new database, or converts older ones.
 
 A conversion is one transaction: one that was killed begins anew at the next start, and other processes wait
 for its lock.
@@ -16,20 +16,20 @@ from sqlalchemy import Connection, inspect, text
 
 from memory.errors import StoreUnavailable
 from memory.sql.tables import metadata
-from memory.sql.tables.triggers import create_triggers, trigger_texts
+from memory.sql.tables.triggers import create_triggers, drop_triggers, trigger_texts
 
 HEAD = "0023"
 """The newest migration. A test compares it with the migration files."""
-SECOND_EDITION = "0022"
-"""What the tables of the second edition were at in the end."""
+FIRST = "0023"
+"""The oldest migration that is converted."""
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
 OURS = "memory_owners"
 """A table that is in each of Hachi's databases, and has a name that nobody else uses."""
 MOVING = "moving"
 """Begins the revision of a database that everything is being moved into."""
 
-Tell = Callable[[int, int], None]
-"""Called with how many steps of a conversion are done, and how many there are."""
-
+COPIES = (".before-conversion", ".second-edition")
+"""The endings of the copy of SQLite's file that a conversion makes, and of one that earlier versions made."""
 log = logging.getLogger("hachi.memory")
 
 
@@ -42,10 +42,9 @@ def outdated(revision: str | None, where: str) -> bool:
         raise StoreUnavailable(f"a move into {where} is not finished: run `hachi move` again")
     if revision > HEAD:
         raise StoreUnavailable(f"{where} was written by a newer Hachi ({revision}); update this one")
-    if revision < SECOND_EDITION:
+    if revision < FIRST:
         raise StoreUnavailable(
-            f"{where} is older ({revision}) than what this Hachi converts ({SECOND_EDITION}): open it once "
-            f"with the last version of the second edition, or begin with another home"
+            f"{where} is older ({revision}) than what this Hachi converts ({FIRST}): begin with another home"
         )
     return True
 
@@ -112,41 +111,42 @@ def create(connection: Connection) -> None:
     connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
 
 
-def copy_of(database: Path) -> Path:
-    """Where the copy of SQLite's file is that a conversion makes."""
-    return database.with_name(f"{database.name}.second-edition")
-
-
 async def back_up(database: Path) -> None:
-    """Copy SQLite's file as it is before its conversion, unless that was done already."""
-    copy = copy_of(database)
-    if not copy.exists():
-        await asyncio.to_thread(_copy, database, copy)
-        log.warning("%s is converted to the third edition; %s is a copy of it as it was", database, copy)
+    """Copy SQLite's file as it is before its conversion."""
+    if copy := await asyncio.to_thread(_copy, database):
+        log.warning("%s is converted to %s; %s is a copy of it as it was", database, HEAD, copy)
 
 
-def _copy(database: Path, copy: Path) -> None:
+def _copy(database: Path) -> Path | None:
+    copy = database.with_name(f"{database.name}{COPIES[0]}")
     new = copy.with_name(f"{copy.name}.new")
     new.unlink(missing_ok=True)
     new.touch(mode=0o600)
     with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(new)) as target:
         source.backup(target)
         [[revision]] = target.execute("SELECT version_num FROM alembic_version")
-    if revision == SECOND_EDITION:
-        new.replace(copy)
-    else:  # another process has converted it meanwhile
+    if revision == HEAD:  # another process has converted it meanwhile
         new.unlink()
+        return None
+    return new.replace(copy)
 
 
-async def converter(tell: Tell) -> Callable[[Connection], None]:
-    """What converts the tables, in the caller's transaction. Alembic is imported here, because that takes
-    0.1 s and only a conversion needs it."""
+def drop_copies(database: Path) -> None:
+    """Delete the copies that conversions made: they hold what is forgotten for good."""
+    for ending in COPIES:
+        database.with_name(f"{database.name}{ending}").unlink(missing_ok=True)
+
+
+async def converter() -> Callable[[Connection], None]:
+    """Return what converts the tables, in the caller's transaction. Alembic is imported here, because that
+    takes 0.1 s and only a conversion needs it."""
     config = await asyncio.to_thread(_alembic_config)
 
     def convert(connection: Connection) -> None:
         from alembic import command
 
-        config.attributes |= {"connection": connection, "tell": tell}
+        drop_triggers(connection)  # those of a newer version are others, and a conversion logs no changes
+        config.attributes["connection"] = connection
         command.upgrade(config, "head")
         create_triggers(connection)
 
@@ -157,6 +157,5 @@ def _alembic_config() -> Any:
     from alembic.config import Config
 
     config = Config()
-    folder = str(Path(__file__).parents[1] / "migrations")
-    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return config

@@ -72,6 +72,11 @@ _BODIES = {
     for name, (_, does) in _TRIGGERS.items()
 }
 """By name, as PostgreSQL keeps the function that a trigger calls."""
+_THERE = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+    "WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace",
+}
 _FUNCTION = "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS $${}$$"
 
 
@@ -86,10 +91,12 @@ def create_triggers(connection: Connection) -> None:
 
 
 def drop_triggers(connection: Connection) -> None:
-    """Drop them while rows are copied, with what follows from them."""
-    for name in _TRIGGERS:
-        on_sqlite = connection.dialect.name == "sqlite"
-        connection.exec_driver_sql(f"DROP {f'TRIGGER {name}' if on_sqlite else f'FUNCTION {name} CASCADE'}")
+    """Drop all triggers, also those of an older version, while rows are copied or converted."""
+    dialect = connection.dialect.name
+    for name in connection.exec_driver_sql(_THERE[dialect]).scalars().all():
+        connection.exec_driver_sql(
+            f"DROP TRIGGER {name}" if dialect == "sqlite" else f"DROP FUNCTION {name} CASCADE"
+        )
 
 
 def trigger_texts(dialect: str) -> dict[str, str]:

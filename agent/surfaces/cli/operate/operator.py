@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,8 +25,6 @@ from agent.surfaces.cli.session import Session, database_urls, require, with_com
 from agent.types.records_json import memory_json
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from agent.companion import Companion
     from memory.forgetting.cleanup import CleanupItem
     from memory.sql.jobs.job import ListedJob
@@ -123,18 +120,11 @@ async def migrate(
     for name, url in database_urls(settings):
         database = Database.connect(url, settings.home, name)
         try:
-            with progress_bar() as bar:
-                task = bar.add_task("converting", total=None)
-                tell = partial(_show, bar, task)
-                done = await database.migrate(backed_up=yes, tell=tell)
+            done = await database.migrate(backed_up=yes)
             revision = await database.revision()
         finally:
             await database.close()
         print(f"{database.where}: {'brought to' if done else 'already at'} {revision}")
-
-
-def _show(bar: "Progress", task: "TaskID", done: int, steps: int) -> None:
-    bar.update(task, completed=done, total=steps)
 
 
 @keys.command()

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import re
+import shutil
 import sqlite3
 import sys
 from collections.abc import AsyncIterator
@@ -20,9 +21,9 @@ from alembic.migration import MigrationContext
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database, connecting
 from memory.sql.engine import database as module
+from memory.sql.engine import schema as schema_module
 from memory.sql.engine.errors import Overtaken
-from memory.sql.engine.schema import HEAD
-from memory.sql.engine.schema import SECOND_EDITION as SECOND
+from memory.sql.engine.schema import FIRST, HEAD, MIGRATIONS
 from memory.sql.tables import metadata, users
 from tests.memory.conftest import Server
 
@@ -77,41 +78,58 @@ def schema(home: Path) -> set[tuple[str, str]]:
     return {(name, " ".join(sql.replace("(", " ( ").replace(")", " ) ").split())) for name, sql in rows}
 
 
-SECOND_EDITION = Path(__file__).parents[3] / "data" / "second_edition" / "hachi.db.gz"
+OLDER = Path(__file__).parents[3] / "data" / "tables_0023" / "hachi.db.gz"
 
 
-def second_edition(home: Path) -> None:
+def older(home: Path) -> None:
     home.mkdir(exist_ok=True)
-    (home / "hachi.db").write_bytes(gzip.decompress(SECOND_EDITION.read_bytes()))
+    (home / "hachi.db").write_bytes(gzip.decompress(OLDER.read_bytes()))
 
 
 async def test_a_new_database_has_the_tables_that_a_conversion_leaves(tmp_path: Path) -> None:
     await (await Database.open(None, tmp_path / "new")).close()
-    second_edition(tmp_path / "old")
+    older(tmp_path / "old")
     old = await Database.open(None, tmp_path / "old")
     assert await old.revision() == HEAD
     await old.close()
     assert schema(tmp_path / "old") == schema(tmp_path / "new")
 
 
-async def test_a_copy_stays_beside_a_converted_file_until_something_is_purged(tmp_path: Path) -> None:
-    second_edition(tmp_path)
-    before = (tmp_path / "hachi.db").read_bytes()
-    database = await Database.open(None, tmp_path)
-    copy = tmp_path / "hachi.db.second-edition"
+async def test_a_failed_conversion_leaves_the_tables_and_a_copy_stays_until_something_is_purged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrations = tmp_path / "migrations"
+    shutil.copytree(MIGRATIONS, migrations)
+    newest = migrations / "versions" / "9999_newest.py"
+    monkeypatch.setattr(schema_module, "MIGRATIONS", migrations)
+    monkeypatch.setattr(schema_module, "HEAD", "9999")
+    home, names = tmp_path / "home", f"revision, down_revision = '9999', '{HEAD}'\n"
+    older(home)
+    before = schema(home)
+    step = "def upgrade():\n    from alembic import op\n    op.execute('CREATE TABLE more (id TEXT)')\n"
+    newest.write_text(f"{names}{step}    raise OSError('killed')\n")
+    with pytest.raises(StoreUnavailable, match="killed"):
+        await Database.open(None, home)
+    assert schema(home) == before
+
+    newest.write_text(f"{names}{step}")
+    database = await Database.open(None, home)
+    copy = home / "hachi.db.before-conversion"
     with sqlite3.connect(copy) as file:
-        assert file.execute("SELECT version_num FROM alembic_version").fetchall() == [(SECOND,)]
+        assert file.execute("SELECT version_num FROM alembic_version").fetchall() == [(FIRST,)]
     file.close()
-    assert len(copy.read_bytes()) == len(before)
-    database.drop_copy()
+    assert {name for name, _ in schema(home) - before} == {"more"}
+    database.drop_copies()
     assert not copy.exists()
     await database.close()
 
 
-async def test_a_home_older_than_the_second_edition_or_newer_than_this_one_is_refused(tmp_path: Path) -> None:
-    second_edition(tmp_path)
+async def test_a_home_older_than_what_is_converted_or_newer_than_this_version_is_refused(
+    tmp_path: Path,
+) -> None:
+    older(tmp_path)
     for version, told in (
-        ("0020", "hachi.db is older (0020) than what this Hachi converts (0022)"),
+        ("0022", "hachi.db is older (0022) than what this Hachi converts (0023)"),
         ("9999", "a newer Hachi (9999); update this one"),
     ):
         with sqlite3.connect(tmp_path / "hachi.db") as file:

@@ -1,16 +1,13 @@
-"""A home that the second edition made, with everything in it, opens and answers: on SQLite and on PostgreSQL.
+"""A home with the tables of 0023, with everything in it, opens and answers: on SQLite and on PostgreSQL.
 
-`tests/data/second_edition` holds the database of that home, as SQLite's file and as PostgreSQL's statements,
+`tests/data/tables_0023` holds the database of that home, as SQLite's file and as PostgreSQL's statements,
 and what its people could read when it was made. Ana and Ben each spoke in private and in a channel. Facts
 were replaced, corrected, made private and given an end. Tasks, documents, an imported message and summaries
 are in it. A forgetting can still be undone, and one exchange waits to be consolidated.
 """
 
-import asyncio
 import gzip
 import json
-import signal
-import sys
 import zlib
 from collections.abc import AsyncIterator, Collection
 from datetime import datetime, timedelta
@@ -21,11 +18,10 @@ import pytest
 from sqlalchemy import select
 
 from hachi import Companion, Settings
-from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.tables import messages, metadata, trace_bodies
 
-FOLDER = Path(__file__).parents[2] / "data" / "second_edition"
+FOLDER = Path(__file__).parents[2] / "data" / "tables_0023"
 CHANNEL = "acme/general"
 
 
@@ -36,7 +32,7 @@ def expected() -> dict[str, Any]:
 
 @pytest.fixture
 async def old(on_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
-    """The home as the second edition left it."""
+    """The home as it was made."""
     url = None
     if on_database == "postgresql":
         server = request.getfixturevalue("server")
@@ -50,18 +46,12 @@ async def old(on_database: str, tmp_path: Path, request: pytest.FixtureRequest) 
 
 @pytest.fixture
 async def settings(old: Settings) -> Settings:
+    """The same, at the newest migration: as `hachi migrate` does it, which a database server needs."""
     if old.database_url:
-        await migrate(old.database_url.get_secret_value())
+        database = Database.connect(old.database_url.get_secret_value(), Path())
+        await database.migrate(backed_up=True)
+        await database.close()
     return old
-
-
-async def migrate(url: str) -> None:
-    """As `hachi migrate` does, which a database server needs."""
-    database = Database.connect(url, Path())
-    with pytest.raises(StoreUnavailable, match=r"make a backup of it.* run `hachi migrate --yes`"):
-        await database.migrate()
-    assert await database.migrate(backed_up=True)
-    await database.close()
 
 
 @pytest.fixture
@@ -146,69 +136,3 @@ async def found(pet: Companion, home: Path, sought: Collection[bytes]) -> set[by
             if table is trace_bodies:
                 held += [zlib.decompress(body) for body in await connection.scalars(select(table.c.body))]
     return {one for one in sought if any(one in part for part in held)}
-
-
-CONVERT_AND_DIE = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from memory.sql.engine import Database
-
-home, url, moment = sys.argv[1:]
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def tell(done, of):
-    if moment in (str(done), f"pause {done}"):
-        if moment.startswith("pause"):
-            print("paused", flush=True)
-            sys.stdin.read()
-        die()
-
-def renamed(path, to):
-    die()
-
-if moment == "copied":
-    Path.replace = renamed
-
-async def main():
-    await Database.connect(url or None, Path(home)).migrate(backed_up=True, tell=tell)
-    die()
-
-asyncio.run(main())
-"""
-STEPS = 6
-
-
-@pytest.mark.slow
-async def test_a_conversion_that_is_killed_goes_on_at_the_next_start_and_others_refuse_meanwhile(
-    old: Settings, clock: Any, expected: dict[str, Any]
-) -> None:
-    moments = ([] if old.database_url else ["copied"]) + [str(step) for step in range(1, STEPS + 1)]
-    for moment in (*moments, "pause 3", "end"):
-        url = old.database_url.get_secret_value() if old.database_url else ""
-        given = (str(old.home), url, moment)
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-W", "ignore", "-c", CONVERT_AND_DIE, *given),
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-        )
-        if moment.startswith("pause"):
-            assert process.stdout
-            assert await process.stdout.readline() == b"paused\n"
-            with pytest.raises(StoreUnavailable):
-                await Companion.open(old, clock=clock, upkeep=False).__aenter__()
-        _, errors = await process.communicate(b"")
-        assert process.returncode == -signal.SIGKILL, (moment, errors)
-
-    clock.now = datetime.fromisoformat(expected["made_at"]) + timedelta(minutes=5)
-    async with Companion.open(old, clock=clock, upkeep=False) as pet:
-        assert await facts(pet, "ana") == expected["ana"]
-        assert await facts(pet, "ben", CHANNEL) == expected["channel"]
-        await pet.memories.undo_forget(
-            expected["undo_id"]["postgresql" if old.database_url else "sqlite"], user="ana"
-        )
-        assert "Ana's door code is 4711" in await facts(pet, "ana")
-        assert "Minou" in (await pet.respond("What is my cat called?", user="ana", settle=True)).message
