@@ -1,8 +1,7 @@
 """Parses due dates as people write them: ISO 8601 and plain English, in their own time zone.
 
-All callers parse due dates with `read_due`: the CLI, HTTP, MCP, the `update_task` tool and the offline
-stand-in. It parses the whole text or refuses it; it never picks a date out of unknown words. A zone of None
-means the zone of this machine.
+All callers parse due dates with `read_due`: the CLI, HTTP, MCP and the `update_task` tool. It parses the
+whole text or refuses it; it never picks a date out of unknown words. A zone of None means this machine's.
 """
 
 import re

@@ -16,7 +16,8 @@ OpenPet = Callable[..., Awaitable[Companion]]
 async def fill(pet: Companion, user: str) -> None:
     for said in (f"I am {user} and I ski", "my skis are red"):
         await pet.respond(said, user=user)
-    await pet.respond("remind me to wax the skis tomorrow", user=user, place="acme/general")
+    await pet.respond("I wax the skis tomorrow", user=user, place="acme/general")
+    await pet.tasks.update("wax the skis", user=user, place="acme/general")
     await pet.conversations.import_messages(
         [{"author": user, "text": "once upon a time", "sent_at": pet.clock()}], user=user, conversation="old"
     )

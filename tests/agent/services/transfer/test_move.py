@@ -33,7 +33,8 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "paper.md").write_text("# Skis\n\nHow to wax them.")
     for user in ("ana", "Élodie", "זוהר"):  # in no order that a language gives them
         await pet.respond(f"I am {user} and I ski 🎿", user=user, settle=True)
-        await pet.respond("remind me to wax the skis tomorrow", user=user, place=ACME, settle=True)
+        await pet.respond("I wax the skis tomorrow", user=user, place=ACME, settle=True)
+        await pet.tasks.update("wax the skis", user=user, place=ACME, due="tomorrow at 9")
         old = await pet.remember(f"{user} lives in Paris", user=user, place=ACME)
         await pet.memories.update(str(old.id), f"{user} lives in Lyon", user=user)
         await pet.people.set_context("role", "nurse", user=user)
