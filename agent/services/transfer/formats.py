@@ -1,28 +1,56 @@
 """Reads what other programs export as the messages and facts that an import takes: ChatGPT's and Claude's
-conversations, mem0's memories, and lines of `{role, content}`.
+conversations, mem0's memories, lines of `{role, content}`, and the archives that ChatGPT and Claude send.
 
-Each conversation becomes one of the person's own. Of a conversation with branches the one that is shown last
-is taken. Images, tool calls and what the system said are left out.
+Each conversation becomes one of the person's own. Of a conversation with branches the last is taken.
+Pictures, tool calls, thoughts and what the system said are left out. What cannot be read is named, and the
+rest comes in.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from io import BytesIO
+from itertools import takewhile
+from pathlib import PurePosixPath
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from agent.errors import BadInput
+from agent.types.arguments import MAX_MESSAGE, moment_of
 from agent.types.checks import reads_arguments
 
 Message = dict[str, Any]
 """`id`, `chat`, `role`, `author`, `text`, and `sent_at`, which is None where nobody knows."""
 
+Nodes = dict[str, Mapping[str, Any]]
+"""Messages by their ids."""
+NIL = "00000000-"
+"""How the parent of a first message begins."""
+
 SPEAKERS = {"user": "user", "human": "user", "assistant": "assistant", "model": "assistant"}
 TIMES = ("sent_at", "timestamp", "created_at", "create_time")
+LARGEST_ARCHIVE = 1_000_000_000
+"""Bytes of the conversations in an archive, unpacked."""
+
+UNREADABLE = (BadInput, AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError)
+"""What reading damaged JSON values raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """The messages of an export in order, and a line for each part of it that cannot be read."""
+
+    messages: list[Message]
+    unreadable: list[str]
 
 
 @reads_arguments
 def read_json(data: str | bytes) -> Any:
-    """Return JSON, or the list of what stands on the lines. Raises BadInput."""
+    """Return JSON, the list of what stands on the lines, or the conversations of an archive. Raises
+    BadInput."""
+    if isinstance(data, bytes) and data.startswith(b"PK\x03\x04"):
+        return _unpack(data)
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -32,87 +60,196 @@ def read_json(data: str | bytes) -> Any:
             raise BadInput(f"this is no JSON: {error}") from None
 
 
-def messages_in(given: Any, user: str) -> list[Message] | None:
-    """Return the messages of an export in order; None if it is none of these. Raises BadInput."""
+def messages_in(given: Any, user: str) -> Conversations | None:
+    """Return the messages of an export of another program; None if it is none."""
     entries = given if isinstance(given, list) else [given]
-    if not entries or not isinstance(entries[0], Mapping):
+    readers = [_reader_of(entry) for entry in entries]
+    if not any(readers):
         return None
-    read = next((read for field, read in _READERS.items() if field in entries[0]), None)
-    if read is None:
-        return None
-    found: list[Message] = []
-    for number, entry in enumerate(entries, start=1):
+    read = Conversations([], [])
+    for number, (entry, reader) in enumerate(zip(entries, readers, strict=True), start=1):
+        name = f"entry {number}"
+        if reader is None:
+            read.unreadable.append(f"{name} cannot be read: it is no conversation")
+            continue
+        if isinstance(title := entry.get("title") or entry.get("name"), str):
+            name = f"{name} {title[:60]!r}"
         try:
-            found += read(entry, user)
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            why = f"{type(error).__name__}: {str(error)[:100]}"
-            raise BadInput(f"entry {number} cannot be read: {why}; nothing was imported") from error
-    return found
+            for message in reader(entry, user):
+                _take(message, name, read)
+        except UNREADABLE as error:
+            read.unreadable.append(f"{name} cannot be read: {what_is_wrong(error)}")
+    return read
 
 
 def facts_in(given: Any) -> list[dict[str, Any]] | None:
     """Return the facts of an export of mem0 as fields of an exported memory; None if it is none."""
     entries = given.get("results", given.get("memories")) if isinstance(given, Mapping) else given
-    if not isinstance(entries, list) or not entries:
+    if not isinstance(entries, list):
         return None
-    if not all(isinstance(entry, Mapping) and isinstance(entry.get("memory"), str) for entry in entries):
+    if not any(isinstance(entry, Mapping) and isinstance(entry.get("memory"), str) for entry in entries):
         return None
-    return [
-        {
-            "content": entry["memory"],
-            "subjects": entry.get("categories") or [],
-            "created_at": entry.get("updated_at") or entry.get("created_at"),
-        }
-        for entry in entries
-    ]
+    return [_mem0(entry) if isinstance(entry, Mapping) else entry for entry in entries]
 
 
-def _chatgpt(talk: Mapping[str, Any], user: str) -> Iterator[Message]:
-    nodes, shown = talk["mapping"], talk.get("current_node")
-    path: list[Mapping[str, Any]] = []
-    while shown and len(path) < len(nodes):
-        path.append(nodes[shown])
-        shown = nodes[shown].get("parent")
+def require_storable(message: Mapping[str, Any]) -> None:
+    """Raise BadInput for a message that is too long or has no time."""
+    if len(text := str(message["text"])) > MAX_MESSAGE:
+        raise BadInput(f"it has {len(text):,} characters, and a message may have {MAX_MESSAGE:,}")
+    if message["sent_at"] is not None or "chat" not in message:
+        moment_of("sent_at", message["sent_at"])
+
+
+def what_is_wrong(error: Exception) -> str:
+    """Return the words of an error of `UNREADABLE`, short enough for a list of many."""
+    if isinstance(error, KeyError):
+        return f"it has no {str(error.args[0])[:60]!r}"
+    return str(error)[:200] if isinstance(error, BadInput) else f"{type(error).__name__}: {str(error)[:100]}"
+
+
+def _unpack(data: bytes) -> list[Any]:
+    """Return what the `conversations….json` files of an archive hold, as one list."""
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            files = [
+                file
+                for file in archive.infolist()
+                if (path := PurePosixPath(file.filename)).name.startswith("conversations")
+                and path.suffix == ".json"
+            ]
+            if not files:
+                raise BadInput("this archive has no conversations.json")
+            if sum(file.file_size for file in files) > LARGEST_ARCHIVE:
+                raise BadInput(
+                    f"the conversations in this archive have more than {LARGEST_ARCHIVE:,} bytes; unpack it "
+                    "and import its files one by one"
+                )
+            parts = [read_json(archive.read(file)) for file in sorted(files, key=lambda file: file.filename)]
+    except (BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
+        raise BadInput(f"this archive cannot be unpacked: {error}") from None
+    return [entry for part in parts for entry in (part if isinstance(part, list) else [part])]
+
+
+def _reader_of(entry: Any) -> Any:
+    """Return the function that reads such an entry; None if there is none."""
+    if not isinstance(entry, Mapping):
+        return None
+    return next((read for field, read in _READERS.items() if field in entry), None)
+
+
+def _take(message: Message | Exception, name: str, read: Conversations) -> None:
+    """Add a message to those that were read, or a line about it to those that cannot be."""
+    try:
+        if isinstance(message, Exception):
+            raise message
+        require_storable(message)
+        read.messages.append(message)
+    except UNREADABLE as error:
+        read.unreadable.append(f"a message of {name} cannot be read: {what_is_wrong(error)}")
+
+
+def _mem0(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a memory. One with an `expiration_date` holds until that day ends."""
+    ends = entry.get("expiration_date")
+    if isinstance(ends, str) and len(ends) == len("2027-01-05"):
+        ends = datetime.combine(date.fromisoformat(ends), time.max, UTC).isoformat()
+    return {
+        "content": entry.get("memory"),
+        "subjects": entry.get("categories") or [],
+        "created_at": entry.get("updated_at") or entry.get("created_at"),
+        "expires_at": ends,
+    }
+
+
+def _last_branch(nodes: Nodes, leaf: Any, parent: str, sent_at: Callable[[Any], str]) -> Nodes:
+    """Return the nodes from the first to `leaf`, following the field `parent`; where the leaf is not known,
+    the branch with the latest node."""
+    if isinstance(leaf, str) and leaf in nodes:
+        return _branch(nodes, leaf, parent)
+    parents = {str(node.get(parent)) for node in nodes.values()}
+    branches = [_branch(nodes, id, parent) for id in nodes if id not in parents]
+    return max(branches, key=lambda nodes: max(sent_at(node) for node in nodes.values()), default={})
+
+
+def _branch(nodes: Nodes, leaf: str, parent: str) -> Nodes:
+    """Return the nodes from the first to `leaf`; where a parent is missing, those before its child too."""
+    path: Nodes = {}
+    at: Any = leaf
+    while isinstance(at, str) and at in nodes and at not in path:
+        path[at] = nodes[at]
+        at = nodes[at].get(parent)
+    path = dict(reversed(path.items()))
+    if at is None or at in path or str(at).startswith(NIL):
+        return path
+    return dict(takewhile(lambda node: node[0] not in path, nodes.items())) | path
+
+
+def _chatgpt(talk: Mapping[str, Any], user: str) -> Iterator[Message | Exception]:
+    nodes = {id: node for id, node in talk["mapping"].items() if isinstance(node, Mapping)}
     chat = talk.get("conversation_id") or talk.get("id") or talk["title"]
-    for node in reversed(path):
-        message = node.get("message") or {}
-        hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
-        content = message.get("content") or {}
-        if hidden or message.get("recipient", "all") != "all" or "parts" not in content:
-            continue
-        at = message.get("create_time") or talk["create_time"]
-        yield from _message(
-            message["author"]["role"], content["parts"], at, user, f"chatgpt {node['id']}", chat
-        )
+    yield from (BadInput(f"{id[:60]!r} is no message") for id in talk["mapping"].keys() - nodes.keys())
+
+    def sent_at(node: Any) -> str:
+        return f"{float((node.get('message') or {}).get('create_time') or 0):020.6f}"
+
+    for id, node in _last_branch(nodes, talk.get("current_node"), "parent", sent_at).items():
+        try:
+            message = node.get("message") or {}
+            hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+            content = message.get("content") or {}
+            if hidden or message.get("recipient", "all") != "all" or "parts" not in content:
+                continue
+            at = message.get("create_time") or talk["create_time"]
+            yield from _message(message["author"]["role"], content["parts"], at, user, f"chatgpt {id}", chat)
+        except UNREADABLE as error:
+            yield error
 
 
-def _claude(talk: Mapping[str, Any], user: str) -> Iterator[Message]:
-    for message in talk["chat_messages"]:
-        parts = message.get("text") or message.get("content") or ""
-        id, at = f"claude {message['uuid']}", message["created_at"]
-        yield from _message(message["sender"], parts, at, user, id, talk["uuid"])
+def _claude(talk: Mapping[str, Any], user: str) -> Iterator[Message | Exception]:
+    sent: dict[str, Mapping[str, Any]] = {}
+    for at, message in enumerate(talk["chat_messages"]):
+        if isinstance(message, Mapping):
+            sent[str(message.get("uuid") or f"{talk['uuid']} {at}")] = message
+        else:
+            yield BadInput(f"{str(message)[:60]!r} is no message")
+    leaf, parent = talk.get("current_leaf_message_uuid"), "parent_message_uuid"
+    if any(parent in message for message in sent.values()):
+        sent = _last_branch(sent, leaf, parent, lambda message: str(message.get("created_at")))
+    for id, message in sent.items():
+        try:
+            # Where there are parts, `text` has placeholders for those that are no text.
+            written = message.get("content") or message.get("text") or ""
+            parts = [written] if isinstance(written, str) else list(written)
+            for attached in message.get("attachments") or ():
+                if text := attached.get("extracted_content"):
+                    parts.append(f"{attached.get('file_name') or 'attachment'}:\n{text}")
+            at = message["created_at"]
+            yield from _message(message["sender"], parts, at, user, f"claude {id}", talk["uuid"])
+        except UNREADABLE as error:
+            yield error
 
 
-def _line(entry: Mapping[str, Any], user: str) -> Iterator[Message]:
+def _line(entry: Mapping[str, Any], user: str) -> Iterator[Message | Exception]:
     at = next((entry[name] for name in TIMES if entry.get(name)), None)
     chat, id = entry.get("conversation", entry.get("conversation_id", "imported")), entry.get("id")
     yield from _message(entry["role"], entry["content"], at, user, id and f"line {id}", str(chat))
 
 
-_READERS = {"mapping": _chatgpt, "chat_messages": _claude, "role": _line}
+_READERS = {"mapping": _chatgpt, "chat_messages": _claude, "content": _line}
 
 
 def _message(
     role: str, parts: str | Sequence[Any], at: Any, user: str, id: str | None, chat: str
-) -> Iterator[Message]:
-    said = [parts] if isinstance(parts, str) else [_text(part) for part in parts or ()]
-    text = "\n".join(filter(None, (one.strip() for one in said)))
+) -> Iterator[Message | Exception]:
+    texts: list[str] = []
+    for part in [parts] if isinstance(parts, str) else parts or ():
+        if isinstance(part, str | Mapping):
+            texts.append(part if isinstance(part, str) else str(part.get("text") or ""))
+        elif role in SPEAKERS:
+            yield BadInput(f"a part of it is {part!r}")
+    text = "\n".join(filter(None, (one.strip() for one in texts)))
     if role not in SPEAKERS or not text:
         return
     moment = datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else at
     author = user if SPEAKERS[role] == "user" else "assistant"
     yield {"id": id, "chat": chat, "role": SPEAKERS[role], "author": author, "text": text, "sent_at": moment}
-
-
-def _text(part: Any) -> str:
-    return part if isinstance(part, str) else str(part.get("text") or "")

@@ -1,6 +1,6 @@
-"""Imports a file that `export` wrote, of a person or of a place, or a transcript.
+"""Imports a file that `export` or another program wrote, or a transcript.
 
-Everything is read and checked before the first row is written, so a bad file changes nothing.
+All is read before the first row is written. What cannot be read is named, and the rest comes in.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
 from agent.services.transfer.export import FORMAT, VERSION
-from agent.services.transfer.formats import facts_in, messages_in
+from agent.services.transfer.formats import (
+    UNREADABLE,
+    facts_in,
+    messages_in,
+    require_storable,
+    what_is_wrong,
+)
 from agent.types.arguments import User, moment_of, one_of, place_of, user_named
 from agent.types.checks import read_of, reads_arguments
 from agent.types.meanings import draft_of
@@ -52,6 +58,8 @@ class ParsedImport:
     """The place that the export is of."""
     restored: Sequence[tuple[Memory, Sequence[str]]] = ()
     """The memories of a place, which stay those of who told them, with the ids of the messages that did."""
+    unreadable: Sequence[str] = ()
+    """A line for each part of the file that cannot be read. It is not imported."""
 
     @property
     def count(self) -> int:
@@ -129,13 +137,22 @@ def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
 @reads_arguments
 def parse_import(given: Any, *, user: User) -> ParsedImport:
     """Parse an export of ours, what `formats` reads, or a list of messages. The memories of a person's export
-    become this user's; those of a place's stay those of who told them. Raises BadInput."""
+    become this user's; those of a place's stay those of who told them. Raises BadInput for a file that is
+    none of these, and for one of which nothing can be read."""
+    parsed = _parse(given, user)
+    if parsed.unreadable and not (parsed.messages or parsed.count):
+        raise BadInput(f"{parsed.unreadable[0]}; nothing was imported")
+    return parsed
+
+
+def _parse(given: Any, user: str) -> ParsedImport:
+    unreadable: list[str] = []
     if facts := facts_in(given):
-        return ParsedImport([], _read_memories(facts, PRIVATE, user)[0])
+        return ParsedImport([], _read_memories(facts, PRIVATE, user, unreadable)[0], unreadable=unreadable)
     if others := messages_in(given, user):
-        return ParsedImport(others)
+        return ParsedImport(others.messages, unreadable=others.unreadable)
     if isinstance(given, list):
-        return ParsedImport(_messages(given))
+        return ParsedImport(_messages(given, unreadable), unreadable=unreadable)
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise BadInput("this is no export of hachi, ChatGPT, Claude or mem0, and no list of messages")
     if given.get("version") != VERSION:
@@ -146,20 +163,21 @@ def parse_import(given: Any, *, user: User) -> ParsedImport:
     if not (isinstance(memories, list) and isinstance(messages, list)):
         raise BadInput("memories and messages must be lists")
     place = place_of(given.get("place"))
-    told = [*memories, *_messages(messages)]
-    if not place.private and not all(isinstance(entry, dict) and "user" in entry for entry in told):
+    named = all("user" in entry for entry in [*memories, *messages] if isinstance(entry, dict))
+    if not place.private and not named:
         raise BadInput(OLD_PLACE)
-    read, restored = _read_memories(memories, place, user)
+    read, restored = _read_memories(memories, place, user, unreadable)
+    sent = _messages(messages, unreadable)
     imported = ("memories", "messages")
     lists = {key: len(value) for key, value in given.items() if isinstance(value, list) and value}
     ignored = {key: count for key, count in lists.items() if key not in imported}
-    return ParsedImport(_messages(messages), read, ignored, place, restored)
+    return ParsedImport(sent, read, ignored, place, restored, unreadable)
 
 
 def _read_memories(
-    memories: Sequence[Any], place: Place, user: str
+    memories: Sequence[Any], place: Place, user: str, unreadable: list[str]
 ) -> tuple[list[tuple[Draft, Provenance]], list[tuple[Memory, Sequence[str]]]]:
-    """Return those of a person as drafts, and those of a place as they were. Raises BadInput."""
+    """Return those of a person as drafts, and those of a place as they were."""
     read: list[tuple[Draft, Provenance]] = []
     restored: list[tuple[Memory, Sequence[str]]] = []
     for number, entry in enumerate(memories, start=1):
@@ -168,20 +186,24 @@ def _read_memories(
                 read.append(_memory(entry, user))
             else:
                 restored.append(_memory_of(place, entry))
-        except (BadInput, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            what = f"has no {error.args[0]!r}" if isinstance(error, KeyError) else f"cannot be read: {error}"
-            raise BadInput(f"memory {number} {what}; nothing was imported") from error
+        except UNREADABLE as error:
+            unreadable.append(f"memory {number} cannot be read: {what_is_wrong(error)}")
     return read, restored
 
 
-def _messages(entries: list[Any]) -> list[Any]:
-    """Check the shape of the entries only; `import_messages` checks the values."""
+def _messages(entries: Sequence[Any], unreadable: list[str]) -> list[Any]:
+    """Return the entries that can be stored."""
+    messages: list[Any] = []
     for number, entry in enumerate(entries, start=1):
-        if not isinstance(entry, dict):
-            raise BadInput(
-                f"message {number} is no object with author, text and sent_at; nothing was imported"
-            )
-    return entries
+        try:
+            if not isinstance(entry, dict):
+                raise BadInput("it is no object with author, text and sent_at")
+            _ = entry["author"], entry["sent_at"]
+            require_storable(entry)
+            messages.append(entry)
+        except UNREADABLE as error:
+            unreadable.append(f"message {number} cannot be read: {what_is_wrong(error)}")
+    return messages
 
 
 def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from memory.records import Erased
 
 
+MOST_NAMED = 20
+"""Parts of a file that cannot be read, each on a line of its own."""
+
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Stdin or stdout by default, or for -.")]
 
 
@@ -98,6 +101,10 @@ async def import_memories(
         f"{messages} messages and {memories} memories were read; "
         f"{new.messages} messages and {new.memories} memories of these are new{left}"
     )
+    for line in parsed.unreadable[:MOST_NAMED]:
+        say(f"  {plain(line)}")
+    if (more := len(parsed.unreadable) - MOST_NAMED) > 0:
+        say(f"  and {more} more that cannot be read")
     if learn:
         await _learn(pet, user, calls, yes)
 

@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import timedelta
+from io import BytesIO
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
@@ -112,8 +115,10 @@ async def test_the_memories_of_mem0_are_facts_with_their_dates(open_pet: OpenPet
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ([{"mapping": {"a": {}}, "current_node": "x", "title": "t"}], "entry 1 cannot be read"),
-        ([CLAUDE[0], {"chat_messages": [{}], "uuid": "u"}], "entry 2 cannot be read"),
+        (
+            [{"mapping": {"a": 7}, "id": "i", "current_node": "x", "title": "t"}],
+            "a message of entry 1 't' cannot be read",
+        ),
         ([{"memory": "Ana rows"}], "memory 1 cannot be read: created_at: None is no ISO 8601 time"),
         ({"what": "ever"}, "no export of hachi, ChatGPT, Claude or mem0"),
     ],
@@ -142,7 +147,7 @@ def damaged(value: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("given", [CHATGPT, CLAUDE, OURS, OURS | {"place": "acme"}])
-async def test_a_file_with_odd_values_is_taken_in_or_refused_whole(
+async def test_a_file_with_odd_values_is_taken_in_as_far_as_it_can_be_read(
     open_pet: OpenPet, rows: Any, given: Any
 ) -> None:
     pet = await open_pet(traces=False)
@@ -155,6 +160,96 @@ async def test_a_file_with_odd_values_is_taken_in_or_refused_whole(
         assert len(refused) < 1000
         assert not refused or len(rows("SELECT id FROM messages")) == stored, file
     json.dumps(await pet.conversations.export(user="ana"), ensure_ascii=False).encode()
+
+
+def texts(given: Any) -> list[str]:
+    return [message["text"] for message in parse_import(given, user="ana").messages]
+
+
+def test_one_odd_conversation_or_node_leaves_the_others_and_is_named() -> None:
+    [talk] = CHATGPT
+    odd = talk | {"title": "Shells", "mapping": {"e": node("e", None, "user", None, "I collect shells")}}
+    broken = talk | {"title": "Broken", "mapping": None}
+    lost_link = talk | {"mapping": talk["mapping"] | {"c": 7}, "title": "Link"}  # type: ignore[dict-item]
+    parsed = parse_import([odd, broken, None, talk, lost_link], user="ana")
+    assert [message["text"] for message in parsed.messages][:3] == ["I collect shells", *texts(talk)]
+    assert "My boat is called Pollux." in texts(lost_link)
+    assert [line.split(":")[0] for line in parsed.unreadable] == [
+        "a message of entry 1 'Shells' cannot be read",
+        "entry 2 'Broken' cannot be read",
+        "entry 3 cannot be read",
+        "a message of entry 5 'Link' cannot be read",
+    ]
+
+
+def test_the_last_branch_is_taken_whether_or_not_the_export_names_its_end() -> None:
+    [talk] = CHATGPT
+    unnamed = {name: value for name, value in talk.items() if name != "current_node"}
+    assert texts(unnamed) == texts(talk)
+
+    def sent(id: str, parent: str, text: str, minute: int) -> dict[str, Any]:
+        at = f"2025-03-01T10:{minute:02}:00Z"
+        return {"uuid": id, "parent_message_uuid": parent, "sender": "human", "text": text, "created_at": at}
+
+    first = "00000000-0000-4000-8000-000000000000"
+    asked = [sent("a", first, "I live in Vienna", 0), sent("b", "a", "And I row", 1)]
+    branches = {"uuid": "u", "chat_messages": [sent("c", first, "I live in Linz", 2), *asked]}
+    assert texts(branches) == ["I live in Linz"]
+    assert texts(branches | {"current_leaf_message_uuid": "b"}) == ["I live in Vienna", "And I row"]
+
+
+def test_of_a_message_of_claude_its_attachments_are_read_and_no_placeholder() -> None:
+    at = "2025-03-01T10:00:00Z"
+    attached = {"file_name": "club.txt", "extracted_content": "We row on Tuesdays"}
+    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "A club!"}]
+    said = [
+        {
+            "uuid": "a",
+            "sender": "human",
+            "text": "",
+            "content": [],
+            "attachments": [attached],
+            "created_at": at,
+        },
+        {
+            "uuid": "b",
+            "sender": "assistant",
+            "text": "(not shown) A club!",
+            "content": parts,
+            "created_at": at,
+        },
+    ]
+    assert texts({"uuid": "u", "chat_messages": said}) == ["club.txt:\nWe row on Tuesdays", "A club!"]
+
+
+def archive(files: dict[str, str]) -> bytes:
+    with ZipFile(packed := BytesIO(), "w", ZIP_DEFLATED) as written:
+        for name, text in files.items():
+            written.writestr(name, text)
+    return packed.getvalue()
+
+
+def test_an_archive_is_read_as_it_was_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = {"x/conversations-001.json": json.dumps(CLAUDE), "x/conversations-000.json": json.dumps(CHATGPT)}
+    packed = archive({"x/user.json": "{}", "x/chat.html": "<p>", **parts})
+    assert texts(read_json(packed)) == [*texts(CHATGPT), *texts(CLAUDE)]
+    with pytest.raises(BadInput, match=r"this archive has no conversations\.json"):
+        read_json(archive({"user.json": "{}"}))
+    with pytest.raises(BadInput, match="cannot be unpacked"):
+        read_json(packed[:100])
+    monkeypatch.setattr("agent.services.transfer.formats.LARGEST_ARCHIVE", 100)
+    with pytest.raises(BadInput, match="more than 100 bytes; unpack it"):
+        read_json(packed)
+
+
+async def test_a_memory_of_mem0_ends_with_the_day_that_it_names(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet()
+    ends = f"{clock() + timedelta(days=3):%Y-%m-%d}"
+    guest = {"memory": "Ana has a guest", "created_at": clock().isoformat(), "expiration_date": ends}
+    await pet.conversations.import_(parse_import([guest], user="ana"), user="ana")
+    [fact] = await pet.memories.list(user="ana")
+    assert fact.expires_at is not None
+    assert f"{fact.expires_at:%Y-%m-%d %H:%M}" == f"{ends} 23:59"
 
 
 def test_what_is_no_json_is_refused() -> None:

@@ -1,6 +1,7 @@
 """Reading what is imported."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ EXPORT = {"format": "hachi-export", "version": 1}
         ({"memories": []}, "no export of hachi, ChatGPT, Claude or mem0"),
         (EXPORT | {"version": 2}, r"newer hachi \(version 2\)"),
         (EXPORT | {"memories": {}}, "must be lists"),
-        ([{"author": "lea"}, "hello"], "message 2 is no object"),
+        ([{"author": "lea"}, "hello"], "message 1 cannot be read: it has no 'sent_at'; nothing was imported"),
     ],
 )
 def test_other_shapes_are_refused(given: Any, message: str) -> None:
@@ -33,9 +34,9 @@ def test_other_shapes_are_refused(given: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"content": "x"}, "no 'created_at'"),
-        ("hello", "be read"),
-        (MEMORY | {"created_at": "2026-01-10T09:30:00"}, "be read: .* needs a time zone"),
+        ({"content": "x"}, "it has no 'created_at'"),
+        ("hello", "TypeError"),
+        (MEMORY | {"created_at": "2026-01-10T09:30:00"}, "needs a time zone"),
         (MEMORY | {"content": 7}, "content: 7 is no text"),
         (MEMORY | {"type": "rumour"}, "'rumour' is not one of 'fact', 'preference', 'insight'"),
         (MEMORY | {"expires_at": 7}, "expires_at: 7 is no ISO 8601 time"),
@@ -43,9 +44,23 @@ def test_other_shapes_are_refused(given: Any, message: str) -> None:
         (MEMORY | {"created_at": "0001-01-01T00:00:00+02:00"}, "not between the years 1000 and 9000"),
     ],
 )
-def test_a_bad_memory_is_named_by_its_number(entry: Any, message: str) -> None:
-    with pytest.raises(BadInput, match=f"memory 2 .*{message}"):
-        parse_import(EXPORT | {"memories": [MEMORY, entry]}, user="lea")
+def test_a_memory_that_cannot_be_read_is_named_and_the_others_come_in(entry: Any, message: str) -> None:
+    parsed = parse_import(EXPORT | {"memories": [entry, MEMORY]}, user="lea")
+    assert [draft.content for draft, _ in parsed.memories] == ["Lea swims"]
+    [line] = parsed.unreadable
+    assert re.match(f"memory 1 cannot be read: .*{message}", line)
+
+
+def test_a_message_that_cannot_be_stored_is_named_and_the_others_come_in() -> None:
+    sent = {"author": "lea", "text": "I swim", "sent_at": "2026-01-10T09:30:00Z"}
+    odd = [7, {"author": "lea"}, sent | {"sent_at": "today"}, sent | {"text": "word " * 2_000_000}]
+    for given in ([sent, *odd, sent], EXPORT | {"messages": [sent, *odd, sent]}):
+        parsed = parse_import(given, user="lea")
+        assert parsed.messages == [sent, sent]
+        assert [line.split(" cannot")[0] for line in parsed.unreadable] == [
+            f"message {n}" for n in (2, 3, 4, 5)
+        ]
+        assert "it has 10,000,000 characters, and a message may have 100,000" in parsed.unreadable[3]
 
 
 async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(
