@@ -2,11 +2,10 @@
 what is known of those who wrote them."""
 
 import re
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import bindparam
 
@@ -182,13 +181,11 @@ class ConsolidationReader:
         due. Messages that are to be read `again` come first, if the summary covers them."""
         now = self.clock()
         most = max(self.most_behind, MOST_MESSAGES)
-        active, lines = await self.store.database.together(
-            self.summaries.of(conversation, owner, now),
-            self.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most),
-        )
+        active = await self.summaries.of(conversation, owner, now)
+        new = await self.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most)
         after = active.covered if active else 0
         covered = [line for line in await self.transcript.lines(again, owner) if line.seq <= after]
-        lines = first([*covered, *at_once(answered(lines, now - self.answered_within))], limit)
+        lines = first([*covered, *at_once(answered(new, now - self.answered_within))], limit)
         earlier: Sequence[Message] = ()
         if active and active.withheld:
             async with self.store.database.read() as connection:
@@ -217,24 +214,21 @@ class ConsolidationReader:
         return reading if lines or earlier or reading.to_summarise else None
 
     async def _with_what_is_known(self, reading: ConsolidationInput) -> ConsolidationInput:
-        """Return it with all that the model is shown of what is known. What needs no search is read in one
-        statement."""
+        """Return it with all that the model is shown of what is known."""
         now = reading.now
         said = [*reading.earlier, *(line.message for line in reading.lines)]
         text = " ".join(one.text for one in said)
-        found = iter(
-            await self.store.database.together(
-                no_longer(self.store.database, [one.id for one in said], reading.owner, now),
-                self._stored(reading),
-                *(read for person in reading.people for read in self._reads(person.user, reading, text)),
-            )
-        )
-        over, stored = islice(found, 2)
+        over = await no_longer(self.store.database, [one.id for one in said], reading.owner, now)
+        stored = await self._stored(reading)
         near = await self._near(reading, stored)
         shown = {fact.id for fact in (*stored, *near)}
         people, due = list[Person](), list[Memory]()
         for person in reading.people:
-            facts, entries, tasks, finished = islice(found, 4)
+            user, place = person.user, reading.place
+            facts = await core_facts(self.store, user, Audience.of(user, place), now)
+            entries = await self.profiles.readable(user, place, now)
+            tasks = await self.tasks.relevant(user, text, place, now=now)
+            finished = await self.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
             written = [e.said_at for e in entries if e.field == MEMORY_SUMMARY and e.value]
             profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
             relevant = [f for f in get_relevant_memories(facts, text, limit=KNOWN_FACTS) if f.id not in shown]
@@ -250,14 +244,6 @@ class ConsolidationReader:
             near=tuple(near),
             to_summarise=tuple(due) if len(people) == 1 else (),
         )
-
-    def _reads(self, user: str, reading: ConsolidationInput, text: str) -> Iterator[Coroutine[Any, Any, Any]]:
-        """Yield what reads a person's facts, profile, open tasks and finished ones."""
-        place, now = reading.place, reading.now
-        yield core_facts(self.store, user, Audience.of(user, place), now)
-        yield self.profiles.readable(user, place, now)
-        yield self.tasks.relevant(user, text, place, now=now)
-        yield self.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
 
     async def _stored(self, reading: ConsolidationInput) -> list[Memory]:
         """Return what is stored from these messages and may be read where they were said."""

@@ -65,7 +65,6 @@ class Schedule:
             ("remind", REMIND_SECONDS, self.reminders.run, "reminders were not sent"),
             ("erase", 5 * MINUTE, self._erase, "an interrupted erasure could not go on"),
             ("figures", MINUTE, self.figures.flush, "the figures were not stored"),
-            ("writes", MINUTE, keep.database.count_writes, "the writes were not counted"),
             ("optimise", OPTIMISE_SECONDS, keep.compact_index, "the index was not compacted"),
         ):
             scheduler.add_job(

@@ -39,11 +39,6 @@ class HealthService:
         names = [name for name, breaker in self.breakers.items() if breaker.state != "closed"]
         return [*names, f"tools: all {MOST} threads are taken"] if all_taken() else names
 
-    @property
-    def older(self) -> str | None:
-        """Says that the database is older than the one that was here before."""
-        return self.database.older
-
     async def revision(self) -> str | None:
         """The revision of the database's schema. Raises StoreUnavailable."""
         return await self.database.revision()

@@ -29,17 +29,7 @@ async def open_database(closing: AsyncExitStack, settings: Settings) -> Database
         raise StoreUnavailable(lost)
     database = await Database.open(url, settings.home)
     closing.push_async_callback(database.close)
-    closing.push_async_callback(_count_writes, database)
-    if database.older:
-        log.warning("%s", database.older)
     return database
-
-
-async def _count_writes(database: Database) -> None:
-    try:
-        await database.count_writes()
-    except StoreUnavailable as error:
-        log.warning("the writes are not counted: %s", error)
 
 
 def make_private(home: Path) -> None:

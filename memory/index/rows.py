@@ -63,11 +63,9 @@ class Rows:
 
     async def shown(self, ids: Ids, now: datetime) -> list[Draft]:
         """Those of these rows that the index shows, and the neighbours whose windows they are part of."""
-        facts, summaries, lines = await self.database.together(
-            self._facts(ids.get("memory", ()), now),
-            self._summaries(ids.get("summary", ())),
-            lines_of(self.database, ids.get("message", ())),
-        )
+        facts = await self._facts(ids.get("memory", ()), now)
+        summaries = await self._summaries(ids.get("summary", ()))
+        lines = await lines_of(self.database, ids.get("message", ()))
         found = [*facts, *summaries, *await self._messages(lines, neighbours=True)]
         return found + (await self._chunks(chunks.c.id.in_(ids["chunk"])) if "chunk" in ids else [])
 

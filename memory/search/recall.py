@@ -194,9 +194,8 @@ class Recall:
                 raise
 
     async def _matching(self, wanted: Wanted, subjects: Collection[str]) -> Found:
-        aliases, waiting = await self.store.database.together(
-            self.aliases(wanted.audience), self.indexing.waiting(True, wanted.kinds, wanted.exclude)
-        )
+        aliases = await self.aliases(wanted.audience)
+        waiting = await self.indexing.waiting(True, wanted.kinds, wanted.exclude)
         text = aliases.widened(wanted.question)
         authors = await self.transcript.speakers.authors(wanted.audience)
         topic = _topic(text, authors)
@@ -283,11 +282,9 @@ class Recall:
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         for hit in (hit for name in LANES for hit in getattr(rankings, name)):
             ids[hit.kind].add(hit.id)
-        memories, messages, summaries = await self.store.database.together(
-            self.store.by_ids(ids["memory"], wanted.audience, wanted.now),
-            self.transcript.by_ids(ids["message"], wanted.audience),
-            self.conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
-        )
+        memories = await self.store.by_ids(ids["memory"], wanted.audience, wanted.now)
+        messages = await self.transcript.by_ids(ids["message"], wanted.audience)
+        summaries = await self.conversations.by_ids(ids["summary"], wanted.audience, wanted.now)
         found = FoundRows(memories, messages, summaries)
         replies = frozenset(id for id, message in messages.items() if _is_reply(message, wanted))
         return await self._by_author(found.without(replies), wanted), replies

@@ -103,7 +103,7 @@ def restore(
         raise
     delete_unheld(home / "index", locks=True)  # of the database that goes
     for name, path in targets.items():
-        for ending in ("-wal", "-shm", "-seen"):
+        for ending in ("-wal", "-shm"):
             path.with_name(path.name + ending).unlink(missing_ok=True)
         copies[name].replace(path)
         _sync(path.parent)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import HachiError
-from agent.surfaces.cli.output import Output, say
+from agent.surfaces.cli.output import Output
 from memory.text import storable
 
 if TYPE_CHECKING:
@@ -91,8 +91,6 @@ class Session(ExitStack):
     async def companion(self, *, upkeep: bool = False) -> "AsyncIterator[Companion]":
         settings = self.settings()
         async with _companion().open(settings, upkeep=upkeep, surface=self.surface) as pet:
-            if older := pet.admin.health.older:
-                say(older)
             yield pet
 
     @asynccontextmanager
@@ -102,10 +100,7 @@ class Session(ExitStack):
         from agent.wiring.home import open_database
 
         async with AsyncExitStack() as closing:
-            database = await open_database(closing, settings)
-            if database.older:
-                say(database.older)
-            yield database
+            yield await open_database(closing, settings)
 
     @asynccontextmanager
     async def lists(self) -> "AsyncIterator[ListService]":

@@ -98,19 +98,12 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
         return BuiltContext(within_budgets(prompt), frozenset(), frozenset())
     place, text = request.place, request.text
     documents, passages = await _documents(services, request)
-    history, active, profile, facts, tasks = await services.facts.database.together(
-        _history(services, received),
-        services.summaries.of(request.conversation_id, owner_of(request.user, place), now),
-        services.profiles.view(request.user, place, now),
-        core_facts(
-            services.facts,
-            request.user,
-            request.audience,
-            now,
-            named=await _unique_name(services, request),
-        ),
-        services.tasks.relevant(request.user, text, place, now=now),
-    )
+    history = await _history(services, received)
+    active = await services.summaries.of(request.conversation_id, owner_of(request.user, place), now)
+    profile = await services.profiles.view(request.user, place, now)
+    name = await _unique_name(services, request)
+    facts = await core_facts(services.facts, request.user, request.audience, now, named=name)
+    tasks = await services.tasks.relevant(request.user, text, place, now=now)
     relevant = get_relevant_memories(facts, text, services.budgets.facts)
     known = replace(profile, long_term_facts=tuple(relevant), open_tasks=tuple(tasks))
     prompt = within_budgets(

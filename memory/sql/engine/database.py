@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from operator import attrgetter
 from pathlib import Path
@@ -35,16 +35,12 @@ from memory.sql.engine.schema import (
     read_revision,
     require_head,
 )
-from memory.sql.engine.together import READING, Together
-from memory.sql.engine.write_counter import counter_file, read_counter, store_counter
-from memory.sql.engine.writers import Writers
 
 _ROWS_AT_ONCE = 500
 """Rows that are read before others may run: some 3 ms."""
 _STEP = 64
 """Pages that are given back in one transaction."""
 
-_COUNTER = "PRAGMA user_version"
 _NUMBER = "PRAGMA application_id"
 _CLUSTER_AND_DATABASE = text(
     "SELECT system_identifier, oid FROM pg_control_system(), pg_database WHERE datname = current_database()"
@@ -71,13 +67,10 @@ class Database:
         self._writing = engine.execution_options(hachi_write=True)
         self.writes = 0
         """The number of transactions that this process has committed."""
-        self._counted_writes = 0
         self.connect_alone = connect_alone
         """Makes a connection of PostgreSQL's driver beside those of the engine."""
-        self.older: str | None = None
-        """Says, in one line, that SQLite's file is older than the one that was here before."""
         self._prepared = True
-        self._writers = Writers()
+        self._writer = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
         """Set by a companion that is closed."""
@@ -88,13 +81,8 @@ class Database:
         as needed. A PostgreSQL database must have been migrated with `hachi migrate`. `setting` is the name
         of the setting that holds the URL."""
         database = cls.connect(url, home, setting)
-        stored = read_counter(
-            database.where
-        )  # before the database is read, since others may raise its counter
         try:
             await database._prepare()
-            if stored:
-                await database._compare(stored)
         except BaseException:
             await database.close()
             raise
@@ -163,8 +151,7 @@ class Database:
         """
         await self._ready()
         with translated(self.where):
-            turn = self._writers.turn() if self.sqlite else nullcontext(lambda: None)
-            async with turn as leave, self._writing.connect() as connection:
+            async with self._writer if self.sqlite else nullcontext(), self._writing.connect() as connection:
                 connection.info[_AFTER_COMMIT] = []
                 try:
                     await _once_unlocked(connection.begin)
@@ -178,22 +165,14 @@ class Database:
                     if self.sqlite:
                         await connection.rollback()
                     raise
-                finally:
-                    leave()  # before the connection is closed, which takes rounds of the event loop
                 self.writes += 1
                 for callback in connection.info[_AFTER_COMMIT]:
                     callback()
 
     async def rows(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
         """The rows of one statement, which is a transaction of its own."""
-        if (reading := READING.get()) and statement.is_select:
-            return await reading.rows(statement, values)
         found: Sequence[Any] = await self._alone(statement, values)
         return found
-
-    async def together(self, *reads: Coroutine[Any, Any, Any]) -> list[Any]:
-        """What these reads return. What they ask for by `rows` is asked in one statement: see `Together`."""
-        return await Together(self._alone).run(*reads)
 
     async def run(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
         """Write with one statement, which is a transaction of its own. Returns how many rows it changed."""
@@ -226,29 +205,6 @@ class Database:
         """Call `callback` once this write is committed, and never if it is rolled back."""
         connection.info[_AFTER_COMMIT].append(callback)
 
-    async def _compare(self, stored: int) -> None:
-        async with self.read() as connection:
-            counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
-        if counter < min(stored, read_counter(self.where)):  # which is gone if the database was begun anew
-            self.older = (
-                f"{self.where} lacks what was written last, like a copy without its -wal: stop Hachi and run "
-                f"`hachi restore` with a backup, or delete {counter_file(self.where)} to go on with it"
-            )
-
-    async def count_writes(self) -> None:
-        """If this process has written since the last call, raise the counter in SQLite's file and repeat it
-        beside the file. Where the file is older, both stay, so that this can be noticed again."""
-        if not self.sqlite or self.writes == self._counted_writes:
-            return
-        stored = read_counter(self.where)
-        async with self.write() as connection:
-            counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
-            if counter >= stored:
-                await connection.exec_driver_sql(f"{_COUNTER}={counter + 1}")
-        self._counted_writes = self.writes
-        if counter >= stored:
-            store_counter(self.where, counter + 1)
-
     async def empty_log(self, within: float = 1.0) -> bool:
         """Empty SQLite's write-ahead log, which still holds deleted texts. Returns False, and leaves it as it
         is, if others read for so many seconds."""
@@ -267,7 +223,7 @@ class Database:
         """Rewrite SQLite's file without free pages, in which parts of rows that were moved may stand. Blocks
         the process for some 5 ms a megabyte. Raises StoreUnavailable if another process prevents it."""
         if self.sqlite:
-            async with self._writers.turn(), self.read() as connection:
+            async with self._writer, self.read() as connection:
                 await _once_unlocked(lambda: connection.exec_driver_sql("VACUUM"))
             if not await self.empty_log(BUSY_SECONDS):
                 raise StoreUnavailable(

@@ -14,7 +14,6 @@ from sqlalchemy.util import await_only
 
 from memory.process.pace import pause
 from memory.sql.engine.schema import OURS
-from memory.sql.engine.write_counter import counter_file
 
 ROWS_AT_ONCE = 200
 """Rows that are written before others may run: some 5 ms, with their triggers."""
@@ -94,7 +93,6 @@ def _create_private(path: str) -> None:
     process holds on it, and another process could delete the log under it."""
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        counter_file(path).unlink()  # of the database that was here before
 
 
 def read_only_uri(path: Path) -> str | None:

@@ -114,8 +114,6 @@ async def _check_database(session: Session, counts: dict[str, int]) -> list[Chec
             if damage := await database.damage():
                 raise StoreUnavailable(f"{database.where} is damaged; restore a copy: {damage[0]}")
             counts.update(await statistics.totals())
-            if database.older:
-                raise StoreUnavailable(database.older)
             return f"{database.where}, sound"
 
         return [

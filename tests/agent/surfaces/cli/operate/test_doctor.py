@@ -1,5 +1,4 @@
 import asyncio
-import shutil
 import sqlite3
 from contextlib import closing
 
@@ -59,23 +58,6 @@ def test_each_value_is_shown_with_where_it_comes_from(hachi, home):
     assert "HACHI_MODEL               huge (environment)\n" in told
     assert f"({file})" in next(line for line in told.splitlines() if "OPENAI_API_KEY" in line)
     assert "sk-secret" not in told
-
-
-def test_an_older_copy_of_the_database_is_told_until_a_backup_is_restored(hachi, home, tmp_path):
-    shutil.copy(home / "hachi.db", tmp_path)
-    hachi("memories", "add", "Ana skis")
-    hachi("backup", str(tmp_path / "backup"))
-    assert hachi("doctor").code == 0
-    shutil.copy(tmp_path / "hachi.db", home)
-    shutil.rmtree(home / "index", ignore_errors=True)
-    ran = hachi("doctor")
-    assert (ran.code, marks(ran.out)["database"]) == (1, "✗")
-    assert "hachi.db-seen" in ran.out
-    listed = hachi("memories", "list")
-    assert (listed.code, listed.err.count("lacks what was written last")) == (0, 1)
-    assert hachi("restore", str(tmp_path / "backup"), "--yes").code == 0
-    assert hachi("memories", "list").err == ""
-    assert hachi("doctor").code == 0
 
 
 @pytest.mark.parametrize(
