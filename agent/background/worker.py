@@ -126,6 +126,9 @@ class Worker:
                         return []
                     with calls_for(job.user_id):
                         return await self._work(job)
+        except ClaimLost as error:
+            log.warning("%s; what is left of it is not written", error)
+            return []
         except MemoryFault as error:
             log.warning("background work waits: %s", error)
             return []
@@ -227,9 +230,8 @@ class Worker:
                 if job.kind == CONSOLIDATE:  # its last transaction deletes the job
                     return await self.consolidation.consolidate(job)
                 decisions = await self._dispatch(job)
-        except ClaimLost as error:
-            log.warning("%s; what is left of it is not written", error)
-            return []
+        except ClaimLost:
+            raise
         except Exception as error:
             if until := retry_at(error):  # nothing was tried
                 await self.queue.postpone(job, until, str(error))

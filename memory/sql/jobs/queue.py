@@ -22,20 +22,20 @@ from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select, upd
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import MemoryFault, NotFound
-from memory.process.identity import is_gone, this_process
+from memory.process.identity import this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.engine.fence import fenced, lift_fence, unfenced
 from memory.sql.engine.notices import listen
-from memory.sql.jobs.job import MAX_ATTEMPTS, REMIND, SUSPECT, ClaimLost, Job, ListedJob, to_job, to_listed
+from memory.sql.jobs.job import MAX_ATTEMPTS, SUSPECT, ClaimLost, Job, ListedJob, to_job, to_listed
 from memory.sql.jobs.statements import (
     ADD,
     ADD_CLAIMED,
     ANY_DUE,
     BEFORE,
     CLAIM_DUE,
+    CLAIM_ENDED,
     CLAIM_ENDS,
-    CLAIMED,
     HOLDS,
     LISTED,
     NOW_DUE,
@@ -144,14 +144,19 @@ class JobQueue:
 
     @asynccontextmanager
     async def working_on(self, job: Job) -> AsyncIterator[None]:
-        """Renew the claim while the block runs, and let the task write only while it holds: a transaction
-        raises ClaimLost otherwise. If the block is cancelled, give the job back."""
-        renewing = asyncio.create_task(self._renew(job), name="hachi claim")
+        """Renew the claim while the block runs, and let the task write only while it holds: otherwise a
+        transaction raises ClaimLost, and so does the block once another process has claimed the job. If the
+        block is cancelled, give the job back."""
+        task = asyncio.current_task()
+        assert task
+        renewing = asyncio.create_task(self._renew(job, task), name="hachi claim")
         self._working.add(job.id)
         try:
             with fenced(partial(self.check, job)):
                 yield
         except asyncio.CancelledError:
+            if renewing.done() and not task.uncancel():
+                raise _taken_over(job) from None
             with suppress(MemoryFault):
                 await self._set(_held(job), claimed_by=None, due_at=self._clock())
             raise
@@ -165,13 +170,17 @@ class JobQueue:
         """Raise ClaimLost unless the job is claimed as it was for the caller, and keep it so until the
         transaction ends."""
         if job.claim and await connection.scalar(HOLDS, {"job": job.id, "claim": job.claim}) is None:
-            raise ClaimLost(f"work {job.id} ({job.kind}) was taken over while it ran")
+            raise _taken_over(job)
 
-    async def _renew(self, job: Job) -> None:
+    async def _renew(self, job: Job, task: asyncio.Task[Any]) -> None:
+        """Renew the claim now and then; cancel the task where another process has claimed the job."""
+        theirs = select(work.c.seq).where(work.c.id == job.id, work.c.claimed_by != job.claim)
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             with suppress(MemoryFault):  # another try follows before the claim ends
-                await self._set(_held(job), due_at=CLAIM_ENDS)
+                if not await self._set(_held(job), due_at=CLAIM_ENDS) and await self._database.rows(theirs):
+                    task.cancel()
+                    return
 
     async def _set(self, which: ColumnElement[bool], **values: Any) -> int:
         """Change these jobs. Returns how many."""
@@ -179,19 +188,15 @@ class JobQueue:
             return await self._database.run(update(work).where(which).values(**values))
 
     async def take_up(self, now: datetime) -> None:
-        """Free the jobs whose claim has ended, and those of a process of this host that has ended; log those
-        that crashed. After its first crash a job is due at once, later after 64 s, 256 s … at most an hour.
-
-        A reminder waits for the end of its claim, since it may have been sent.
-        """
-        for row in await self._database.rows(CLAIMED):
-            process = row.claimed_by.partition("#")[0]
-            ours = process == self._process
-            dead = not ours and row.kind != REMIND and is_gone(process)
-            if (row.running and not dead) or row.id in self._working:  # which renews it
+        """Free the jobs whose claim has ended, and log those that crashed. After its first crash a job is due
+        at once, later after 64 s, 256 s … at most an hour."""
+        for row in await self._database.rows(CLAIM_ENDED):
+            if row.id in self._working:  # which renews it
                 continue
             same = and_(work.c.id == row.id, work.c.claimed_by == row.claimed_by, work.c.due_at == row.due_at)
-            if ours:  # claimed and then not worked on, as when the database was away
+            if row.claimed_by.startswith(
+                f"{self._process}#"
+            ):  # and not worked on, as while the database was away
                 await self._set(same, claimed_by=None)
                 continue
             times = row.crashes + 1
@@ -301,6 +306,10 @@ class JobQueue:
         ).select_from(work)
         [[waiting, given_up]] = await self._database.rows(query)
         return waiting, given_up
+
+
+def _taken_over(job: Job) -> ClaimLost:
+    return ClaimLost(f"work {job.id} ({job.kind}) was taken over while it ran")
 
 
 def _new_claim(process: str) -> str:

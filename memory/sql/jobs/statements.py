@@ -106,7 +106,7 @@ CLAIM_DUE = (
 )
 LISTED = select(work, and_(work.c.claimed_by.is_not(None), work.c.due_at > database_time(0)).label("running"))
 """The jobs, and whether they are claimed now."""
-CLAIMED = LISTED.where(work.c.claimed_by.is_not(None))
+CLAIM_ENDED = select(work).where(work.c.claimed_by.is_not(None), work.c.due_at <= database_time(0))
 ADD_CLAIMED = insert(work).values(due_at=CLAIM_ENDS)
 HOLDS = (
     select(work.c.seq)

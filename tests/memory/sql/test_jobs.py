@@ -1,7 +1,6 @@
 """The queue of what is done after the reply."""
 
 import asyncio
-import socket
 from datetime import timedelta
 from time import thread_time
 from typing import Any
@@ -17,13 +16,10 @@ from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import work
 from tests.memory.conftest import Stack
 
-DEAD = f"{socket.gethostname()}:999999999-1"
 
-
-async def claimed_elsewhere(stack: Stack, id: str, process: str) -> None:
-    await claim(stack, id)
+async def claimed_elsewhere(stack: Stack, id: str) -> None:
     async with stack.database.write() as connection:
-        await connection.execute(update(work).where(work.c.id == id).values(claimed_by=process))
+        await connection.execute(update(work).where(work.c.id == id).values(claimed_by="another-host:7-7"))
 
 
 async def add(stack: Stack, kind: str = "store") -> str:
@@ -61,7 +57,9 @@ async def test_work_is_taken_as_it_was_given_oldest_first_until_it_is_done(stack
 async def test_crashes_delay_a_job_and_never_give_it_up(stack: Stack) -> None:
     id, waits = await add(stack), []
     for _ in range(MAX_ATTEMPTS + 2):
-        await claimed_elsewhere(stack, id, DEAD)
+        await claim(stack, id)
+        await claimed_elsewhere(stack, id)
+        await stack.end_claims()
         await stack.queue.take_up(stack.clock.now)
         [job] = await stack.queue.listed()
         waits.append((job.due_at - stack.clock.now).total_seconds())
@@ -77,13 +75,12 @@ async def test_crashes_delay_a_job_and_never_give_it_up(stack: Stack) -> None:
     assert (await claim(stack)).crashes == MAX_ATTEMPTS + 2
 
 
-async def test_what_a_dead_process_had_claimed_is_due_at_once_or_when_its_claim_ends(stack: Stack) -> None:
-    dead, alive, failed, reminder = [await add(stack, kind) for kind in ("a", "b", "c", REMIND)]
-    for id, process in ((dead, DEAD), (reminder, DEAD), (alive, "another-host:7-7")):
-        await claimed_elsewhere(stack, id, process)
+async def test_what_another_process_had_claimed_is_due_when_its_claim_ends(stack: Stack) -> None:
+    theirs, failed = [await add(stack, kind) for kind in ("a", "b")]
+    await claim(stack, theirs)
+    await claimed_elsewhere(stack, theirs)
     await stack.queue.failed(await claim(stack, failed), "the model is away", stack.clock.now)
     await stack.queue.take_up(stack.clock.now)
-    assert (await claim(stack)).id == dead
     assert await oldest(stack) is None  # the one that failed waits its second
     stack.clock.advance(seconds=1)
     assert (await claim(stack)).id == failed
@@ -92,7 +89,7 @@ async def test_what_a_dead_process_had_claimed_is_due_at_once_or_when_its_claim_
     assert await oldest(stack) is None
     await stack.end_claims()
     await stack.queue.take_up(stack.clock.now)
-    again = await stack.queue.claim(stack.clock.now, alive)
+    again = await stack.queue.claim(stack.clock.now, theirs)
     assert again
     assert (again.attempts, again.crashes) == (1, 1), "its end is no failure"
 
@@ -239,6 +236,22 @@ async def test_a_claim_is_renewed_during_the_work(stack: Stack, monkeypatch: pyt
         while (await stack.queue.listed())[0].state != "running":  # noqa: ASYNC110 - in SQL
             await asyncio.sleep(0.001)
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "hachi claim"], "it has ended"
+
+
+async def test_work_that_another_process_has_claimed_meanwhile_ends(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.sql.jobs.queue.RENEW_SECONDS", 0.001)
+    job = await claim(stack, await add(stack))
+
+    async def work() -> None:
+        async with asyncio.timeout(5), stack.queue.working_on(job):
+            await claimed_elsewhere(stack, job.id)
+            await asyncio.Event().wait()
+
+    with pytest.raises(ClaimLost, match="was taken over while it ran"):
+        await work()
+    assert (await stack.queue.listed())[0].state == "running", "it is still theirs"
 
 
 async def test_work_that_is_cancelled_is_given_back(stack: Stack) -> None:
