@@ -36,23 +36,21 @@ def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
     if settings.decisions != "off":
         decided.append(_file_handler(settings.home / DECISIONS))
         decided[-1].setFormatter(_Formatter(redaction, settings.decisions))
-    loggers = logging.getLogger("hachi"), DECIDED
-    levels = [logger.level for logger in loggers]
-    for logger, level in zip(loggers, (settings.log_level, logging.INFO), strict=True):
-        logger.setLevel(level)
-    for logger, into in ((logging.root, handlers), (DECIDED, decided)):
-        for handler in into:
-            logger.addHandler(handler)
+    ours = logging.getLogger("hachi")
+    before = ours.level, DECIDED.level, logging.root.handlers.copy(), DECIDED.handlers.copy()
+    ours.setLevel(settings.log_level)
+    DECIDED.setLevel(logging.INFO)
+    logging.root.handlers += handlers
+    DECIDED.handlers += decided
     logging.captureWarnings(True)
     try:
         yield
     finally:
         logging.captureWarnings(False)
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        ours.setLevel(before[0])
+        DECIDED.setLevel(before[1])
+        logging.root.handlers[:], DECIDED.handlers[:] = before[2:]
         for handler in decided:
-            logging.root.removeHandler(handler)
-            DECIDED.removeHandler(handler)
             handler.close()
 
 

@@ -23,19 +23,15 @@ if TYPE_CHECKING:
     from memory.sql.engine import Database
 
 T = TypeVar("T")
+plain = harmless
+"""What would drive the terminal, hide text or change its direction is escaped."""
 
-FILE_WIDTH = 160
-"""Columns of a table that is written to a file or a pipe."""
+FILE_WIDTH, NARROW = 160, 120
+"""Columns of a table that is written to a file or a pipe; of a terminal that has no room for all columns."""
 SPARE_COLUMNS = ("importance", "type", "subjects")
-"""What a narrow terminal leaves out first; `--json` has it all."""
-LEAST_TEXT = 36
-"""Columns of a terminal that the longest text gets before others are left out."""
-GAP = 3
-"""Columns between two columns of a table."""
+"""What a narrow terminal leaves out; `--json` has it."""
 SHORT = 20
-"""Columns of a text that is never wrapped or cut, such as an id or a time, with its gap."""
-LEAST_WRAPPED = 12
-"""Columns of a longer text. A table that needs more than a narrow terminal has is wrapped by it."""
+"""Characters of a text that is never wrapped or cut, such as an id or a time."""
 MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "created", "expires")
 
 
@@ -48,11 +44,6 @@ def say_without_index(why: str | None) -> None:
     """Say that a search could not rely on the index; nothing if `why` is None."""
     if why:
         say(f"the newest entries of the database were searched: {why}")
-
-
-def plain(text: str) -> str:
-    """Return the text with what would drive the terminal, hide text or change its direction escaped."""
-    return harmless(text)
 
 
 @dataclass(frozen=True)
@@ -100,26 +91,20 @@ def table_of(
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """The longest text wraps in what the other columns leave; on a narrow terminal some make room for it."""
+    """Longer texts wrap."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    out = console()
+    out, table = console(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
     cells = [[Text(plain(cell)) for cell in row] for row in rows]
-    widths = {
-        name: max([len(name), *(row[at].cell_len for row in cells)]) + GAP for at, name in enumerate(columns)
-    }
-    longest = max(columns, key=lambda name: widths[name])
-    for spare in SPARE_COLUMNS:
-        if out.width - (sum(widths.values()) - widths[longest]) < LEAST_TEXT and spare != longest:
-            widths.pop(spare, None)
-    out.width = max(out.width, sum(wide if wide <= SHORT else LEAST_WRAPPED for wide in widths.values()))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in widths:
-        table.add_column(name, no_wrap=widths[name] <= SHORT, overflow="fold")
+    shown = [at for at, name in enumerate(columns) if out.width >= NARROW or name not in SPARE_COLUMNS]
+    for at in shown:
+        table.add_column(
+            columns[at], no_wrap=all(row[at].cell_len <= SHORT for row in cells), overflow="fold"
+        )
     for row in cells:
-        table.add_row(*(cell for cell, name in zip(row, columns, strict=True) if name in widths))
+        table.add_row(*(row[at] for at in shown))
     out.print(table)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import gc
 import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -14,7 +13,6 @@ from contextlib import (
     nullcontext,
 )
 from datetime import UTC, datetime, tzinfo
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,13 +26,13 @@ if TYPE_CHECKING:
     from agent.services.listing import ListService
     from agent.settings import Settings
     from agent.tracing.store.traces import Traces
-    from agent.wiring.runtime import Runtime
     from memory.audience import Place
     from memory.sql.engine import Database
 
 Command = Callable[..., Coroutine[Any, Any, Any]]
 Decorator = Callable[[Command], Any]
 
+NO_ROOM = "there is no room left to write; make room and run it again"
 CONTEXT = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
 JSON = inspect.Parameter(
     "json",
@@ -42,28 +40,6 @@ JSON = inspect.Parameter(
     default=False,
     annotation=Annotated[bool, typer.Option("--json", help="Print JSON.")],
 )
-
-
-@cache
-def _companion() -> "type[Companion]":
-    """The companion of a process that is all ours."""
-    from agent.companion import Companion
-
-    class OwnProcess(Companion):
-        async def runtime(self) -> "Runtime":
-            runtime = await super().runtime()
-            leave_what_is_loaded_to_itself()
-            return runtime
-
-    return OwnProcess
-
-
-@cache
-def leave_what_is_loaded_to_itself() -> None:
-    """Leave the libraries out of garbage collections: they stay, and to walk through them again and again
-    takes a tenth of a turn. Never in a program that imports us: its own garbage would stay too. Once, since
-    what closed companions leave behind is to be collected."""
-    gc.freeze()
 
 
 class Session(ExitStack):
@@ -90,7 +66,9 @@ class Session(ExitStack):
     @asynccontextmanager
     async def companion(self, *, upkeep: bool = False) -> "AsyncIterator[Companion]":
         settings = self.settings()
-        async with _companion().open(settings, upkeep=upkeep, surface=self.surface) as pet:
+        from agent.companion import Companion
+
+        async with Companion.open(settings, upkeep=upkeep, surface=self.surface) as pet:
             yield pet
 
     @asynccontextmanager
@@ -149,30 +127,23 @@ def now() -> datetime:
 
 
 def database_urls(settings: "Settings") -> list[tuple[str, str | None]]:
-    """Each database's setting and its value. Traces are in the last one."""
-    urls = {"DATABASE_URL": settings.database_url, "HACHI_TRACES_URL": settings.traces_url}
+    """Return each database's setting and its value. Traces are in the last one."""
+    urls = [("DATABASE_URL", settings.database_url), ("HACHI_TRACES_URL", settings.traces_url)]
     return [
-        (name, url.get_secret_value() if url else None)
-        for name, url in urls.items()
-        if url or name == "DATABASE_URL"
+        (name, url.get_secret_value() if url else None) for name, url in urls if url or name == "DATABASE_URL"
     ]
 
 
 def error_line(error: Exception) -> str:
-    trace_id = getattr(error, "trace_id", None)
-    text = f"{_text(error)} ({trace_id})" if trace_id else _text(error)
+    if isinstance(error, OSError) and not isinstance(error, HachiError):
+        full = error.errno == errno.ENOSPC
+        reason = NO_ROOM if full else error.strerror or str(error) or type(error).__name__
+        text = f"{error.filename}: {reason}" if error.filename else reason
+    elif isinstance(error, HachiError):
+        text = f"{error} ({error.trace_id})" if error.trace_id else str(error)
+    else:
+        text = f"something broke inside: {type(error).__name__}: {error}; run again with `hachi --debug …`"
     return " ".join(text.split())
-
-
-def _text(error: Exception) -> str:
-    if isinstance(error, HachiError):
-        return str(error)
-    if isinstance(error, OSError):
-        reason = error.strerror or str(error) or type(error).__name__
-        if error.errno == errno.ENOSPC:
-            reason = "there is no room left to write; make room and run it again"
-        return f"{error.filename}: {reason}" if error.filename else reason
-    return f"something broke inside: {type(error).__name__}: {error}; run again with `hachi --debug …`"
 
 
 def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager[Any]]) -> Decorator:

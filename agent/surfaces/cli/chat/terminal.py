@@ -3,10 +3,8 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
@@ -14,10 +12,11 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from agent.surfaces.cli.chat.commands import ChatCommands, confirm_forget, ends
+from agent.surfaces.cli.chat.conversation import Conversation, ends
 from agent.surfaces.cli.chat.markdown import print_turn
 from agent.surfaces.cli.output import plain
 from agent.surfaces.cli.session import Session
+from agent.surfaces.signals import on_stop_signal
 from memory.people.due_tasks import Reminder
 from memory.text import storable
 
@@ -36,7 +35,13 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
     prompt: PromptSession[str] = PromptSession(
         history=ChatHistory(settings.home / "chat_history"), multiline=True, key_bindings=_keys()
     )
-    commands = ChatCommands(pet, user, place)
+
+    async def take(text: str) -> "Reply":
+        turn = asyncio.ensure_future(print_turn(pet, text, user, place, prefix="hachi: "))
+        with on_stop_signal(turn.cancel, [signal.SIGINT]):
+            return await turn
+
+    talk = Conversation(pet, user, place, take)
     loading: list[asyncio.Task[Runtime]] = []
 
     def load(_: object) -> None:
@@ -58,8 +63,13 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
                 return
             if ends(text):
                 return
-            if text.strip():
-                await _line(commands, session, text)
+            try:
+                if text.strip():
+                    await talk.take(text)
+            except asyncio.CancelledError:
+                print("(stopped)")
+            except Exception as error:  # is reported and does not end the chat
+                session.report(error)
     finally:
         unregister()
         for task in (ringing, *loading):
@@ -78,44 +88,6 @@ def _keys() -> KeyBindings:
 async def _ring(_: Reminder, text: str) -> bool:
     print(f"\a{plain(text)}", flush=True)
     return True
-
-
-async def _line(commands: ChatCommands, session: Session, text: str) -> None:
-    """Run a command, or take a turn. An error is reported and does not end the chat."""
-    try:
-        if not await commands.run(text):
-            await _turn(commands, text)
-    except Exception as error:
-        session.report(error)
-
-
-async def _turn(commands: ChatCommands, text: str) -> None:
-    pet, user, place = commands.pet, commands.user, commands.place
-    turn = asyncio.ensure_future(print_turn(pet, text, user, place, prefix="hachi: "))
-    with _cancelled_by_ctrl_c(turn):
-        try:
-            await asyncio.wait([turn])
-        finally:
-            turn.cancel()
-    if turn.cancelled():
-        print("(stopped)")
-        return
-    commands.last_trace = turn.result().trace_id
-    await confirm_forget(pet, turn.result(), user, place)
-
-
-@contextmanager
-def _cancelled_by_ctrl_c(turn: "asyncio.Future[Reply]") -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(turn.cancel)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class ChatHistory(FileHistory):

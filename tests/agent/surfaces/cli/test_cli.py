@@ -1,7 +1,5 @@
 """The command as a whole: errors are one line, never a traceback."""
 
-import asyncio
-import gc
 import os
 import shlex
 import subprocess
@@ -15,8 +13,6 @@ from scripted_server import Say
 from agent.services.listing import ListService
 from agent.surfaces.cli import main
 from agent.surfaces.cli.options import login
-from agent.surfaces.cli.session import leave_what_is_loaded_to_itself
-from hachi import Companion
 
 NO_SPACE = "hachi: there is no room left to write; make room and run it again"
 WRONG_USAGE = [
@@ -161,19 +157,3 @@ def test_the_login_name_is_from_the_environment(monkeypatch, environment, name):
     for key, value in environment.items():
         monkeypatch.setenv(key, value)
     assert login() == name
-
-
-def test_only_our_own_commands_freeze_what_is_loaded(hachi, model, monkeypatch):
-    frozen = []
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append("once"))
-    leave_what_is_loaded_to_itself.cache_clear()
-
-    async def program() -> None:
-        async with Companion.open() as pet:
-            await pet.respond("hello", user="ana")
-
-    asyncio.run(program())
-    assert frozen == []
-    for _ in range(2):
-        hachi("chat", "-m", "hello")
-    assert frozen == ["once"]

@@ -41,16 +41,6 @@ def test_a_narrow_table_leaves_columns_out_and_keeps_the_text_readable(monkeypat
     assert any("Paul works as a carpenter" in line for line in lines)
 
 
-@pytest.mark.parametrize("columns", ["20", "80"])
-def test_a_number_or_an_id_is_never_cut(monkeypatch, capsys, columns):
-    monkeypatch.setenv("COLUMNS", columns)
-    ids, text = [f"{at}{'0' * 7}" for at in range(10)], "Paul works as a carpenter"
-    print_table([*ids, "content"], [[*ids, text]])
-    heads, _, first, *_ = capsys.readouterr().out.splitlines()[1:]
-    assert heads.split() == [*ids, "content"]
-    assert first.split()[:11] == [*ids, "Paul"]
-
-
 def test_width_and_progress_depend_on_the_terminal(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     for kind, seen in ((io.StringIO, (160, True)), (Screen, (80, False))):

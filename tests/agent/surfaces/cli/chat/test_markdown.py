@@ -1,10 +1,7 @@
-import re
-
 import pytest
-from command import Screen
 from rich.console import Console
 
-from agent.surfaces.cli.chat.markdown import MarkdownWriter, end_of_finished_blocks, rendered
+from agent.surfaces.cli.chat.markdown import end_of_finished_blocks, rendered
 
 
 def shown(text: str) -> str:
@@ -40,16 +37,3 @@ def test_marks_become_styles_and_the_address_of_a_link_is_told():
     assert "bold" in text
     assert "**" not in text
     assert "https://example.org/a" in text
-
-
-@pytest.mark.parametrize(
-    ("pieces", "first"),
-    [(["  he", "llo"], "hachi: hello"), (["- one", "\n- two"], "hachi:"), (["```\nx"], "hachi:")],
-)
-def test_the_speaker_stands_before_a_sentence_and_above_a_block(monkeypatch, pieces, first):
-    monkeypatch.setattr("sys.stdout", screen := Screen())
-    with MarkdownWriter("hachi: ") as writer:
-        for piece in pieces:
-            writer.write(piece)
-    visible = re.sub(r"\x1b\[\?25[lh]", "", screen.getvalue())
-    assert first in [line.strip() for line in visible.splitlines()]

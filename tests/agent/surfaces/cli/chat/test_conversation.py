@@ -6,14 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.surfaces.cli.chat.commands import (
-    ASK_A_PROGRAM,
-    NOTHING,
-    NOTHING_FORGOTTEN,
-    WHICH_A_PROGRAM,
-    ask_a_program,
-    chosen,
-)
+from agent.surfaces.cli.chat.conversation import NOTHING, NOTHING_FORGOTTEN, QUESTION, WHICH, chosen, question
 from memory.records import ForgetCandidate
 
 PAUL = "Paul is a carpenter in the harbour"
@@ -50,7 +43,7 @@ def test_a_program_may_use_them_too_and_none_is_taken_for_a_message(hachi):
     ran = hachi("chat", stdin=told.encode())
     assert ran.code == 1
     assert "hachi: there is no /nonsense; /help lists what there is" in ran.err
-    listed, _, rest = ran.out.partition(ASK_A_PROGRAM)
+    listed, _, rest = ran.out.partition(QUESTION)
     assert ("sails" in listed, f"1. {PAUL}" in listed) == (True, True)
     assert PAUL not in listed.partition("1. ")[0], "it was searched"
     assert "taken: 1 memory" in rest
@@ -79,7 +72,7 @@ def test_a_yes_is_for_what_contains_the_words_that_were_given():
     maybe = [replace(CANDIDATES[0], sure=False)]
     assert chosen("y", maybe) == []
     assert chosen("1", maybe) == maybe
-    assert (ask_a_program(maybe), ask_a_program(CANDIDATES)) == (WHICH_A_PROGRAM, ASK_A_PROGRAM)
+    assert (question(maybe), question(CANDIDATES)) == (WHICH, QUESTION)
 
 
 def test_what_is_confirmed_is_forgotten(talk, hachi):
@@ -97,7 +90,7 @@ def test_a_program_answers_the_question_with_its_next_line(hachi):
     told = f"{PIN}\nplease forget my bank PIN\ny\nwhat is my bank PIN?\n"
     ran = hachi("chat", stdin=told.encode())
     assert ran.code == 0
-    _, question, rest = ran.out.partition(ASK_A_PROGRAM)
+    _, question, rest = ran.out.partition(QUESTION)
     assert question
     assert "taken: 1 memory, 2 messages" in rest
     assert said(hachi) == ["what is my bank PIN?"]
@@ -109,7 +102,7 @@ def test_a_program_answers_the_question_with_its_next_line(hachi):
 def test_what_is_no_answer_forgets_nothing_and_the_commands_are_shown(hachi):
     told = f"{PIN}\nforget my bank PIN\nn\nforget my bank PIN\nyes, it rains\ny\nforget my bank PIN\n"
     ran = hachi("chat", stdin=told.encode())
-    assert (ran.out.count(ASK_A_PROGRAM), ran.out.count(NOTHING_FORGOTTEN)) == (3, 2), (
+    assert (ran.out.count(QUESTION), ran.out.count(NOTHING_FORGOTTEN)) == (3, 2), (
         "nor is the end of the input"
     )
     assert said(hachi)[1:3] == ["y", "yes, it rains"]
