@@ -19,6 +19,7 @@ from pydantic_settings import PydanticBaseSettingsSource
 from typing_extensions import Unpack
 
 from agent.companion import OpenOptions
+from agent.replay.testing import take_again as take_again
 from hachi import Companion, Memory, Settings
 
 I_SEE = {"message": "I see.", "memories": []}

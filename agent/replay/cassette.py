@@ -24,6 +24,8 @@ from memory.process.spans import Span, note, span
 from tools.context import TurnContext
 from tools.registry import Tool, ToolResult
 
+READING = frozenset({"search_memories", "get_recent_memories", "search_knowledge"})
+"""The tools that only read."""
 REPORTED = {kind.__name__: kind for kind in (ModelUnavailable, ModelRejected, ModelError, BadInput)}
 _ITEMS: TypeAdapter[list[Any]] = TypeAdapter(list[ResponseOutputItem])
 
@@ -133,35 +135,31 @@ def output_of(call: Span) -> list[Any]:
 
 
 def recorded_tools(
-    tools: Sequence[Tool],
-    trace: Trace,
-    importance_floor: float,
-    today: Collection[str] = (),
-    otherwise: Collection[str] = (),
+    tools: Sequence[Tool], trace: Trace, importance_floor: float, today: Collection[str] = (), *, live: bool
 ) -> Sequence[Tool]:
-    """Return the tools with today's descriptions and the recorded results; those named in `today` run, and
-    those in `otherwise` do where nothing is recorded of what they are asked."""
+    """Return the tools with today's descriptions and the recorded results; those named in `today` run. For a
+    `live` model, whose words are its own, a tool that only reads runs where nothing is recorded of what it is
+    asked, and any other answers as it did to its next recorded call."""
     spans = list(trace.spans("tool"))
     return [
         tool
         if tool.name in today
-        else _recorded(
-            tool, [s for s in spans if s.name == tool.name], importance_floor, tool.name in otherwise
-        )
+        else _recorded(tool, [one for one in spans if one.name == tool.name], importance_floor, live)
         for tool in tools
     ]
 
 
-def _recorded(tool: Tool, calls: list[Span], importance_floor: float, otherwise: bool) -> Tool:
+def _recorded(tool: Tool, calls: list[Span], importance_floor: float, live: bool) -> Tool:
     """Return the tool that answers each call with the result of the first recorded call with these arguments
     that is left."""
 
     async def run(turn: TurnContext, written: str) -> ToolResult:
-        call = next(
-            (one for one in calls if _arguments(one.data.get("arguments", "")) == _arguments(written)), None
-        )
-        if call is None and otherwise:
-            return await tool.run(turn, written)
+        asked = _arguments(written)
+        call = next((one for one in calls if _arguments(one.data.get("arguments", "")) == asked), None)
+        if call is None and live:
+            if tool.name in READING:
+                return await tool.run(turn, written)
+            call = next(iter(calls), None)
         if call is None:
             return ToolResult({"error": f"nothing is recorded of {tool.name} with these arguments"}, ok=False)
         calls.remove(call)

@@ -16,8 +16,7 @@ from agent.background.consolidation_input import ConsolidationInput
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choice.choose import ChosenModel
-from agent.replay.cassette import RecordedModel, context_of, decide_again, recorded_tools
-from agent.replay.live import FactsOfThen, UnchangedTasks, behaves_otherwise
+from agent.replay.cassette import READING, RecordedModel, context_of, decide_again, recorded_tools
 from agent.replay.today import found_otherwise
 from agent.settings import Settings
 from agent.tracing.differences import Difference, differences
@@ -29,18 +28,11 @@ from agent.turn.context.persona import read_persona
 from agent.turn.context.prompt import budgets_of, build_messages_for_model
 from agent.turn.extensions import Extensions
 from agent.turn.loop import run_agent
-from agent.types import Usage
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.process.spans import Recording, Span, note, recording, span
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool
-
-READING = frozenset({"search_memories", "get_recent_memories", "search_knowledge"})
-"""The tools that only read: today's memory is asked with these alone."""
-OURS = READING | {"remember", "update_task"}
-"""The tools that run for a live model where it gives other arguments; they store nothing. Of a program's own
-tools there is no telling what they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,100 +46,72 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What the turn itself took, without the work after it."""
-
-    usage: Usage
-    took: float | None
-    cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Replayed:
     before: TraceWithJobs
     after: Trace
-    """The turn as it went again."""
+    """The replayed turn."""
     differences: tuple[Difference, ...]
-    """What it was made by that has changed, by its name; then what went otherwise in the turn and in the work
-    after it, in order: later ones may follow from the first."""
+    """What it was made by that has changed, by its name; then what went otherwise in the turn and, unless a
+    live model was asked, in the work after it, in order: later ones may follow from the first."""
     options: ReplayOptions
-    figures: tuple[Figures, Figures]
-    """Before and after."""
 
     @property
     def live(self) -> bool:
         return self.options.fork is not None
 
     @property
-    def behaviour(self) -> tuple[Difference, ...]:
-        """What went otherwise."""
-        return tuple(one for one in self.differences if not one.cause)
-
-    @property
-    def told(self) -> tuple[Difference, ...]:
-        """What counts: of a live model, which is another one, what went otherwise; else all."""
-        return self.behaviour if self.live else self.differences
-
-    @property
     def same(self) -> bool:
-        return not self.told
+        return not self.differences
+
+    @property
+    def behaves_otherwise(self) -> bool:
+        return not all(one.cause for one in self.differences)
 
 
-async def replay(
-    pet: Companion, whole: TraceWithJobs, options: ReplayOptions | None = None, holds: Sequence[str] = ()
-) -> Replayed:
-    """Run the turn and the work after it again. Writes nothing, and asks no model before a fork. A live model
-    takes the turn alone, is judged on what it does, and its reply on the texts that it `holds`. Raises
-    BadInput if the turn cannot be replayed."""
+async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | None = None) -> Replayed:
+    """Run the turn and the work after it again; of a live model the turn alone. Writes nothing, and asks no
+    model before a fork. Raises BadInput if the turn cannot be replayed."""
     options = options or ReplayOptions()
-    trace, settings = whole.trace, pet.settings
-    built, calls = context_of(trace), trace.summary.calls
+    trace, settings, parts = whole.trace, pet.settings, pet.components
+    built, calls, live = context_of(trace), trace.summary.calls, options.fork is not None
     if options.fork is not None and not 1 <= options.fork <= max(1, calls):
         raise BadInput(f"{trace.summary.short} has {calls} calls; fork at one of them")
-    parts, live = pet.components, options.fork is not None
     reading = READING if options.memory == "today" else frozenset()
-    tools = recorded_tools(
-        parts.extensions.tools, trace, settings.importance_floor, reading, OURS if live else ()
-    )
+    tools = recorded_tools(parts.extensions.tools, trace, settings.importance_floor, today=reading, live=live)
     prompt = replace(built.prompt, persona=read_persona(settings.persona), budgets=budgets_of(settings))
     turn = tool_context(trace, built, pet if reading or live else None)
-    if live:
-        then = FactsOfThen(whole, settings.importance_floor, parts.recall)
-        nothing: Any = UnchangedTasks(parts.tasks)
-        known: Any = then
-        turn = replace(turn, recall=known, writer=known, tasks=nothing, clock=lambda: built.prompt.now)
     chosen = parts.models.choose()
     try:
-        model = options.live or chosen.model if live else None
-        asked = chosen.settings if live else replace(chosen.settings, retry=None)  # the trace has the retries
-        recorded = RecordedModel.of_turn(trace, options.fork, model)
-        second = replace(chosen.fallback or chosen, model=recorded, fallback=None)
-        asks = replace(chosen, model=recorded, settings=asked, fallback=second)
+        model = RecordedModel.of_turn(trace, options.fork, (options.live or chosen.model) if live else None)
+        asks = answered_by(chosen, model, retries=live)  # the trace has the retries of recorded calls
         after = await run_turn(trace, replace(built, prompt=prompt), settings, asks, tools, turn)
     finally:
         await chosen.close()
-    found = differences(trace, after)
-    if live:
-        found = [one for one in found if one.cause] + list(behaves_otherwise(whole, after, holds))
-    else:
-        found[:0] = [one async for one in found_otherwise(pet, trace, after)] if reading else []
-        found += [one async for one in _work_otherwise(pet, whole, chosen, tools)]
-    ordered = tuple(sorted(dict.fromkeys(found), key=lambda one: not one.cause))
-    figures = [
-        Figures(one.usage, one.took, pet.traces.prices.total([(one.model, one.usage)]))
-        for one in (trace.summary, after.summary)
-    ]
-    return Replayed(whole, after, ordered, options, (figures[0], figures[1]))
+    cost = pet.traces.prices.cost(after.summary)
+    after = replace(after, summary=replace(after.summary, cost=cost))
+    found = [one async for one in found_otherwise(pet, trace, after)] if reading else []
+    found += differences(trace, after)
+    if whole.jobs and not live:
+        upkeep = await parts.models.upkeep()
+        found += [one async for one in work_otherwise(whole, settings, upkeep, tools)]
+    ordered = sorted(dict.fromkeys(found), key=lambda one: not one.cause)
+    return Replayed(whole, after, tuple(ordered), options)
 
 
-async def _work_otherwise(
-    pet: Companion, whole: TraceWithJobs, chosen: ChosenModel, tools: Sequence[Tool]
+def answered_by(chosen: ChosenModel, model: Model, *, retries: bool = False) -> ChosenModel:
+    """Return the chosen model and its fallback with `model` in their place."""
+    second = replace(chosen.fallback or chosen, model=model, fallback=None)
+    settings = chosen.settings if retries else replace(chosen.settings, retry=None)
+    return replace(chosen, model=model, settings=settings, fallback=second)
+
+
+async def work_otherwise(
+    whole: TraceWithJobs, settings: Settings, upkeep: ChosenModel, tools: Sequence[Tool]
 ) -> AsyncIterator[Difference]:
     """Do the work after the turn again, and yield what differs in it."""
-    upkeep = await pet.components.models.upkeep() if whole.jobs else chosen
     for job in whole.jobs:
-        again = partial(_work_again, job, pet.settings, upkeep)
-        for one in differences(job, await _again(job, pet.settings, upkeep.name, again, tools)):
+        again = partial(_work_again, job, settings, upkeep)
+        for one in differences(job, await _again(job, settings, upkeep.name, again, tools)):
             yield one
 
 
@@ -165,9 +129,7 @@ async def _consolidate_again(trace: Trace, recorded: Span, settings: Settings, u
     except ValidationError as error:
         raise BadInput(f"{trace.summary.short} cannot be replayed: an older Hachi recorded it") from error
     calls = [one for one in recorded.spans if one.kind == "call"]
-    answers = RecordedModel(trace, calls)
-    second = replace(upkeep.fallback or upkeep, model=answers, fallback=None)
-    model = replace(upkeep, model=answers, fallback=second)
+    model = answered_by(upkeep, RecordedModel(trace, calls), retries=True)
     found = ConsolidationAnswer(quoted_summary(reading, settings.summary_budget))
     with span("exchange"):
         if calls:
@@ -184,15 +146,16 @@ class NotReplayed:
 
 
 async def replay_each(
-    pet: Companion, turns: Iterable[tuple[str, Sequence[str]]], options: ReplayOptions | None = None
+    pet: Companion, turns: Iterable[str | TraceWithJobs], options: ReplayOptions | None = None
 ) -> AsyncIterator[Replayed | NotReplayed]:
-    """Replay the turns with these ids one after the other, each with the texts that its reply must hold. What
-    cannot be replayed says why."""
-    for id, holds in turns:
+    """Replay turns, by their ids or as they were read from a file, one after the other. What cannot be
+    replayed says why."""
+    for one in turns:
         try:
-            yield await replay(pet, await pet.traces.get_with_jobs(id, pet.clock()), options, holds)
+            whole = await pet.traces.get_with_jobs(one, pet.clock()) if isinstance(one, str) else one
+            yield await replay(pet, whole, options)
         except (BadInput, NotFound) as error:
-            yield NotReplayed(id, str(error))
+            yield NotReplayed(one if isinstance(one, str) else one.trace.id, str(error))
 
 
 def causes(replayed: Iterable[Replayed]) -> list[tuple[str, int, int]]:
@@ -200,9 +163,9 @@ def causes(replayed: Iterable[Replayed]) -> list[tuple[str, int, int]]:
     otherwise; the most frequent first."""
     turns = defaultdict[str, list[Replayed]](list)
     for one in replayed:
-        for first in one.told[:1]:
+        for first in one.differences[:1]:
             turns[f"{first.where} {first.what}"].append(one)
-    found = [(what, len(ones), sum(bool(one.behaviour) for one in ones)) for what, ones in turns.items()]
+    found = [(what, len(ones), sum(one.behaves_otherwise for one in ones)) for what, ones in turns.items()]
     return sorted(found, key=lambda group: -group[1])
 
 
@@ -232,8 +195,6 @@ async def run_turn(
             narrow=built.prompt.narrow,
         )
         note(reply={"message": result.answer.message, "calls": result.calls})
-        if turn.writer and result.answer.memories:
-            await turn.writer.remember(result.answer.memories, turn.origin())
 
     return await _again(trace, settings, chosen.name, run, tools)
 
@@ -252,9 +213,7 @@ async def _again(
         with recording(recorded):
             await run()
 
-    running = asyncio.create_task(
-        record()
-    )  # a task of its own, since a recorded turn may have been cancelled
+    running = asyncio.create_task(record())  # a task of its own: a recorded turn may have been cancelled
     try:
         await asyncio.wait([running])
     finally:
@@ -262,11 +221,10 @@ async def _again(
     if not running.cancelled():
         running.exception()  # the trace has it
     about = replace(trace.summary, model=model if trace.summary.model else "")
-    redaction, surface = redaction_of(settings), trace.summary.surface
-    made = made_by(settings, tools)
-    serializer = Serializer("redacted", redaction, made, surface, trace.summary.process)
+    made, surface = made_by(settings, tools), trace.summary.surface
+    serializer = Serializer("redacted", redaction_of(settings), made, surface, trace.summary.process)
     summary, body, _ = serializer.serialize(recorded, about)
-    return replace(read_trace(summary, body or b""), made_by=serializer.made_by)
+    return replace(read_trace(summary, body or b""), made_by=made)
 
 
 def tool_context(trace: Trace, built: BuiltContext, pet: Companion | None = None) -> TurnContext:

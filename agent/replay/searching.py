@@ -1,4 +1,4 @@
-"""Searches again for what a turn was given: today's tool, in a memory that holds these facts alone."""
+"""Searches again for what a turn was given: today's tool, in a memory that holds nothing else."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -20,26 +20,24 @@ MOMENT = "%a %d %b %Y %H:%M"
 """As results tell times, by the person's clock."""
 
 
-async def found_again(trace: Trace) -> list[list[str]]:
+async def search_again(trace: Trace) -> list[list[str]]:
     """Return the facts that each search of a turn in memory finds now, in the order of the searches. The
     machine's settings, its memory and its embedder have no part in it."""
     searches = [span.data for span in trace.spans("tool") if span.name == SEARCH]
-    given = {fact["content"]: fact for search in searches for fact in _facts(search.get("result"))}
-    if trace.summary.user is None or not given:
+    facts = {fact["content"]: fact for search in searches for fact in _facts(search.get("result"))}
+    if trace.summary.user is None or not facts:
         return [[] for _ in searches]
     built, tool = context_of(trace), next(tool for tool in TOOLS if tool.name == SEARCH)
-    place, zone = Place.of_key(trace.summary.place), built.prompt.known.zone
+    zone = built.prompt.known.zone
+    about: dict[str, Any] = {"user": trace.summary.user, "place": Place.of_key(trace.summary.place)}
     with TemporaryDirectory() as folder:
         settings = Settings.model_construct(home=Path(folder), traces=False, importance_floor=0.0)
         async with Companion.open(settings, clock=lambda: built.prompt.now, upkeep=False) as pet:
-            for fact in sorted(given.values(), key=lambda one: str(one["content"])):
-                said_at = datetime.strptime(fact["at"], MOMENT).replace(tzinfo=zone).astimezone(UTC)
-                about: dict[str, Any] = {
-                    "place": place,
-                    "said_at": said_at,
-                    "subjects": fact.get("subjects", ()),
-                }
-                await pet.remember(fact["content"], user=trace.summary.user, **about)
+            for content in sorted(facts):
+                local = datetime.strptime(facts[content]["at"], MOMENT).replace(tzinfo=zone)
+                said_at = local.astimezone(UTC)
+                subjects = facts[content].get("subjects", ())
+                await pet.remember(content, said_at=said_at, subjects=subjects, **about)
             turn = tool_context(trace, built, pet)
             results = [await tool.call(turn, search.get("arguments", "")) for search in searches]
     return [sorted(fact["content"] for fact in _facts(result.text)) for result in results]

@@ -1,4 +1,4 @@
-"""What a search of then finds otherwise in today's memory, and by what gate."""
+"""What a search of then finds otherwise in today's memory, and at what gate it ended."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress

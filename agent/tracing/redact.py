@@ -68,15 +68,12 @@ class Redaction:
         ]
         self._more = [re.compile(pattern) for pattern in patterns]
 
-    def suspects(self, text: str, may_hold: Callable[[str], bool] | None = None) -> list[re.Pattern[str]]:
-        """Return the patterns that may match somewhere in a text, or in its JSON form. `may_hold` tells of a
-        part, in small letters, whether the text may hold it."""
-        may_hold = may_hold or text.casefold().__contains__
-        found = [pattern for part, pattern in self._known if may_hold(part) and pattern.search(text)]
-        if named := [one for one in self._named if may_hold(one[0])]:
-            lower = text.lower()
-            found += [pattern for _, name, pattern in named if name.search(lower) and pattern.search(text)]
-        return [*found, *self._more]
+    def suspects(self, text: str) -> list[re.Pattern[str]]:
+        """Return the patterns that may match somewhere in a text, or in its JSON form."""
+        folded = text.casefold()
+        found = [pattern for part, pattern in self._known if part in folded and pattern.search(text)]
+        named = [one for one in self._named if one[0] in folded and one[1].search(folded)]
+        return [*found, *(pattern for *_, pattern in named if pattern.search(text)), *self._more]
 
     def text(self, text: str) -> str:
         return _redacted_text(text, self.suspects(text))

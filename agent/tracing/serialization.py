@@ -18,7 +18,6 @@ from pydantic_core import to_json
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction, map_texts, redacted
-from agent.tracing.store.sketch import Sketch
 from agent.tracing.trace import (
     Status,
     Summary,
@@ -111,7 +110,7 @@ class Serializer:
         if about.user is not None and self.content != "none":
             try:
                 summary = self._summary(running, root, about)
-                body, ids = self._body(root, summary)
+                body, ids = self._body(root)
                 ids |= recorded.rows | ({about.message_id} if about.message_id else set())
                 return Stored(summary, body, ids)
             except (RecursionError, ValueError, TypeError, AttributeError, RuntimeError) as error:
@@ -119,22 +118,19 @@ class Serializer:
         root = self._without_content(root)
         root.data |= {"lost": lost} if lost else {}
         summary = self._summary(running, root, replace(about, said="", reply=""))
-        return Stored(summary, self._body(root, summary)[0])
+        return Stored(summary, self._body(root)[0])
 
-    def _body(self, root: Span, summary: Summary) -> tuple[bytes, frozenset[str]]:
+    def _body(self, root: Span) -> tuple[bytes, frozenset[str]]:
         """Return the body, and the ids in it."""
         data = _json({"made_by": self.made_by_key, "root": _Tree().of(root)})
         text, ids = data.decode("utf-8", "surrogatepass"), set(_ID.findall(data))
-        drawn = Sketch("\n".join((summary.said, summary.reply, text)))
-        suspects = self.redaction.suspects(text, drawn.may_hold)
+        suspects = self.redaction.suspects(text)
         if suspects or len(data) > LARGE:
             whole = json.loads(text)
             clean = map_texts(redacted(whole, suspects), _cut)
             if clean != whole:
                 data = _json(clean | {"redacted": True})
-                left = data.decode("utf-8", "surrogatepass")
-                drawn = Sketch("\n".join((summary.said, summary.reply, left)))
-        return zlib.compress(data, 1) + drawn.packed(), frozenset(id.decode() for id in ids)
+        return zlib.compress(data, 1), frozenset(id.decode() for id in ids)
 
     def _without_content(self, span: Span) -> Span:
         """Return the span without anything that people or models wrote, such as an invented tool's name."""

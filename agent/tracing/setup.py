@@ -63,9 +63,10 @@ REACH_A_TURN = (
     *("mode", "memory", "max_turns", "history_messages", "history_budget", "context_budget", "prompt_facts"),
     *("summary_budget", "summary_reread", "knowledge_budget", "knowledge_first", "reranker", "embedder"),
     *("importance_floor", "half_life_days", "judge", "look_back", "upkeep_model", "images", "api"),
-    *("structured", "provider", "model_timeout", "model_retries"),
+    *("structured", "provider"),
 )
-"""The settings that change what a turn or the work after it does, beside the model and the persona."""
+"""The settings that change what a turn or the work after it does, besides the model and the persona. How long
+and how often a model is asked is not: it decides whether there is an answer, and the trace has the answer."""
 
 
 def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]:

@@ -175,7 +175,7 @@ async def test_every_turn_is_the_same_again(
     await pet.settle()
 
     found = await pet.traces.list(TraceFilter(), clock(), 2 * TURNS)
-    replays = [one async for one in replay_each(pet, [(one.id, ()) for one in found])]
+    replays = [one async for one in replay_each(pet, [one.id for one in found])]
     done = [one for one in replays if isinstance(one, Replayed)]
     skipped = [one for one in replays if not isinstance(one, Replayed)]
     changed = {one.before.trace.summary.said: one.differences[0] for one in done if not one.same}

@@ -12,7 +12,7 @@ from agent.models.choice.fallback_settings import asked_elsewhere, fallback_sett
 from agent.models.choice.providers import base_url_of
 from agent.settings import Settings
 from agent.surfaces.links import MEMORIES, link_to
-from agent.tracing.render.trace import overview, warnings
+from agent.tracing.render.trace import tree, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 from agent.types.records_json import goes_with, taken_with
@@ -301,7 +301,7 @@ def erasure_answer(erased: Erased) -> Answer:
 def trace_answer(trace: Trace, short_id: str) -> Answer:
     """Return the upper levels of the trace's tree, and its warnings."""
     said = f"You: {shorten(trace.summary.said or '')}"
-    lines = [*_lines(replace(overview(trace, hits=0), text=said)), *warnings(trace)]
+    lines = [*_lines(replace(tree(trace), text=said)), *warnings(trace)]
     more = f"{len(lines) - MAX_TRACE_LINES} more lines; " if len(lines) > MAX_TRACE_LINES else ""
     items = tuple(Item(line) for line in lines[:MAX_TRACE_LINES])
     return Answer("This is what I did:", items, note=(f"{more}trace {short_id}",))
@@ -310,5 +310,5 @@ def trace_answer(trace: Trace, short_id: str) -> Answer:
 def _lines(node: Node, depth: int = 0) -> Iterator[str]:
     if depth < MAX_TRACE_DEPTH:
         yield f"{'· ' * depth}{node.text}"
-        for inner in node.nodes:
+        for inner in node.shown(0):
             yield from _lines(inner, depth + 1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.tracing.render.trace import full
+from agent.tracing.render.trace import tree
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 
@@ -46,7 +46,7 @@ def span_tree(trace: Trace, number: int) -> SpanTree:
     length = max([1e-6, *(span.at + (span.took or 0.0) for span in trace.spans())])
     rows = [
         _row(f"{number}.{index}", node, branch, length)
-        for index, (node, branch) in enumerate(_spans(full(trace)))
+        for index, (node, branch) in enumerate(_spans(tree(trace)))
     ]
     return SpanTree(trace, number, length, rows)
 

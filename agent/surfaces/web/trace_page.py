@@ -1,7 +1,6 @@
 """One trace: its page, the pane of a span, and downloads in other formats; and two traces side by side."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, Response
@@ -102,26 +101,27 @@ async def replay_turn(request: Request, id: str) -> HTMLResponse:
     from agent.replay.replay import replay
 
     whole = await _with_jobs(request, id)
-    lock: asyncio.Lock = request.app.state.test_lock
-    async with lock:
+    async with request.app.state.test_lock:
         found = await replay(request.app.state.pet, whole)
     return _compared(request, whole.trace, found.after, found.differences, replayed=True)
 
 
 @router.post("/traces/{id}/test")
 async def as_test(request: Request, id: str) -> Response:
-    """What `hachi traces to-test` writes; with `file` in the form, that file as a download. The turn is
-    replayed for it, so only one is made at a time."""
-    from agent.replay.pytest_file import make_test
+    """What `hachi traces to-test` writes; with `file` in the form, that file as a download."""
+    from agent.replay.testing import make_test
 
-    trace = (await _with_jobs(request, id)).trace
-    name = await field_of(request, "file")
-    lock: asyncio.Lock = request.app.state.test_lock
-    async with lock:
-        files = await make_test(trace)
-    if name:
-        return _download(files, name)
-    return page(request, "test.html", trace=trace, summary=trace.summary, files=files)
+    whole, name = await _with_jobs(request, id), await field_of(request, "file")
+    async with request.app.state.test_lock:  # each searches again: one at a time
+        files = await make_test(whole)
+    if not name:
+        return page(request, "test.html", trace=whole.trace, summary=whole.trace.summary, files=files)
+    if name not in files:
+        raise NotFound(f"there is no file {name[:100]!r} for this trace")
+    headers = {"content-disposition": f'attachment; filename="{name}"'}  # made of the id alone
+    return Response(
+        files[name].encode("utf-8", "replace"), media_type="application/octet-stream", headers=headers
+    )
 
 
 @router.get("/compare")
@@ -146,17 +146,6 @@ def _compared(
         shown=[(one, word_diff(one.before, one.after)) for one in found[:MAX_DIFFERENCES]],
         number=len(found),
         replayed=replayed,
-    )
-
-
-def _download(files: Mapping[str, str], name: str) -> Response:
-    if name not in files:
-        raise NotFound(f"there is no file {name[:100]!r} for this trace")
-    header_name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
-    return Response(
-        files[name].encode("utf-8", "replace"),
-        media_type="application/octet-stream",
-        headers={"content-disposition": f'attachment; filename="{header_name}"'},
     )
 
 

@@ -3,19 +3,20 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Literal
+
+from rapidfuzz.distance import Indel
 
 CONTEXT = 120
 """Characters of equal text shown before and after a change."""
-MAX_WORDS = 600
-"""How many words from the first change to the last are compared. Beyond that, all of them count as changed,
-because a comparison takes the square of their number."""
 MAX_PIECE = 3_000
 """Characters of one piece that are shown."""
+MAX_BY_WORD = 16_000
+"""Characters of both texts that are compared word by word; longer ones line by line."""
 
-_WORD = re.compile(r"\w+|\s+|[^\w\s]")
-Words = Sequence[str]
+_WORD, _LINE = re.compile(r"\w+|\s+|[^\w\s]"), re.compile(r".*\n|.+")
+Span = tuple[bool, str]
+"""Whether a text is the same on both sides, and the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +33,30 @@ class WordDiff:
 
 
 def word_diff(before: str, after: str) -> WordDiff:
-    old, new = _WORD.findall(before), _WORD.findall(after)
-    start = _shared(old, new)
-    end = _shared(old[start:][::-1], new[start:][::-1])
-    head, tail = "".join(old[:start]), "".join(old[len(old) - end :])
-    changed, others = old[start : len(old) - end], new[start : len(new) - end]
-    spans = [(False, changed, others)]
-    if max(len(changed), len(others)) <= MAX_WORDS:
-        steps = SequenceMatcher(None, changed, others, autojunk=False).get_opcodes()
-        spans = [(kind == "equal", changed[a:b], others[c:d]) for kind, a, b, c, d in steps]
-    return WordDiff(
-        [*_in_context(head, tail, [(same, words) for same, words, _ in spans])],
-        [*_in_context(head, tail, [(same, words) for same, _, words in spans])],
-    )
+    parts = _WORD if len(before) + len(after) <= MAX_BY_WORD else _LINE
+    old, new = parts.findall(before), parts.findall(after)
+    left, right = list[Span](), list[Span]()
+    for step in Indel.opcodes(old, new):
+        left.append((step.tag == "equal", "".join(old[step.src_start : step.src_end])))
+        right.append((step.tag == "equal", "".join(new[step.dest_start : step.dest_end])))
+    return WordDiff([*_pieces(left)], [*_pieces(right)])
 
 
-def _shared(one: Words, other: Words) -> int:
-    """Return how many words both begin with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (word, their) in pairs if word != their), min(len(one), len(other)))
-
-
-def _in_context(head: str, tail: str, spans: Sequence[tuple[bool, Words]]) -> Iterator[Piece]:
-    same = "characters that are the same"
-    yield from _omitted(len(head) - CONTEXT, same)
-    for equal, text in ((True, head[-CONTEXT:]), *((equal, "".join(words)) for equal, words in spans)):
-        if text:
-            yield Piece("same" if equal else "changed", text[:MAX_PIECE])
+def _pieces(spans: Sequence[Span]) -> Iterator[Piece]:
+    """Yield what differs, and of what is the same the ends beside it."""
+    spans = [one for one in spans if one[1]]
+    for place, (same, text) in enumerate(spans):
+        if not same:
+            yield Piece("changed", text[:MAX_PIECE])
             yield from _omitted(len(text) - MAX_PIECE, "more characters")
-    if tail:
-        yield Piece("same", tail[:CONTEXT])
-    yield from _omitted(len(tail) - CONTEXT, same)
+            continue
+        begin, end = CONTEXT * (place > 0), CONTEXT * (place < len(spans) - 1)
+        if len(text) <= begin + end:
+            yield Piece("same", text)
+            continue
+        yield Piece("same", text[:begin])
+        yield from _omitted(len(text) - begin - end, "characters that are the same")
+        yield Piece("same", text[len(text) - end :])
 
 
 def _omitted(number: int, what: str) -> Iterator[Piece]:

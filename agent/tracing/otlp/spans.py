@@ -1,4 +1,4 @@
-"""Traces as OpenTelemetry spans: sent to a collector by OTLP over HTTP, or written as a request in a file.
+"""Sends traces to a collector as OpenTelemetry spans, by OTLP over HTTP.
 
 Needs the extra `otel`. Only stored traces are sent, after secrets and unwanted content were removed. The
 exporter retries in its own thread; no turn waits for it. Headers and time-outs come from the usual variables
@@ -7,14 +7,10 @@ exporter retries in its own thread; no turn waits for it. Headers and time-outs 
 
 import logging
 import os
-from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from threading import Thread
-from typing import Any
 
-from google.protobuf.json_format import MessageToDict
-from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
@@ -84,28 +80,6 @@ class _GuardedExporter(SpanExporter):
 
     def shutdown(self) -> None:
         self._inner.shutdown()
-
-
-def otlp_protobuf(traces: Sequence[Trace]) -> bytes:
-    """Return an ExportTraceServiceRequest as protobuf, the form that every collector accepts."""
-    return bytes(_request(traces).SerializeToString())
-
-
-def otlp_json(traces: Sequence[Trace]) -> dict[str, Any]:
-    """Return an ExportTraceServiceRequest in the JSON form that a collector accepts at ``POST
-    /v1/traces``."""
-    request: dict[str, Any] = MessageToDict(_request(traces), use_integers_for_enums=True)
-    for scope in (scope for one in request.get("resourceSpans", ()) for scope in one["scopeSpans"]):
-        for span in scope["spans"]:
-            for place in (span, *span.get("links", ())):
-                for name in {"traceId", "spanId", "parentSpanId"} & place.keys():
-                    place[name] = b64decode(place[name]).hex()  # OTLP/JSON differs from protobuf's JSON here
-    return request
-
-
-def _request(traces: Sequence[Trace]) -> Any:
-    resource = _resource()
-    return encode_spans([span for trace in traces for span in _readable_spans(trace, resource)])
 
 
 def _resource() -> Resource:

@@ -1,33 +1,44 @@
-"""Exports traces as files: JSON, Markdown, a single HTML page, and OTLP/JSON."""
+"""Exports traces as files, JSON or Markdown, and reads them back."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib import import_module
-from importlib.resources import files
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 
-from agent.errors import BadInput
-from agent.tracing.render.text import duration, json_text, one_line
-from agent.tracing.render.trace import full, full_lines, heading, jobs_node, overview_lines, warnings
+from pydantic import TypeAdapter
+
+from agent.tracing.render.text import json_text
+from agent.tracing.render.trace import full_lines, overview_lines
 from agent.tracing.render.tree import Line
-from agent.tracing.trace import Summary, Trace, TraceWithJobs, span_json
+from agent.tracing.trace import Summary, Trace, TraceWithJobs, place_key, span_from, span_json
 from memory.audience import Place
-from memory.errors import how_to_install
-
-Format = Literal["json", "md", "html", "otlp", "otlp-protobuf"]
 
 
-def exported(traces: Sequence[TraceWithJobs], format: Format) -> str | bytes:
-    """Return all traces as one file. Raises BadInput if the format needs an extra that is not installed."""
-    writers: dict[Format, Callable[[Sequence[TraceWithJobs]], str | bytes]] = {
-        "json": lambda all: json_text([trace_json(one) for one in all], indent=2) + "\n",
-        "md": lambda all: "\n".join(markdown(one) for one in all),
-        "html": _html,
-        "otlp": lambda all: json_text(_otlp("otlp_json", all)) + "\n",
-        "otlp-protobuf": lambda all: _otlp("otlp_protobuf", all),
-    }
-    return writers[format](traces)
+def exported(traces: Sequence[TraceWithJobs]) -> str:
+    """Return all traces as one JSON file."""
+    return json_text([trace_json(one) for one in traces], indent=2) + "\n"
+
+
+def read_exported(text: str) -> list[TraceWithJobs]:
+    """Parse the text of `exported`. Raises ValueError for any other."""
+    try:
+        found = [
+            TraceWithJobs(_trace_from(one), [_trace_from(job) for job in one["afterwards"]])
+            for one in json.loads(text)
+        ]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"no exported trace, or one of another Hachi ({error!r})") from error
+    if not found:
+        raise ValueError("no trace is in it")
+    return found
+
+
+def _trace_from(value: Mapping[str, Any]) -> Trace:
+    tools = [one["name"] + "!" * (not one["ok"]) for one in value["tools"]]
+    place = place_key(Place.parse(value["place"]))
+    summary = TypeAdapter(Summary).validate_python({**value, "tools": tools, "place": place})
+    return Trace(summary, span_from(value["root"]), value["made_by"], value["redacted"])
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:
@@ -62,36 +73,3 @@ def _fenced(lines: Sequence[Line]) -> str:
     ticks = max((len(list(run)) for tick, run in groupby(text) if tick == "`"), default=0)
     fence = "`" * max(3, ticks + 1)
     return f"{fence}text\n{text}\n{fence}"
-
-
-def _html(traces: Sequence[TraceWithJobs]) -> str:
-    """Return one page without scripts that loads nothing from elsewhere. Bars show how long spans took."""
-    from jinja2 import Environment  # here: the listing of traces has no page, and starts faster
-
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["duration"] = duration
-    source = files("agent.tracing.render").joinpath("page.html").read_text(encoding="utf-8")
-    title = f"Trace {traces[0].trace.summary.short}" if len(traces) == 1 else f"{len(traces)} traces"
-    articles = [_article(one) for one in traces]
-    return environment.from_string(source).render(title=title, articles=articles)
-
-
-def _article(whole: TraceWithJobs) -> dict[str, object]:
-    trace, summary = whole.trace, whole.trace.summary
-    afterwards = jobs_node([full(one) for one in whole.jobs])
-    return {
-        "summary": summary,
-        "title": one_line(summary.said or summary.kind, 120),
-        "heading": heading(summary),
-        "warnings": warnings(trace),
-        "nodes": [full(trace), afterwards] if whole.jobs else [full(trace)],
-        "length": max((span.at + (span.took or 0.0) for span in trace.spans()), default=0.0),
-    }
-
-
-def _otlp(form: Literal["otlp_json", "otlp_protobuf"], traces: Sequence[TraceWithJobs]) -> Any:
-    try:
-        otlp = import_module("agent.tracing.otlp.spans")
-    except ImportError as error:
-        raise BadInput(f"the format otlp needs its library: {how_to_install('otel')}") from error
-    return getattr(otlp, form)([trace for one in traces for trace in (one.trace, *one.jobs)])

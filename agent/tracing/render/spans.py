@@ -1,30 +1,45 @@
-"""Renders each kind of span as a node: what happened, how it ended and how long it took."""
+"""Renders a span as a node: what happened, how it ended and how long it took; below it, what it holds."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from agent.tracing.render.text import count, duration, json_text, one_line, parsed_json, quoted, tokens
-from agent.tracing.render.tree import Node
+from agent.tracing.render.text import (
+    as_lines,
+    count,
+    duration,
+    json_text,
+    one_line,
+    parsed_json,
+    quoted,
+    text_lines,
+    tokens,
+)
+from agent.tracing.render.tree import SHORT, Node, aligned
 from agent.tracing.trace import given_of, mappings, read_data, scored_ids, tool_failed, usage_of
 from memory.process.spans import Span
 
 TEXT = 90
 """Columns for a text within a line."""
+HITS = 3
+"""Results of a search that are shown at the largest depth below the full one; at each smaller one fewer."""
+COLUMN = 60
+"""Columns of a candidate's content in the table of candidates."""
 
 
-def span_node(span: Span, hits: int = 0) -> Node:
-    """Return the node of a span without its children. `hits` limits how many search results are shown."""
-    node = _NODES.get(span.kind, _other_node)(span, hits)
+def span_node(span: Span) -> Node:
+    """Return the node of a span without its child spans and its request."""
+    node = _NODES.get(span.kind, _other_node)(span)
     node.span = span
-    return node if span.kind == "tool" else _failed(node)
+    return node if span.kind == "tool" else failed(node)
 
 
-def _failed(node: Node) -> Node:
+def failed(node: Node) -> Node:
     """Mark the node of a span that failed."""
     if node.span and node.span.error:
         node.text, node.tone = f"✗ {node.text}  {one_line(node.span.error, TEXT)}", "bad"
+        node.detail("error", "bad", text_lines(node.span.error))
     return node
 
 
@@ -36,7 +51,7 @@ def call_node(span: Span, number: int) -> Node:
     streamed += "  lost in mid-stream" if span.data.get("lost") else ""
     streamed += "  cut off" if span.data.get("finish") in ("length", "content_filter") else ""
     text = joined(f"call {number}", one_line(span.name, 40), counted, took(span), streamed)
-    return _failed(Node(text, "warning" if span.took is None else "plain", span=span))
+    return failed(Node(text, "warning" if span.took is None else "plain", span=span))
 
 
 def took(span: Span) -> str:
@@ -47,11 +62,18 @@ def joined(*parts: str) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _other_node(span: Span, _hits: int) -> Node:
-    return Node(joined(one_line(f"{span.kind} {span.name}".strip(), 60), took(span)))
+def _with_data(node: Node, span: Span) -> Node:
+    """Add what the span holds, each under its name."""
+    for name, value in span.data.items():
+        node.detail(one_line(name, 60), "bad" if name == "traceback" else "faint", as_lines(value))
+    return node
 
 
-def _context_node(span: Span, _hits: int) -> Node:
+def _other_node(span: Span) -> Node:
+    return _with_data(Node(joined(one_line(f"{span.kind} {span.name}".strip(), 60), took(span))), span)
+
+
+def _context_node(span: Span) -> Node:
     """Return the node of the lookups before the first model call."""
     prompt = read_data(span, "context", "prompt") or {}
     known = prompt.get("known") or {}
@@ -59,23 +81,27 @@ def _context_node(span: Span, _hits: int) -> Node:
     listed["message"] = prompt.get("history")
     parts = [count(len(items), name) for name, items in listed.items() if items]
     parts += [name for name in ("summary", "knowledge") if prompt.get(name)]
-    return Node(joined(f"scene: {', '.join(parts)}".removesuffix(": "), took(span)), "faint")
+    text = joined(f"scene: {', '.join(parts)}".removesuffix(": "), took(span))
+    return _with_data(Node(text, "faint"), span)
 
 
-def _tool_node(span: Span, _hits: int) -> Node:
+def _tool_node(span: Span) -> Node:
     """Return the call as the model wrote it, and the tool's answer."""
-    failed, result = tool_failed(span), span.data.get("result")
+    bad, result = tool_failed(span), span.data.get("result")
     called = f"{one_line(span.name, 40)}({_fields(span.data.get('arguments'), '=', json_text)})"
-    node = Node(joined(f"✗ {called}" if failed else called, took(span)), "bad" if failed else "plain")
-    if failed:
+    node = Node(joined(f"✗ {called}" if bad else called, took(span)), "bad" if bad else "plain")
+    if bad:
         parsed = parsed_json(result)
         told = parsed.get("error") if isinstance(parsed, Mapping) else result
-        node.add(f"error: {one_line(span.error or told or 'it did not work', 2 * TEXT)}", "bad")
+        error = one_line(span.error or told or "it did not work", 2 * TEXT)
+        node.add(Node(f"error: {error}", "bad", depths=SHORT))
         if traceback := span.data.get("traceback"):
-            node.add(_raised(traceback), "faint")
+            node.add(Node(_raised(traceback), "faint", depths=SHORT))
     elif result is not None:
-        node.add(f"→ {_fields(result, ': ', _short)}", "faint")
-    return node
+        node.add(Node(f"→ {_fields(result, ': ', _brief)}", "faint", depths=SHORT))
+    if span.error:
+        node.detail("error", "bad", text_lines(span.error))
+    return _with_data(node, span)
 
 
 def _fields(written: Any, joint: str, show: Callable[[Any], str]) -> str:
@@ -87,7 +113,7 @@ def _fields(written: Any, joint: str, show: Callable[[Any], str]) -> str:
     return one_line(", ".join(f"{name}{joint}{text}" for name, text in told.items()), TEXT)
 
 
-def _short(value: Any) -> str:
+def _brief(value: Any) -> str:
     if isinstance(value, list):
         return str(len(value))
     return quoted(value, 40) if isinstance(value, str) else one_line(json_text(value), 40)
@@ -102,36 +128,65 @@ def _raised(traceback: str) -> str:
     return one_line(name, TEXT)
 
 
-def _search_node(span: Span, hits: int) -> Node:
+def _search_node(span: Span) -> Node:
     """Return how many results were found, how many were dropped and why, and the best ones."""
-    found, candidates = scored_ids(span), mappings(span.data.get("candidates"))
-    query, audience = span.data.get("query"), span.data.get("audience") or ()
+    found, candidates, given = scored_ids(span), mappings(span.data.get("candidates")), given_of(span)
     reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
     result = f"{len(found)} found" if "found" in span.data else ""
-    cut = sum(id not in given_of(span) for id, _ in found)
-    result += f", {len(found) - cut} given" if cut else ""
+    result += f", {len(given)} given" if len(given) < len(found) else ""
     if reasons:
         told = ", ".join(f"{number} × {reason}" for reason, number in reasons.most_common())
         result += f", {reasons.total()} left out ({told})"
     result += ", without the index" if span.data.get("without_index") else ""
+    query, audience = span.data.get("query"), span.data.get("audience") or ()
     asked = f"{span.kind} {quoted(query, 50) if query else one_line(span.name, 40)}".strip()
     reads = one_line(f"reads {', '.join(map(str, audience))}", 50) if audience else ""
     node = Node(joined(asked, reads, one_line(result, 2 * TEXT), took(span)))
     contents = {one.get("id"): one.get("content") for one in candidates}
-    for id, score in found[:hits]:
+    for rank, (id, score) in enumerate(found[:HITS]):
         shown = quoted(contents[id], TEXT) if contents.get(id) else one_line(id, 8)
-        node.add(f"{score:.2f}  {shown}", "faint")
-    if hits and len(found) > hits:
-        node.add(f"… {len(found) - hits} more", "faint")
+        node.add(Node(f"{score:.2f}  {shown}", "faint", depths=SHORT[1 + bool(rank) :]))
+    hidden = ("candidates", "found", "given")
+    if facts := {name: value for name, value in span.data.items() if name not in hidden}:
+        node.detail("asked", "faint", block=as_facts(facts))
+    if candidates:
+        node.detail(f"candidates  {len(candidates)}", block=_candidate_table(candidates, given))
+    elif found:
+        node.detail("found", block=[f"{score:.4f}  {one_line(id, 40)}" for id, score in found])
     return node
 
 
-def _decision_node(span: Span, _hits: int) -> Node:
+def _candidate_table(candidates: Sequence[Mapping[str, Any]], given: Set[str]) -> list[str]:
+    """Return one row per candidate; the first column marks those that the model was given."""
+    rows = [["", "score", "lanes", "id", "content", "left out"]]
+    for one in candidates:
+        id, score = str(one.get("id", "")), one.get("score")
+        lanes = ", ".join(f"{name} {value}" for name, value in (one.get("lanes") or {}).items())
+        told = f"{score:.4f}" if isinstance(score, int | float) else ""
+        texts = (one_line(text or "", COLUMN) for text in (one.get("content"), one.get("left_out")))
+        rows.append(["✓" if id in given else "", told, one_line(lanes, COLUMN), one_line(id[:8], 8), *texts])
+    return aligned(rows)
+
+
+def as_facts(values: Mapping[str, Any]) -> list[str]:
+    """Return names and values as lines in two columns, without empty ones."""
+    told = {name: value for name, value in values.items() if value not in (None, "", [])}
+    return aligned([[one_line(name, 40), one_line(_fact(value))] for name, value in told.items()])
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _decision_node(span: Span) -> Node:
     made = [_decision(one) for one in mappings(span.data.get("decisions"))]
     if len(made) == 1:
-        return Node(joined(made[0], took(span)))
-    heading = count(len(made), "decision") if made else "decision"
-    return Node(joined(heading, took(span)), nodes=[Node(text) for text in made])
+        return _with_data(Node(joined(made[0], took(span))), span)
+    node = Node(joined(count(len(made), "decision") if made else "decision", took(span)))
+    node.nodes = [Node(text, depths=SHORT) for text in made]
+    return _with_data(node, span)
 
 
 def _decision(one: Mapping[str, Any]) -> str:
@@ -141,19 +196,30 @@ def _decision(one: Mapping[str, Any]) -> str:
     return f"{text} ({one_line(one['reason'], TEXT)})" if one.get("reason") else text
 
 
-def _exchange_node(span: Span, _hits: int) -> Node:
+def _exchange_node(span: Span) -> Node:
     """Return the node of what was extracted from a part of the conversation."""
     text = f"looked back at {count(len(read_data(span, 'reading', 'lines') or ()), 'message')}"
     updates = read_data(span, "findings", "updates") or {}
     names = {"new_facts": "new fact", "new_preferences": "new preference", "task_updates": "task update"}
     new = [count(len(updates[name]), one) for name, one in names.items() if updates.get(name)]
-    told = f"{text}; {', '.join(new) or 'nothing new'}"
-    if faults := read_data(span, "findings", "faults"):
-        return Node(told, "warning", [Node(f"not read: {one_line(fault, TEXT)}") for fault in faults])
-    return Node(told, "faint")
+    faults = [one_line(fault, TEXT) for fault in read_data(span, "findings", "faults") or ()]
+    node = Node(f"{text}; {', '.join(new) or 'nothing new'}", "warning" if faults else "faint")
+    node.nodes = [Node(f"not read: {fault}", depths=SHORT) for fault in faults]
+    return _with_data(node, span)
 
 
-_NODES: Mapping[str, Callable[[Span, int], Node]] = {
+def message_nodes(name: str, items: Sequence[Any]) -> Iterator[Node]:
+    """Yield the text of plain messages, and any other item whole."""
+    for place, item in enumerate(items, 1):
+        is_plain = isinstance(item, Mapping) and set(item) <= {"role", "content"}
+        if is_plain and isinstance(item.get("content"), str):
+            role = one_line(item.get("role", ""), 40)
+            yield Node(f"{name} {place}, {role}", block=text_lines(item["content"]))
+        else:
+            yield Node(f"{name} {place}", block=as_lines(item))
+
+
+_NODES: Mapping[str, Callable[[Span], Node]] = {
     "scene": _context_node,
     "tool": _tool_node,
     "search": _search_node,

@@ -1,4 +1,4 @@
-"""A tree of text lines, the common form of all trace renderings."""
+"""A tree of text lines, the common form of all trace renderings, shown to some depth."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,10 @@ from memory.process.spans import Span
 
 Tone = Literal["plain", "strong", "good", "bad", "warning", "faint"]
 """How a line may be coloured."""
+FULL = 3
+"""The depth that shows everything; 0 is the least."""
+EVERYWHERE, SHORT, DETAIL = range(FULL + 1), range(FULL), range(FULL, FULL + 1)
+"""The depths at which a node is shown: at all; where there is no room for its details; where there is."""
 
 
 @dataclass(slots=True)
@@ -19,17 +23,26 @@ class Node:
     tone: Tone = "plain"
     nodes: list["Node"] = field(default_factory=list)
     block: Sequence[str] = ()
-    """Lines below it that are shown verbatim."""
+    """Lines below it that are shown verbatim, at full depth."""
     span: Span | None = None
     """The span that it shows, for renderings with times."""
     folded: bool = False
     """Whether pages show it closed at first."""
+    depths: range = EVERYWHERE
 
-    def add(
+    def detail(
         self, text: str, tone: Tone = "plain", block: Sequence[str] = (), *, folded: bool = False
     ) -> "Node":
-        self.nodes.append(Node(text, tone, block=block, folded=folded))
-        return self.nodes[-1]
+        """Add a node that is shown at full depth alone. Returns it."""
+        return self.add(Node(text, tone, block=block, folded=folded, depths=DETAIL))
+
+    def add(self, node: "Node") -> "Node":
+        self.nodes.append(node)
+        return node
+
+    def shown(self, depth: int) -> list["Node"]:
+        """Return the children that are shown at this depth."""
+        return [node for node in self.nodes if depth in node.depths]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +56,20 @@ class Line:
         return f"{self.branch}{self.text}".rstrip()
 
 
-def drawn(node: Node) -> Iterator[Line]:
+def drawn(node: Node, depth: int = FULL) -> Iterator[Line]:
     """Yield the lines of the node and its descendants."""
     yield Line("", node.text, node.tone)
-    yield from _below(node, "")
+    yield from _below(node, "", depth)
 
 
-def _below(node: Node, before: str) -> Iterator[Line]:
-    for text in node.block:
-        yield Line(f"{before}{'│  ' if node.nodes else '   '}", text)
-    for place, inner in enumerate(node.nodes, 1):
-        last = place == len(node.nodes)
-        yield Line(f"{before}{'└─ ' if last else '├─ '}", inner.text, inner.tone)
-        yield from _below(inner, f"{before}{'   ' if last else '│  '}")
+def _below(node: Node, before: str, depth: int) -> Iterator[Line]:
+    inner = node.shown(depth)
+    for text in node.block if depth == FULL else ():
+        yield Line(f"{before}{'│  ' if inner else '   '}", text)
+    for place, one in enumerate(inner, 1):
+        last = place == len(inner)
+        yield Line(f"{before}{'└─ ' if last else '├─ '}", one.text, one.tone)
+        yield from _below(one, f"{before}{'   ' if last else '│  '}", depth)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -17,10 +17,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.errors import BadInput
 from agent.tracing.prices import Prices
 from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
-from agent.tracing.store.content import as_written, delete_bodies, holding, not_erased
+from agent.tracing.store.content import delete_bodies, holding, not_erased
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
-from agent.tracing.store.sketch import may_hold
 from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs, Work, mappings
 from agent.types import Usage
 from agent.types.arguments import Limit
@@ -234,8 +233,6 @@ class Traces:
         select_from, most = (_SUMMARIES, limit) if not wanted.text else (_WITH_BODIES, BATCH)
         usual = await self.usual() if wanted.failed else 0.0
         query = select_from.where(*conditions(wanted, usual)).order_by(traces.c.seq.desc()).limit(most)
-        if wanted.text:
-            query = query.where(may_hold(trace_bodies.c.body, as_written(wanted.text)))
         if before is not None:
             below = select(traces.c.seq).where(traces.c.id == before).scalar_subquery()
             query = query.where(traces.c.seq < below)

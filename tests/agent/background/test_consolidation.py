@@ -16,7 +16,7 @@ from scripted_server import Fail, Say, answer
 from sqlalchemy import select, update
 
 from agent.background.consolidation_input import NEW_FACTS
-from agent.tracing.render.trace import job as job_node
+from agent.tracing.render.trace import tree
 from hachi import Companion, ModelUnavailable, Settings
 from hachi.testing import AnsweringModel, FixedClock
 from memory.audience import PRIVATE, Place, user_key
@@ -215,7 +215,7 @@ async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(open
     [line] = [json.loads(text) for text in caplog.messages if "memory_extraction" in text]
     assert (line["ok"], line["left_out"]) == (True, ["importance", "new_preferences[0]", "status"])
     [trace] = await pet.traces.after(reply.trace_id, pet.clock())
-    shown = str(job_node(trace))
+    shown = str(tree(trace))
     assert "not read: importance: input should be 'low', 'medium' or 'high'" in shown
     assert "not read: new_preferences[0]: profile.level is" in shown
 

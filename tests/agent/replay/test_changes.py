@@ -39,8 +39,6 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "upkeep_model": ("small", "unset → small"),
     "mode": ("study", "companion → study"),
     "images": (True, "→"),
-    "model_timeout": (9.0, "60.0 → 9.0"),
-    "model_retries": (1, "2 → 1"),
 }
 FORM = {"structured": "schema"}
 PROMPTS = (
@@ -140,6 +138,8 @@ async def test_forty_changes_are_named(whole, pet_at, first_way, monkeypatch):
         other = await pet_at(first_way, **FORM | {name: value})
         named[name] = (await first(other, whole), f"{name} ")
         assert change in named[name][0]
+    other = await pet_at(first_way, **FORM, model_timeout=9.0, model_retries=1)
+    assert await first(other, whole) == "nothing", "they cannot change how a turn goes"
     other = await pet_at(first_way, **FORM, model="huge")
     named["model"] = (await first(other, whole), "the model tiny → huge")
     read = prompts.read

@@ -9,8 +9,8 @@ from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Hang, Say, answer
 
 from agent.errors import BadInput
-from agent.replay.pytest_file import make_test
 from agent.replay.replay import ReplayOptions, replay
+from agent.replay.testing import make_test
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import TraceWithJobs
 from hachi import Companion
@@ -102,6 +102,21 @@ async def test_a_turn_in_a_place_a_document_and_a_task_are_as_they_were(pet, rec
     assert [(await replay(pet, TraceWithJobs(trace))).differences for trace in traces] == [()] * len(traces)
 
 
+async def test_a_live_model_changes_nothing_and_reads_todays_memory(pet, recorded, server, rows):
+    task = Call("update_task", {"id": None, "description": "call Leo", "status": "open"})
+    trace = await recorded(task, answer("On your list."), said="remind me to call my dentist")
+    tables = [row["name"] for row in rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    before = {table: rows(f"SELECT * FROM {table}") for table in tables}
+    other = Call("update_task", {"id": None, "description": "Call Leo today!", "status": "open"})
+    found = answer("Leo is.", {"content": "Ana has a dentist"})
+    server.script([other, Call("search_memories", {"query": "dentist"})], found)
+    replayed = await replay(pet, await whole(pet, trace), ReplayOptions(fork=1))
+    assert '"action": "made"' in server.asked[-1].results[0], "as its next recorded call was answered"
+    assert '"kind": "summary"' in server.asked[-1].results[1], "nothing is recorded of it"
+    assert replayed.after.root.data["reply"]["message"] == "Leo is."
+    assert {table: rows(f"SELECT * FROM {table}") for table in tables} == before
+
+
 async def test_from_a_call_on_another_model_is_asked(pet, recorded, server):
     trace = await recorded()
     live = ScriptedModel([[assistant_message('{"message": "Rex, of course.", "memories": []}')]])
@@ -136,4 +151,4 @@ async def test_what_cannot_be_replayed_is_refused(pet, recorded):
         with pytest.raises(BadInput, match=why):
             await replay(pet, TraceWithJobs(refused))
         with pytest.raises(BadInput, match=why):
-            await make_test(refused)
+            await make_test(TraceWithJobs(refused))

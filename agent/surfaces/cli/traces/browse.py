@@ -14,9 +14,9 @@ import typer
 from agent.errors import HachiError
 from agent.surfaces.cli.operate.servers import serve_traces
 from agent.surfaces.cli.options import Limit
-from agent.surfaces.cli.output import Output, say
+from agent.surfaces.cli.output import Output, say, table_of
 from agent.surfaces.cli.session import Session, with_session, with_traces
-from agent.surfaces.cli.traces import export, replay, sets
+from agent.surfaces.cli.traces import export, replay
 from agent.surfaces.cli.traces.options import TraceId, filtered
 from agent.tracing.store.filters import TraceFilter
 
@@ -39,7 +39,7 @@ group = typer.Typer(help="See what happened in each turn, and why.", rich_markup
 @filtered()
 async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output:
     """List turns, newest first."""
-    from agent.surfaces.cli.traces.lines import print_summaries
+    from agent.surfaces.cli.traces.lines import COLUMNS, row
     from agent.tracing.render.export import summary_json
 
     now = datetime.now(UTC)
@@ -47,9 +47,7 @@ async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output
     none = "there is no trace yet; none is recorded while HACHI_TRACES is false"
     if wanted != TraceFilter(kinds=wanted.kinds) and await traces.count(TraceFilter(kinds=frozenset())):
         none = "no trace fits these filters; without them there are some"
-    return Output(
-        [summary_json(one) for one in found], lambda: print_summaries(found, now) if found else say(none)
-    )
+    return table_of(found, COLUMNS, lambda one: row(one, now), empty=none, to_json=summary_json)
 
 
 @group.command()
@@ -64,18 +62,16 @@ async def tail(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Follow turns as they begin and end, until Ctrl-C."""
-    from agent.surfaces.cli.traces.lines import print_summaries
+    from agent.surfaces.cli.traces.lines import line, print_lines
     from agent.tracing.render.export import summary_json
     from agent.tracing.render.text import json_text
 
-    if not json:
-        print_summaries([], datetime.now(UTC), fixed=True)
     with suppress(asyncio.CancelledError):  # Ctrl-C
         async for summary in followed(traces, wanted, limit):
             if json:
                 print(json_text(summary_json(summary)), flush=True)
             else:
-                print_summaries([summary], datetime.now(UTC), headings=False, fixed=True)
+                print_lines([line(summary, datetime.now(UTC))])
 
 
 async def followed(
@@ -164,4 +160,3 @@ for _name, _command in {
     "serve": serve_traces,
 }.items():
     group.command(_name)(_command)
-group.add_typer(sets.group, name="set")

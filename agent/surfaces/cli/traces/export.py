@@ -29,22 +29,21 @@ COLUMNS = (
 async def export(
     traces: "Traces",
     ids: TraceIds,
-    format: Annotated[
-        Literal["json", "md", "html", "otlp", "otlp-protobuf"], typer.Option("--format")
-    ] = "json",
+    format: Annotated[Literal["json", "md"], typer.Option("--format")] = "json",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -.")
     ] = None,
 ) -> None:
-    """Write traces as one file: JSON, Markdown, HTML or OTLP/JSON.
+    """Write traces as one file: JSON, which `replay` takes, or Markdown.
 
     Their background jobs are in it.
     """
-    from agent.tracing.render.export import exported
+    from agent.tracing.render.export import exported, markdown
 
     found = [await traces.get_with_jobs(id, datetime.now(UTC)) for id in ids]
     what = f"{len(found)} {'trace is' if len(found) == 1 else 'traces are'}"
-    write_output(output, exported(found, format), what)
+    text = exported(found) if format == "json" else "\n".join(map(markdown, found))
+    write_output(output, text, what)
 
 
 @with_traces

@@ -1,10 +1,9 @@
-"""Traces at a terminal: a table of turns, and coloured lines of trees and differences."""
+"""Traces at a terminal: rows of a table of turns, and coloured lines of trees and differences."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from rich.table import Column, Table
 from rich.text import Text
 
 from agent.surfaces.cli.output import console
@@ -14,30 +13,9 @@ from agent.tracing.render.trace import heading
 from agent.tracing.render.tree import Line, Tone
 from agent.tracing.trace import TURN, Summary
 
-COLUMNS = {
-    "ID": 8,
-    "WHEN": 11,
-    "WHERE": 12,
-    "USER": 8,
-    "SAID": 30,
-    "CALLS": 5,
-    "TOOLS": 6,
-    "TOKENS": 9,
-    "COST": 6,
-    "DUR": 6,
-    "STATUS": 10,
-}
-"""Each with its width where rows are printed before the next ones are known."""
-MIN_WIDTH = 12
-"""Of the columns that shrink on a narrow terminal."""
-GAP = 2
-"""Between two columns."""
-MIN_TABLE = 100
-"""Columns of the whole table. A narrower terminal wraps its lines, and no column is lost."""
+COLUMNS = tuple("id when where user said calls tools tokens cost took status".split())
 MAX_LINES = 12
 """Lines of one difference, unless all are asked for."""
-CONTEXT = 1
-"""Equal lines shown around those that differ."""
 
 _STYLES: dict[Tone, str] = {
     "strong": "bold",
@@ -47,13 +25,6 @@ _STYLES: dict[Tone, str] = {
     "faint": "dim",
 }
 _SIGNS: dict[str, Tone] = {"-": "bad", "+": "good"}
-_STATUS_STYLES = {
-    "error": "red",
-    "killed": "red",
-    "tool_error": "red",
-    "malformed": "yellow",
-    "running": "yellow",
-}
 
 
 def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
@@ -67,57 +38,46 @@ def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
             print(line)
 
 
-def print_summaries(
-    summaries: Sequence[Summary], now: datetime, *, headings: bool = True, fixed: bool = False
-) -> None:
-    """Print a table. With `fixed` widths its rows fit below those of another one."""
-    out = console()
-    spare = COLUMNS["SAID"] - MIN_WIDTH
-    whole = sum(COLUMNS.values()) + GAP * len(COLUMNS)
-    out.width = max(out.width, whole - spare if fixed else MIN_TABLE)
-    widths = COLUMNS | {"SAID": COLUMNS["SAID"] - max(0, whole - out.width)}
-    columns = [
-        Column(
-            name,
-            width=wide if fixed and name != "STATUS" else None,
-            min_width=MIN_WIDTH if name in ("SAID", "STATUS") else None,
-            no_wrap=name not in ("SAID", "STATUS"),
-        )
-        for name, wide in widths.items()
-    ]
-    table = Table(*columns, box=None, padding=(0, GAP, 0, 0), show_header=headings, header_style="dim")
-    for summary in summaries:
-        *texts, status = (Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells(summary, now))
-        status.stylize(_STATUS_STYLES.get(summary.status, "yellow" if summary.trouble else ""))
-        table.add_row(*texts, status)
-    out.print(table)
-
-
-def cells(summary: Summary, now: datetime) -> list[str]:
-    """In `COLUMNS`."""
-    failed = [one_line(name.removesuffix("!"), 40) for name in summary.tools if name.endswith("!")]
-    if summary.kind == TURN:
-        said = quoted(summary.said, 120) if summary.said else ""
-    else:
-        of = (summary.turn_id or "").removeprefix("trace_")[:8]
-        said = f"{one_line(summary.said or summary.kind, 30)}{f' of {of}' if of else ''}"
-    if summary.content != "kept":
-        said = "(forgotten)" if summary.content == "forgotten" else "(forgotten for now)"
-    why = ", ".join(dict.fromkeys(failed)) if summary.status == "tool_error" else summary.error or ""
-    why = ", ".join(filter(None, [why, *summary.trouble]))
+def row(summary: Summary, now: datetime) -> list[str]:
+    """Return the cells of a row, in `COLUMNS`."""
+    failed = [name for name in summary.tools if name.endswith("!")]
     return [
         summary.short,
         _when(summary.started_at, now),
         clipped(where(summary.place), 20),
         one_line(summary.name or summary.user or "-", 16),
-        said,
+        _said(summary),
         str(summary.calls),
         f"{len(summary.tools)}{f' {len(failed)}✗' if failed else ''}",
         tokens(summary.usage),
         "" if summary.cost is None else money(summary.cost),
         duration(summary.took),
-        f"{summary.status}: {one_line(why, 80)}" if why else summary.status,
+        _status(summary),
     ]
+
+
+def line(summary: Summary, now: datetime) -> Line:
+    """Return a line of turns that are followed."""
+    id, when, place, user, said, *_, took, status = row(summary, now)
+    tone: Tone = "plain" if summary.status == "ok" and not summary.trouble else "warning"
+    return Line("", "  ".join(filter(None, [id, when, status, place, f"{user}: {said}", took])), tone)
+
+
+def _said(summary: Summary) -> str:
+    if summary.content != "kept":
+        return "(forgotten)" if summary.content == "forgotten" else "(forgotten for now)"
+    if summary.kind == TURN:
+        return quoted(summary.said, 60) if summary.said else ""
+    of = (summary.turn_id or "").removeprefix("trace_")[:8]
+    return f"{one_line(summary.said or summary.kind, 30)}{f' of {of}' if of else ''}"
+
+
+def _status(summary: Summary) -> str:
+    """Return the status, and what went wrong."""
+    failed = dict.fromkeys(one_line(name[:-1], 40) for name in summary.tools if name.endswith("!"))
+    wrong = ", ".join(failed) if summary.status == "tool_error" else summary.error or ""
+    why = ", ".join(filter(None, [wrong, *summary.trouble]))
+    return f"{summary.status}: {one_line(why, 80)}" if why else summary.status
 
 
 def _when(moment: datetime, now: datetime) -> str:
@@ -132,15 +92,15 @@ def difference_lines(
 ) -> Iterator[Line]:
     yield Line("", f"--- {heading(before)}", "bad")
     yield Line("", f"+++ {heading(after)}", "good")
-    for difference in found:
-        yield Line("", f"@@ {one_line(difference.where)}: {one_line(difference.what)}", "strong")
-        yield from text_lines_of(difference, whole=whole)
+    for one in found:
+        yield Line("", f"@@ {one_line(one.where)}: {one_line(one.what)}", "strong")
+        yield from changed_lines(one, whole=whole)
 
 
-def text_lines_of(difference: Difference, *, whole: bool) -> Iterator[Line]:
+def changed_lines(difference: Difference, *, whole: bool) -> Iterator[Line]:
+    """Yield the lines that differ; all lines if `whole`."""
     before, after = ([] if not text else as_lines(text) for text in (difference.before, difference.after))
-    context = len(before) if whole else CONTEXT
-    diff = list(difflib.unified_diff(before, after, lineterm="", n=context))
+    diff = list(difflib.unified_diff(before, after, lineterm="", n=len(before) if whole else 1))
     lines = [text for text in diff[2:] if not text.startswith("@@")]
     for text in lines if whole else lines[:MAX_LINES]:
         yield Line("", text, _SIGNS.get(text[:1], "plain"))

@@ -3,8 +3,7 @@
 import inspect
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -15,21 +14,6 @@ from agent.tracing.store.filters import TraceFilter, read_place, read_seconds
 _ID = "id, its first characters, or `last` for the newest turn."
 TraceId = Annotated[str, typer.Argument(metavar="ID", help=f"An {_ID}")]
 TraceIds = Annotated[list[str], typer.Argument(metavar="ID...", help=f"Each an {_ID}")]
-MemoryOf = Annotated[
-    Literal["recorded", "today"],
-    typer.Option("--memory", help="What the tools found then, or what they find today."),
-]
-ModelOf = Annotated[
-    Literal["recorded", "live"],
-    typer.Option(
-        "--model", help="The recorded outputs, or the model of the settings, judged on what it does."
-    ),
-]
-JUnit = Annotated[
-    Path | None,
-    typer.Option("--junit", metavar="FILE", help="Write a report in JUnit's XML too; - is stdout."),
-]
-Full = Annotated[bool, typer.Option("--full", help="Every difference, and each text whole.")]
 
 
 def _filter(

@@ -1,68 +1,168 @@
 """`hachi traces replay` and `hachi traces to-test`: replay turns, and make tests of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from agent.errors import BadInput
 from agent.surfaces.cli.output import Output, progress_bar, say
 from agent.surfaces.cli.session import require, with_companion
-from agent.surfaces.cli.traces.options import Full, JUnit, MemoryOf, ModelOf, TraceId
+from agent.surfaces.cli.traces.options import TraceId
 from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.replay.replay import ReplayOptions
-    from agent.surfaces.cli.traces.replayed import Replays
+    from agent.replay.replay import NotReplayed, Replayed
+    from agent.tracing.render.tree import Line
+    from agent.tracing.trace import Summary, TraceWithJobs
+
+CHANGED = 3
+"""The exit code if a turn went differently: 1 is an error, 2 a mistyped command."""
 
 
 @with_companion
 async def replay(
     pet: "Companion",
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids, their first characters, or `last`.")
+    turns: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID|FILE]...", help="Ids, their first characters, `last`, or exported files."
+        ),
     ] = None,
     newest: Annotated[
         int | None, typer.Option("--newest", min=1, metavar="N", help="The newest N turns instead.")
     ] = None,
-    memory: MemoryOf = "recorded",
-    model: ModelOf = "recorded",
+    memory: Annotated[
+        Literal["recorded", "today"],
+        typer.Option("--memory", help="What the tools found then, or what they find today."),
+    ] = "recorded",
+    model: Annotated[
+        Literal["recorded", "live"],
+        typer.Option("--model", help="The recorded outputs, or the model of the settings beside them."),
+    ] = "recorded",
     from_call: Annotated[
         int | None,
         typer.Option("--from", min=1, metavar="N", help="Ask a live model from call N on, 1 by default."),
     ] = None,
-    junit: JUnit = None,
-    full: Full = False,
+    full: Annotated[bool, typer.Option("--full", help="Every difference, and each text whole.")] = False,
 ) -> Output:
     """Replay turns from their traces with today's prompts, settings and code.
 
-    Nothing is written. Shows the first difference. Exit 0 if nothing differs, 3 if something does.
+    Nothing is written. Shows the first difference; with a live model both turns. Exit 0 if nothing differs,
+    3 if something does and the model was not live.
     """
-    require(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
+    require(bool(turns) != bool(newest), "name the turns by their ids or files, or --newest N")
     require(model == "live" or from_call is None, "--from N needs --model live")
-    from agent.replay.replay import ReplayOptions, replay
-    from agent.surfaces.cli.traces.replayed import Replays
+    from agent.replay.replay import Replayed, ReplayOptions, replay_each
 
     options = ReplayOptions(memory=memory, fork=(from_call or 1) if model == "live" else None)
-    if ids and len(ids) == 1:  # what cannot be replayed is an error
-        replays = Replays([await replay(pet, await pet.traces.get_with_jobs(ids[0], pet.clock()), options)])
-    else:
-        replays = await replay_all(pet, dict.fromkeys(await _turns(pet, ids or [], newest), ()), options)
-    return replays.output(full=full, junit=junit)
-
-
-async def replay_all(
-    pet: "Companion", turns: Mapping[str, Sequence[str]], options: "ReplayOptions"
-) -> "Replays":
-    """Replay these turns one after the other, with a bar on a terminal."""
-    from agent.replay.replay import replay_each
-    from agent.surfaces.cli.traces.replayed import Replays
-
+    chosen = await _turns(pet, turns or [], newest)
     with progress_bar() as bar:
-        track = bar.track(turns.items(), total=len(turns), description="replaying")
-        return Replays([one async for one in replay_each(pet, track, options)])
+        track = bar.track(chosen, total=len(chosen), description="replaying")
+        found = [one async for one in replay_each(pet, track, options)]
+    if len(found) == len(turns or ()) == 1 and not isinstance(found[0], Replayed):
+        raise BadInput(found[0].why)
+    changed = any(isinstance(one, Replayed) and not (one.same or one.live) for one in found)
+    data = [_as_json(one) for one in found]
+    return Output(data, lambda: _print(found, full=full), CHANGED if changed else 0)
+
+
+async def _turns(pet: "Companion", named: Sequence[str], newest: int | None) -> "list[str | TraceWithJobs]":
+    """Return those named by ids or files, or the ids of the newest turns that ended."""
+    if newest is not None:
+        listed = await pet.traces.list(TraceFilter(), pet.clock(), newest)
+        return [one.id for one in listed if one.status not in ("running", "killed")]
+    found = list[Any]()
+    for name in named:
+        found += _in_file(Path(name)) or [(await pet.traces.find(name, pet.clock())).id]
+    return found
+
+
+def _in_file(file: Path) -> "list[TraceWithJobs]":
+    """Return the traces in an exported file; none if there is no such file."""
+    from agent.tracing.render.export import read_exported
+
+    try:
+        return read_exported(file.read_text(encoding="utf-8")) if file.is_file() else []
+    except ValueError as error:
+        raise BadInput(f"{file} cannot be replayed: {error}") from error
+
+
+def _as_json(one: "Replayed | NotReplayed") -> dict[str, Any]:
+    from agent.replay.replay import NotReplayed
+    from agent.tracing.trace import span_json
+
+    if isinstance(one, NotReplayed):
+        return {"id": one.id, "not_replayed": one.why}
+    before, after = one.before.trace.summary, one.after.summary
+    return {
+        "id": before.id,
+        "same": one.same,
+        "behaves_otherwise": one.behaves_otherwise,
+        "memory": one.options.memory,
+        "forked_at": one.options.fork,
+        "differences": [asdict(difference) for difference in one.differences],
+        "before": _figures(before),
+        "after": _figures(after),
+        "root": span_json(one.after.root),
+    }
+
+
+def _figures(summary: "Summary") -> dict[str, Any]:
+    return {"usage": asdict(summary.usage), "took": summary.took, "cost": summary.cost}
+
+
+def _print(found: "Sequence[Replayed | NotReplayed]", *, full: bool) -> None:
+    """Print each turn in short, and what they have in common."""
+    from agent.replay.replay import Replayed, causes
+    from agent.surfaces.cli.traces.lines import print_lines
+    from agent.tracing.render.text import count, one_line
+
+    print_lines((line for one in found for line in _lines(one, full)), whole=full)
+    done = [one for one in found if isinstance(one, Replayed)]
+    if len(found) < 2 or any(one.live for one in done):
+        return
+    same, skipped = sum(one.same for one in done), len(found) - len(done)
+    more = f", {skipped} not replayed" if skipped else ""
+    print(f"{len(done)} replayed: {same} same, {len(done) - same} changed{more}")
+    for what, turns, otherwise in causes(done):
+        print(f"{count(turns, 'turn')}: {one_line(what)}; {otherwise or 'none'} went otherwise")
+
+
+def _lines(one: "Replayed | NotReplayed", full: bool) -> "Iterator[Line]":
+    from agent.replay.replay import NotReplayed
+    from agent.surfaces.cli.traces.lines import changed_lines, difference_lines
+    from agent.tracing.render.text import one_line
+    from agent.tracing.render.trace import full_lines, heading, overview_lines
+    from agent.tracing.render.tree import Line
+
+    if isinstance(one, NotReplayed):
+        yield Line("", f"not replayed: {one_line(one.why)}", "faint")
+        return
+    before, after = one.before.trace, one.after
+    if one.live:
+        shown = full_lines if full else overview_lines
+        yield Line("", "recorded:", "strong")
+        yield from shown(before)
+        yield Line("", f"from call {one.options.fork} on with the model of today:", "strong")
+        yield from shown(after)
+        return
+    if one.same:
+        yield Line("", f"same     {heading(before.summary)}", "good")
+        return
+    first, *others = one.differences
+    yield Line("", f"CHANGED  {heading(before.summary)}", "bad")
+    yield Line("", one_line(f"first difference: {first.where} {first.what}"), "strong")
+    if full:
+        yield from list(difference_lines(before.summary, after.summary, one.differences, whole=True))[3:]
+        return
+    yield from changed_lines(first, whole=False)
+    if others:
+        told = f"… and {len(others)} more that may follow from it; --full shows them"
+        yield Line("", told, "faint")
 
 
 @with_companion
@@ -75,10 +175,10 @@ async def to_test(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
 ) -> None:
-    """Make a pytest file of a turn, and its fixture. It passes now, and fails if the turn goes otherwise."""
-    from agent.replay.pytest_file import make_test
+    """Make a pytest file of a turn, and its fixture. It fails if the turn goes otherwise than recorded."""
+    from agent.replay.testing import make_test
 
-    files = await make_test(await pet.traces.get(id, pet.clock()))
+    files = await make_test(await pet.traces.get_with_jobs(id, pet.clock()))
     for path in _write(files, into, force=force):
         print(path)
     say("it holds what was said and remembered; look through the fixture before you share it")
@@ -95,11 +195,3 @@ def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in files]
-
-
-async def _turns(pet: "Companion", ids: Sequence[str], newest: int | None) -> list[str]:
-    """Return the ids of those named, or of the newest turns that ended."""
-    if newest is None:
-        return [(await pet.traces.find(id, pet.clock())).id for id in ids]
-    found = await pet.traces.list(TraceFilter(), pet.clock(), newest)
-    return [one.id for one in found if one.status not in ("running", "killed")]

@@ -1,17 +1,15 @@
-"""Traces as files: JSON, Markdown, HTML. OTLP is tested in test_opentelemetry.py."""
+"""Traces as files, JSON and Markdown, and read back from them."""
 
-import json
 import sys
 
 import pytest
 from scripted_server import Call, answer
 
-from agent.errors import BadInput, SettingsError
-from agent.tracing.render.export import exported
-from agent.tracing.trace import TraceWithJobs
+from agent.errors import SettingsError
+from agent.tracing.render.export import exported, markdown, read_exported
 
 
-async def test_every_format_holds_the_turn_and_its_jobs(pet_at, first_way, server, last):
+async def test_files_hold_the_turn_and_its_jobs(pet_at, first_way, server, last):
     pet = await pet_at(first_way)
     server.script(
         Call("search_memories", {"query": "tea"}),
@@ -22,31 +20,29 @@ async def test_every_format_holds_the_turn_and_its_jobs(pet_at, first_way, serve
     await pet.settle()
     whole = await pet.traces.get_with_jobs((await last(pet)).id, pet.clock())
 
-    [read] = json.loads(exported([whole], "json"))
-    assert read["id"] == whole.trace.id
-    assert read["place"] == "acme/general"
-    assert read["tools"] == [{"name": "search_memories", "ok": True}, {"name": "nothing", "ok": False}]
-    assert read["made_by"]["versions"]["hachi"]
-    assert [span["kind"] for span in read["root"]["spans"]][:2] == ["scene", "call"]
-    assert "store_memories" in [one["kind"] for one in read["afterwards"]]
+    text = exported([whole])
+    assert '"place": "acme/general"' in text
+    [read] = read_exported(text)
+    assert exported([read]) == text
+    assert (read.trace.summary.place, read.trace.summary.tools) == (
+        "place:acme/general",
+        ("search_memories", "nothing!"),
+    )
+    assert [job.summary.kind for job in read.jobs] == ["store_memories", "look_back"]
 
-    short, _, full = exported([whole], "md").partition("## Everything")
+    short, _, full = markdown(whole).partition("## Everything")
     assert 'ana: "what do I drink?"' in short
     assert "system message" not in short
     assert "system message, rules" in full
 
-    page = exported([whole, whole], "html")
-    assert page.count("<article") == 2
-    assert page.count("<!doctype html>") == 1
-    assert "<title>2 traces</title>" in page
-    assert "what do I drink?" in page
-    assert 'class="bar"' in page
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "[3]", '[{"summary": 3}]', "null"])
+def test_what_is_no_exported_trace_is_refused(text):
+    with pytest.raises(ValueError, match=r"no exported trace|no trace is in it"):
+        read_exported(text)
 
 
-async def test_without_the_otlp_library_errors_name_the_extra(open_pet, monkeypatch):
+async def test_without_the_otlp_library_the_error_names_the_extra(open_pet, monkeypatch):
     monkeypatch.setitem(sys.modules, "agent.tracing.otlp.spans", None)
-    nothing: list[TraceWithJobs] = []
-    with pytest.raises(BadInput, match=r"pip install -e '\.\[otel\]' in the clone"):
-        exported(nothing, "otlp")
     with pytest.raises(SettingsError, match=r"pip install -e '\.\[otel\]' in the clone"):
         await open_pet(otlp_endpoint="http://127.0.0.1:4318")

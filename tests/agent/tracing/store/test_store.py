@@ -11,7 +11,6 @@ from agent.errors import BadInput
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer, Stored
 from agent.tracing.store.filters import TraceFilter
-from agent.tracing.store.sets import add_to_set, delete_set, sets, turns_of_set
 from agent.tracing.store.stats import stats_of
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
@@ -118,7 +117,6 @@ async def test_a_list_fulfils_every_condition(traces):
     first = await traces.list(EVERY, NOW, 3)
     rest = await traces.list(EVERY, NOW, 2, before=first[-1].id)
     assert [one.id for one in (*first, *rest)] == [id_of(number) for number in (6, 5, 4, 3, 2)]
-    assert len([one async for one in traces.each(EVERY, NOW)]) == 6
     assert [trace.id for trace in await traces.after(id_of(1), NOW)] == [id_of(5)]
 
 
@@ -219,22 +217,6 @@ async def test_statistics_are_added_up_in_one_statement(traces):
     assert (found.total.turns, found.groups["people"]["ana"].turns) == (3, 2)
     assert found.groups["days"].keys() == {f"{NOW:%Y-%m-%d}"}
     assert (found.total.seconds, found.statuses) == ([1.0] * 3, {"ok": 3})
-
-
-async def test_a_set_outlives_what_its_traces_showed_and_what_its_replies_must_hold_does_not(traces):
-    await traces.write([showing(1, ROW), made(2)], NOW)
-    both = await traces.list(EVERY, NOW)
-    assert await add_to_set(traces, "smoke", both, ["Lyon", "Paris"]) == 2
-    assert await add_to_set(traces, "smoke", both[:1], ["Rome"]) == 2
-    await traces.forget([ROW])
-    assert await turns_of_set(traces, "smoke") == {id_of(1): [], id_of(2): ["Rome"]}
-    with pytest.raises(BadInput, match="is forgotten, so that it cannot be replayed"):
-        await add_to_set(traces, "other", await traces.list(EVERY, NOW))
-    await traces.prune(NOW + timedelta(days=1))
-    assert await turns_of_set(traces, "smoke") == {id_of(1): [], id_of(2): []}
-    assert (await delete_set(traces, "smoke"), await sets(traces)) == (2, {})
-    with pytest.raises(NotFound, match="no set 'smoke'; there are: none"):
-        await turns_of_set(traces, "smoke")
 
 
 async def test_what_shows_hidden_rows_is_asked_in_one_statement_that_reads_by_indexes(traces, database):

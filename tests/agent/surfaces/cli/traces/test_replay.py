@@ -2,12 +2,8 @@
 
 import json
 import re
-from xml.etree.ElementTree import fromstring, parse
 
 import pytest
-
-from agent.replay.replay import NotReplayed
-from agent.surfaces.cli.traces.replayed import Replays
 
 
 @pytest.fixture(scope="module")
@@ -27,47 +23,40 @@ def test_unchanged_turns_are_the_same(talked):
     assert (same["same"], same["differences"], same["memory"]) == (True, [], "recorded")
     [today] = talked("traces", "replay", "last", "--memory", "today", "--json").json
     assert today["memory"] == "today"
-    fork = talked("traces", "replay", "last", "--from", "2", "--model", "live")
-    assert (fork.code, fork.out[:5]) == (0, "same "), "the stand-in says the same again"
 
 
-def test_a_set_is_replayed_as_one(talked, tmp_path):
-    assert talked("traces", "set", "list").complaint == "hachi: there is no set yet"
-    assert talked("traces", "set", "add", "smoke", "--text", "shoulder", "-n", "9").out == "smoke: 2 turns\n"
-    added = talked("traces", "set", "add", "smoke", "last", "--holds", "January", "--json").json
-    assert (added["turns"], len(added["added"])) == (2, 1)
-    assert talked("traces", "set", "list", "--json").json == [{"name": "smoke", "turns": 2}]
-    assert talked("traces", "set", "run", "smoke").out.splitlines()[-1] == "2 replayed: 2 same, 0 changed"
-    report = tmp_path / "report.xml"
-    live = talked("traces", "set", "run", "smoke", "--model", "live", "--junit", str(report))
-    assert (live.code, "2 replayed: 2 same" in live.out, "behaviour" in live.out) == (0, True, True)
-    assert parse(report).getroot().attrib == {"name": "smoke", "tests": "2", "failures": "0", "skipped": "0"}
-    talked("traces", "set", "add", "smoke", "last", "--holds", "Lyon")
-    live = talked("traces", "set", "run", "smoke", "--model", "live", "--junit", str(report))
-    assert (live.code, live.out.splitlines()[-1]) == (
-        3,
-        "1 turn: the reply does not hold “Lyon”; 1 went otherwise",
-    )
-    [failure] = parse(report).getroot().iter("failure")
-    assert failure.get("message") == "the reply does not hold “Lyon”"
-    assert fromstring(talked("traces", "set", "run", "smoke", "--junit", "-").out).get("tests") == "2"
-    assert "no set 'x'; there are: smoke" in talked("traces", "set", "run", "x").complaint
-    assert talked("traces", "set", "delete", "smoke").out.startswith("deleted the set smoke")
-    assert talked("traces", "set", "list", "--json").json == []
+def test_a_set_is_replayed_from_its_files(talked, tmp_path):
+    ids = [one["id"] for one in talked("traces", "ls", "--json").json]
+    for id in ids:
+        talked("traces", "export", id, "-o", str(tmp_path / f"{id}.json"))
+    files = [str(path) for path in sorted(tmp_path.glob("*.json"))]
+    assert talked("traces", "replay", *files).out.splitlines()[-1] == "2 replayed: 2 same, 0 changed"
+    (tmp_path / "no.json").write_text("{}")
+    complaint = talked("traces", "replay", str(tmp_path / "no.json")).complaint
+    assert "no.json cannot be replayed: no trace is in it" in complaint
 
 
-def test_what_cannot_be_replayed_is_counted_apart(tmp_path, capsys):
-    report = tmp_path / "report.xml"
-    gone = [NotReplayed(f"trace_{n}", "its content is forgotten") for n in (1, 2)]
-    output = Replays(gone).output(junit=report)
-    assert output.code == 0
-    assert output.data[0] == {"id": "trace_1", "not_replayed": "its content is forgotten"}
-    output.print(json=False)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "not replayed: its content is forgotten"
-    assert lines[-1] == "0 replayed: 0 same, 0 changed, 2 not replayed"
-    assert [one.get("name") for one in parse(report).getroot()] == ["trace_1", "trace_2"]
-    assert parse(report).getroot().get("skipped") == "2"
+def test_a_live_model_stands_beside_what_was_recorded(talked):
+    ran = talked("traces", "replay", "last", "--from", "2", "--model", "live")
+    recorded, _, live = ran.out.partition("from call 2 on with the model of today:")
+    assert ran.code == 0
+    for shown in (recorded, live):
+        assert "search_memories(" in shown
+        assert 'reply "' in shown
+    [found] = talked("traces", "replay", "last", "--model", "live", "--json").json
+    assert (found["same"], found["forked_at"]) == (True, 1), "the stand-in says the same again"
+
+
+def test_what_cannot_be_replayed_is_counted_apart(talked, monkeypatch):
+    talked("chat", "-m", "what is kept?", HACHI_TRACE_CONTENT="none")
+    ran = talked("traces", "replay", "--newest", "3")
+    assert ran.out.splitlines()[-1] == "2 replayed: 2 same, 0 changed, 1 not replayed"
+    data = talked("traces", "replay", "--newest", "3", "--json").json
+    assert [one.keys() for one in data if "not_replayed" in one] == [{"id", "not_replayed"}]
+    last = talked("traces", "replay", "last")
+    assert (last.code, "HACHI_TRACE_CONTENT was none" in last.complaint) == (1, True)
+    talked("traces", "prune", "--older", "0s", "--yes")
+    talked("chat", "-m", "what happened to me?")
 
 
 def test_a_test_goes_where_it_is_told_and_overwrites_nothing(talked, tmp_path, monkeypatch):
@@ -77,7 +66,8 @@ def test_a_test_goes_where_it_is_told_and_overwrites_nothing(talked, tmp_path, m
     assert [name.rpartition(".")[2] for name in names] == ["py", "json"]
     assert [line.rpartition("/")[2] for line in ran.out.splitlines()] == names
     assert ran.err.endswith("run it with pytest, which does not come with Hachi: pip install pytest\n")
-    assert json.loads((tmp_path / "checks" / names[1]).read_text())["version"] == 2
+    [file] = json.loads((tmp_path / "checks" / names[1]).read_text())
+    assert (file["said"], file["process"]) == ("what happened to me?", "")
     again = talked("traces", "to-test", "last", "--into", "checks")
     assert (again.code, "--force writes over it" in again.complaint) == (1, True)
     assert talked("traces", "to-test", "last", "--into", "checks", "--force").code == 0
