@@ -189,8 +189,8 @@ class Settings(BaseSettings):
     """Model calls in a turn; the last one may call no tool, and answers."""
 
     embedder: str | None = None
-    """`bundled`, `openai:NAME` or `fastembed:NAME`; unset is `openai:text-embedding-3-small` with an OpenAI
-    key and no other base URL, else `bundled`."""
+    """`bundled` or `openai:NAME`; unset is `openai:text-embedding-3-small` with an OpenAI key and no other
+    base URL, else `bundled`."""
     memory: bool = True
     """Whether anything is remembered. Off: each turn is anonymous, so nothing is read for it and nothing of
     it is kept but its trace; what was remembered before stays."""
@@ -210,8 +210,8 @@ class Settings(BaseSettings):
     """How much text of documents one search returns."""
     knowledge_first: bool = False
     """Search the documents before the first model call, and not only when the model asks."""
-    reranker: Annotated[str, Field(pattern=r"^(fused|model|fastembed:.+)$")] = "fused"
-    """What puts passages of documents in order: `fused`, `fastembed:NAME` (a cross-encoder), or `model`."""
+    reranker: Literal["fused", "model"] = "fused"
+    """What puts passages of documents in order: their scores (`fused`), or a call of the model."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Facts of less importance are not kept."""
     half_life_days: Annotated[float, Field(gt=0)] | None = None

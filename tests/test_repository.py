@@ -189,7 +189,7 @@ def test_every_imported_package_is_declared() -> None:
     providers = packages_distributions()
     missing = {
         name
-        for name in imported_packages() - {"fastembed", "xllamacpp"}  # extras that tests do not install
+        for name in imported_packages() - {"xllamacpp"}  # an extra that tests do not install
         if not declared & {canonicalize_name(provider) for provider in providers.get(name, ())}
     }
     assert missing == set()

@@ -31,7 +31,6 @@ NAMES = frozenset(
         *rotated(LOG),
         *rotated(DECISIONS),
         TYPED,
-        "embedders.json",
     ]
 )
 """Of the files that Hachi makes there. `memory.index.embedded.folder` has those of the index."""

@@ -28,7 +28,6 @@ from memory.forgetting.purge import Purge
 from memory.index import Index
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
-from memory.index.embedders.calibration import stored_thresholds
 from memory.index.server import ServerIndex
 from memory.index.sync import IndexSync
 from memory.people.profile_store import ProfileStore
@@ -117,7 +116,6 @@ async def open_components(
         api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
         base_url=base_url_of(settings),
         breaker=breakers["embedder"],
-        measured=stored_thresholds(settings.home, settings.chosen_embedder),
     )
     closing.push_async_callback(embedder.close)
     models = Models(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from agent.errors import BadInput, SettingsError
+from agent.errors import BadInput
 from agent.models.choice.fallback_settings import fallback_settings
 from agent.models.choice.providers import base_url_of, told_by_the_server
 from agent.settings import Settings
@@ -140,20 +140,8 @@ class Models:
         return await judge(await self.upkeep(), doubts)
 
     def reranker(self) -> Reranker:
-        """Return the configured reranker of document passages. Raises SettingsError."""
-        named = self.settings.reranker
-        kind, _, name = named.partition(":")
-        if kind == "fastembed" and name:
-            from memory.documents.rerankers.crossencoder import CrossEncoderReranker
-
-            return CrossEncoderReranker(name)
-        if named == "model":
-            return self._rerank
-        if named != "fused":
-            raise SettingsError(
-                f"there is no reranker {named!r}; HACHI_RERANKER takes fused, fastembed:NAME, model"
-            )
-        return FusedReranker()
+        """Return the configured reranker of document passages."""
+        return self._rerank if self.settings.reranker == "model" else FusedReranker()
 
     async def _rerank(
         self, query: str, candidates: Sequence[Candidate], limit: int

@@ -49,7 +49,6 @@ COMMANDS = {
     "traces": "traces.browse.group",
     "keys": "operate.operator.keys",
     "jobs": "operate.operator.jobs",
-    "embedders": "operate.operator.embedders",
 }
 """Where each command, or group of commands, is in this package."""
 

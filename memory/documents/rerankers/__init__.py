@@ -1,7 +1,7 @@
 """Rerankers: the index proposes fifty chunks, a reranker picks the few worth reading.
 
-fused         fuses the index's scores with features of the text, and diversifies; needs no model
-crossencoder  a model run locally by fastembed; the extra `fastembed`
+`fused` fuses the index's scores with features of the text, and diversifies; it needs no model. Another one is
+`agent.models.model_reranker`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,7 @@
 """Embedders turn texts into vectors; each has thresholds for how similar its vectors must be.
 
-bundled         in the package: no key, no download
-openai:NAME     OpenAI, or any server with the same API
-fastembed:NAME  a model run locally, downloaded once; the extra `fastembed`
+bundled      in the package: no key, no download
+openai:NAME  OpenAI, or any server with the same API
 """
 
 from collections.abc import Awaitable, Sequence
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small), fastembed:NAME"
+KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small)"
 
 
 class Embedder(Protocol):
@@ -56,33 +55,25 @@ def open_embedder(
     api_key: str | None = None,
     base_url: str | None = None,
     breaker: Breaker | None = None,
-    measured: Thresholds | None = None,
 ) -> Embedder:
-    """The embedder called `name`. It calls no server and loads nothing before the first text. `measured`
-    replaces the thresholds of any but the bundled one. Raises EmbedderUnavailable if the name, or what is
-    given with it, cannot be right."""
+    """Return the embedder called `name`. It calls no server and loads nothing before the first text. Raises
+    EmbedderUnavailable if the name, or what is given with it, cannot be right."""
     kind, _, model = name.partition(":")
     if name == "bundled":
         from memory.index.embedders.bundled import BundledEmbedder
 
         return BundledEmbedder()
-    if not model or kind not in {"openai", "fastembed"}:
+    if not model or kind != "openai":
         raise EmbedderUnavailable(f"there is no embedder {name!r}; HACHI_EMBEDDER takes {KNOWN}")
-
-    from memory.index.embedders.breakable import BreakableEmbedder
-
-    breaker, thresholds = breaker or Breaker("embedder"), measured or thresholds_of(name)
-    if kind == "fastembed":
-        from memory.index.embedders.fastembed import FastEmbedder
-
-        return BreakableEmbedder(name, thresholds, lambda: FastEmbedder.open(model), breaker)
     if not api_key and not base_url:
         raise EmbedderUnavailable(
             f"the embedder {name} needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys"
         )
+    from memory.index.embedders.breakable import BreakableEmbedder
     from memory.index.embedders.openai import DIMENSIONS, OpenAIEmbedder
 
     def opened() -> Awaitable[Embedder]:
         return OpenAIEmbedder.open(model, api_key=api_key, base_url=base_url)
 
-    return BreakableEmbedder(name, thresholds, opened, breaker, DIMENSIONS.get(model))
+    breaker = breaker or Breaker("embedder")
+    return BreakableEmbedder(name, thresholds_of(name), opened, breaker, DIMENSIONS.get(model))

@@ -14,8 +14,8 @@ class Thresholds:
 
 
 CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
-"""For an uncalibrated embedder: treats few texts as the same and few as unrelated. `hachi embedders
-calibrate` measures better ones."""
+"""For an uncalibrated embedder: treats few texts as the same and few as unrelated.
+`benchmarks/calibrate.py` measures better ones."""
 
 KNOWN = {
     "bundled": Thresholds(dedupe=0.94, recall=0.15),

@@ -1,13 +1,10 @@
 """What the operator asks for: purge, migrate, stats, keys, jobs, the embedder."""
 
-import json
 import re
 import sqlite3
 from contextlib import closing
 
 import pytest
-
-from memory.index.embedders.openai import OpenAIEmbedder
 
 
 def expire(home, content):
@@ -151,21 +148,3 @@ def test_what_was_given_up_is_tried_again_all_of_it_or_one(stuck):
     assert stuck("jobs", "retry", "22222222", "--json").json == {"due": 1}
     assert [job["crashes"] for job in stuck("jobs", "list", "--json").json] == [0, 0]
     assert "no job 'nonsense'" in stuck("jobs", "retry", "nonsense").complaint
-
-
-def test_another_embedder_has_the_measured_thresholds_from_then_on(hachi, monkeypatch):
-    async def letters(self, texts):
-        return [[1.0 + text.lower().count(letter) for letter in "abcdefgh"] for text in texts]
-
-    monkeypatch.setattr(OpenAIEmbedder, "_requests", letters)
-    monkeypatch.setattr("memory.index.embedders.openai.DIMENSIONS", {"mine": 8})
-    given = {"HACHI_EMBEDDER": "openai:mine", "OPENAI_API_KEY": "sk-1"}
-
-    ran = hachi("embedders", "calibrate", "--json", **given)
-    found = ran.json
-    assert (found["embedder"], found["stored"]) == ("openai:mine", True)
-    assert found["similarities"]["questions and other lines"]["pairs"] == 272
-    kept = json.loads((hachi.home / "embedders.json").read_text())
-    floor = found["thresholds"].pop("floor")
-    assert kept == {"openai:mine": found["thresholds"]}
-    assert 0 < floor < found["thresholds"]["recall"]
