@@ -15,13 +15,13 @@ from memory.errors import NotFound
 async def found_otherwise(pet: Companion, before: Trace, after: Trace) -> AsyncIterator[Difference]:
     """Yield the memories that only one of the two turns was given, each with the gate at which the other one
     ended."""
-    now, parts = pet.clock(), pet.components
+    now = pet.clock()
     today = replace(after, summary=replace(after.summary, started_at=now))
     then, at_present = (_given(trace) for trace in (before, after))
     for ids, other in ((then - at_present, today), (at_present - then, before)):
         for id in sorted(ids):
             with suppress(NotFound):  # a message
-                [one] = await why(parts.database, parts.sync, Asked(now, None, other), id)
+                [one] = await why(pet.components.database, Asked(now, None, other), id)
                 gate, text = one.stopped_at, one.content or "(forgotten)"
                 what = f"{gate.name}: {gate.value}" if gate else "differs"
                 if other is today:

@@ -82,7 +82,7 @@ async def show(here: Here, id: str) -> Response:
     why = await why_remembered(here.pet, memory, user)
     forgetting, pet = await memories.preview_forget(memory.id, user=user), here.pet
     asked = AskedWhy(pet.clock(), user)
-    [explained] = await explain(pet.components.database, pet.components.sync, asked, memory.id)
+    [explained] = await explain(pet.components.database, asked, memory.id)
     used = [one for one in await traces_of(pet.traces, memory.id, pet.clock()) if one[0].user == user]
     return here.page(
         "console/memory.html", memory=memory, why=why, forgetting=forgetting, explained=explained, used=used

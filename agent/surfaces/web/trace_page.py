@@ -88,8 +88,7 @@ async def why_given(request: Request, id: str) -> HTMLResponse:
     asked = Asked(pet.clock(), None if visitor.admin else visitor.user, trace)
     wrong = ""
     try:
-        parts = pet.components
-        found = await explain(parts.database, parts.sync, pet.traces, asked, text) if text else []
+        found = await explain(pet.components.database, pet.traces, asked, text) if text else []
     except NotFound as error:
         found, wrong = [], str(error)
     return page(request, "why.html", summary=trace.summary, found=found, text=text, wrong=wrong)

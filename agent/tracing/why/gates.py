@@ -1,4 +1,4 @@
-"""The gates on the way of a memory or message to the model in a turn, and who asks for them."""
+"""The gates on the way of a text to the model in a turn, and who asks for them."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, case, func, literal
+from sqlalchemy import ColumnElement, Select, func, or_
 
 from agent.tracing.trace import Trace, given_of, mappings, read_data, scored_ids
-from memory.audience import PRIVATE, Audience, Place
-from memory.index import Kind
-from memory.index.searching import Waiting
+from memory.audience import GLOBAL, PRIVATE, Audience, Place, user_key
 from memory.process.spans import Span
 from memory.search.excerpts import RELEVANT
 from memory.sql.engine import Database
@@ -19,14 +17,15 @@ from memory.sql.memories.memory_rows import WHOLE_ID, begins
 from memory.text.short_ids import SHORT_ID
 
 FITTING = 10
-"""The most memories that are explained."""
+"""The most texts of a kind that are explained."""
 LANES = {"words": "in words", "dense": "in meaning"}
-NOT_LOOKED_FOR = "not looked for, by what is said above"
+Kind = Literal["memory", "message", "summary", "document"]
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     name: str
+    """What happened: ``replaced``, ``not replaced``, ``in another place`` …"""
     passed: bool
     value: str
     way: bool = False
@@ -40,9 +39,14 @@ class Why:
     """Empty while it is forgotten."""
     gates: tuple[Gate, ...]
     """In the order in which they are met."""
-    given: bool | None
-    """Whether the model was given it in the turn; None without one."""
-    kind: Literal["memory", "message"] = "memory"
+    kind: Kind = "memory"
+    in_turn: bool = True
+    """Whether a turn was asked about."""
+
+    @property
+    def given(self) -> bool | None:
+        """Whether the model was given it in the turn; None without one."""
+        return any(gate.passed for gate in self.gates if gate.way) if self.in_turn else None
 
     @property
     def stopped_at(self) -> Gate | None:
@@ -70,81 +74,110 @@ class Asked:
         return None if self.user is None else Audience.of(self.user, PRIVATE)
 
     @property
+    def person(self) -> str | None:
+        """Whose texts come first."""
+        return self.trace.summary.user if self.trace else self.user
+
+    @property
+    def listed(self) -> list[str] | None:
+        """The owners whose texts may be explained; None: all."""
+        return None if self.user is None else [user_key(self.user), GLOBAL]
+
+    @property
     def at(self) -> datetime:
         return self.trace.summary.started_at if self.trace else self.now
 
+    @property
+    def shown(self) -> frozenset[str]:
+        """The ids of what stood in the turn's prompt."""
+        scenes = self.trace.spans("scene") if self.trace else ()
+        return frozenset(id for scene in scenes for id in read_data(scene, "context", "shown") or ())
+
 
 async def fitting(
-    database: Database, query: Select[Any], text: ColumnElement[str], at: ColumnElement[Any], wanted: str
+    database: Database,
+    query: Select[Any],
+    text: ColumnElement[str],
+    wanted: str,
+    *order: ColumnElement[Any],
+    most: int = FITTING,
 ) -> Sequence[Any]:
-    """Return the rows with this id, or beginning of an id, or those whose text holds most of the words."""
-    wanted = wanted.strip().lower()
-    if is_id(wanted):
-        return await database.rows(query.where(begins(query.selected_columns.id, wanted)).limit(FITTING))
-    words = dict.fromkeys(re.findall(r"\w+", wanted))
-    holds = [case((func.lower(text).contains(word, autoescape=True), 1), else_=0) for word in words]
-    shared: ColumnElement[int] = sum(holds, literal(0))
-    query = query.add_columns(shared.label("shared")).where(shared > 0)
-    rows = await database.rows(query.order_by(shared.desc(), at.desc()).limit(FITTING))
-    return [row for row in rows if row.shared == rows[0].shared]
+    """Return the rows with this id, or beginning of an id, or those whose text holds all of the words."""
+    if is_id(wanted := wanted.strip().lower()):
+        fits = [begins(query.selected_columns.id, wanted)]
+    else:
+        fits = [_holds(text, word) for word in dict.fromkeys(re.findall(r"\w+", wanted))]
+    return await database.rows(query.where(*fits).order_by(*order).limit(most)) if fits else []
+
+
+def _holds(text: ColumnElement[str], word: str) -> ColumnElement[bool]:
+    """True where the text holds the word in any case. SQLite knows that of ASCII letters alone."""
+    spellings = {word, word.capitalize(), word.upper()} if not word.isascii() else {word}
+    return or_(
+        func.lower(text).contains(word, autoescape=True),
+        *(text.contains(one, autoescape=True) for one in sorted(spellings)),
+    )
 
 
 def is_id(wanted: str) -> bool:
     return re.fullmatch(rf"[0-9a-f-]{{{SHORT_ID},{WHOLE_ID}}}", wanted) is not None
 
 
-def indexed(waiting: Waiting, kind: Kind, id: str) -> Gate:
-    late = "not yet: a search reads its row meanwhile" if id in waiting.ids.get(kind, ()) else None
-    return Gate("indexed", not (waiting.why or late), waiting.why or late or "yes")
-
-
-def may_read(asked: Asked, owners: Collection[str]) -> Gate:
+def readable(asked: Asked, owners: Collection[str]) -> Gate:
     """Return whether who reads may read what is of these."""
     told, audience = ", ".join(owners), asked.audience
     if audience is None:
-        return Gate("may be read", True, f"by {told}")
-    reads = ", ".join(sorted(audience.keys)) or "nothing"
-    return Gate("may be read here", audience.may_read(owners), f"it is of {told}; read is {reads}")
+        return Gate("readable", True, f"by {told}")
+    reads = f"it is of {told}; read is {', '.join(sorted(audience.keys)) or 'nothing'}"
+    if audience.may_read(owners):
+        return Gate("readable here", True, reads)
+    if asked.person is not None and user_key(asked.person) in owners:
+        return Gate("private", False, reads)
+    elsewhere = any(owner.startswith("place:") for owner in owners)
+    return Gate("in another place" if elsewhere else "somebody else's", False, reads)
+
+
+def gate(name: str, passed: bool, value: str = "", *, otherwise: str = "") -> Gate:
+    """Return the gate that is named ``not NAME`` where it is passed, or `otherwise`, and NAME where not."""
+    return Gate((otherwise or f"not {name}") if passed else name, passed, value)
 
 
 def day(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M}" if moment else "no day"
 
 
-def ways(trace: Trace, id: str, outside: str = "", *, candidate: bool = True) -> Iterator[Gate]:
-    """Yield what the prompt and each search made of a memory or message, which by its rows was a `candidate`;
-    passed where the model was given it. `outside` says why it does not stand in the prompt."""
-    shown = any(id in (read_data(span, "context", "shown") or ()) for span in trace.spans("scene"))
-    yield Gate("in the prompt", shown, "" if shown else outside if candidate else NOT_LOOKED_FOR, way=True)
-    seen = shown
-    for search in trace.spans("search"):
-        given = id in given_of(search)
+def ways(asked: Asked, id: str, outside: str = "", *, kind: Kind = "memory") -> Iterator[Gate]:
+    """Yield what the prompt and each search of the turn made of a text. `outside` says why it is not in
+    the prompt."""
+    if asked.trace is None:
+        return
+    seen = id in asked.shown
+    yield Gate("in the prompt" if seen else "not in the prompt", seen, "" if seen else outside, way=True)
+    for search in asked.trace.spans("documents" if kind == "document" else "search"):
         query = search.data.get("query")
-        name = f"search “{query}”" if query else "list of the newest"
-        end = "given" if given else "the model saw it already" if seen else _missed(search, id, candidate)
-        seen = seen or given
-        yield Gate(name, given, ", ".join([*_scores(search, id), end]), way=True)
+        where = f"search “{query}”" if query else "list of the newest"
+        found = id in given_of(search)
+        name, why = ("given", "") if found else ("shown already", "") if seen else _missed(search, id)
+        seen = seen or found
+        yield Gate(name, found, ", ".join(filter(None, [where, *_scores(search, id), why])), way=True)
 
 
-def _missed(search: Span, id: str, candidate: bool) -> str:
-    """Return why a search did not give it to the model."""
+def _missed(search: Span, id: str) -> tuple[str, str]:
+    """Return what became of it in a search that did not give it to the model, and why."""
     found = dict(scored_ids(search))
     if id in found:
-        least = RELEVANT * max(found.values())
-        return (
-            f"found, but under {RELEVANT:g} of the best score, {max(found.values()):g}"
-            if found[id] < least
-            else "found, but the result had no room for it"
-        )
+        best = max(found.values())
+        if found[id] < RELEVANT * best:
+            return "scored too low", f"found, but under {RELEVANT:g} of the best score, {best:g}"
+        return "cut off", "found, but the result had no room for it"
     here = next((one for one in mappings(search.data.get("candidates")) if one.get("id") == id), None)
     if here and here.get("left_out"):
-        return str(here["left_out"])
-    if not candidate:
-        return NOT_LOOKED_FOR
+        return "left out", str(here["left_out"])
     if search.data.get("without_index"):
-        return f"not among the newest rows, which alone were read: {search.data['without_index']}"
-    far = "not found: neither its words nor its meaning are near enough to the question"
-    return far if search.data.get("query") else "not among them"
+        why = search.data["without_index"]
+        return "not found", f"it is not among the newest rows, which were read without the index: {why}"
+    far = "neither its words nor its meaning are near enough to the question"
+    return "not found", far if search.data.get("query") else ""
 
 
 def _scores(search: Span, id: str) -> list[str]:

@@ -15,11 +15,9 @@ from agent.errors import BadInput
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary, Trace, mappings, read_data
-from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, indexed, is_id, may_read, ways
-from memory.audience import GLOBAL, user_key
+from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, gate, is_id, readable, ways
+from agent.tracing.why.texts import in_summary
 from memory.errors import NotFound
-from memory.index.searching import Waiting
-from memory.index.sync import IndexSync
 from memory.search.core_facts import IMPORTANT, TELLING, shared_words
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
@@ -27,33 +25,32 @@ from memory.sql.memories.memory_rows import begins
 from memory.sql.tables import memories, memory_owners, memory_updates
 
 
-async def why(database: Database, sync: IndexSync, asked: Asked, wanted: str) -> list[Why]:
-    """Explain the memories with this id, or beginning of an id, or those that hold most words of a text.
-    Raises NotFound where none does."""
-    found = await _links(database, wanted, asked.user)
+async def why(database: Database, asked: Asked, wanted: str) -> list[Why]:
+    """Explain the memories with this id, or beginning of an id, or those that hold all words of a text, those
+    of the turn's person first. Raises NotFound where none does."""
+    found = await _links(database, wanted, asked)
     if not found:
         raise NotFound(await _gone(database, wanted))
-    waiting = await sync.waiting(patient=False)
-    return [_explained(asked, links, waiting) for links in found.values()]
+    return [await _explained(database, asked, links) for links in found.values()]
 
 
-async def _links(database: Database, wanted: str, user: str | None) -> dict[str, list[Any]]:
+async def _links(database: Database, wanted: str, asked: Asked) -> dict[str, list[Any]]:
     """Return the links of the memories that fit, each with its memory, by the memories' ids."""
     link, newer, best = memory_owners.c, memories.alias(), select(memories.c.id)
-    if user is not None:
-        owned = select(link.memory_id).where(link.owner.in_([user_key(user), GLOBAL]))
-        best = best.where(memories.c.id.in_(owned))
-    ids = [row.id for row in await fitting(database, best, memories.c.content, memories.c.created_at, wanted)]
+    if asked.listed is not None:
+        best = best.where(memories.c.id.in_(select(link.memory_id).where(link.owner.in_(asked.listed))))
+    theirs, at = (memories.c.user_id == asked.person).desc(), memories.c.created_at.desc()
+    ids = [row.id for row in await fitting(database, best, memories.c.content, wanted, theirs, at)]
     query = (
         select(memories, link.owner, link.superseded_by, link.superseded_at, link.reason)
         .add_columns(newer.c.content.label("newer"), link_is_hidden().label("hidden"))
         .join(memory_owners, link.memory_id == memories.c.id)
         .outerjoin(newer, newer.c.id == link.superseded_by)
         .where(memories.c.id.in_(ids))
-        .order_by(memories.c.created_at, memories.c.id, link.owner)
+        .order_by(memories.c.id, link.owner)
     )
-    links = await database.rows(query)
-    return {id: list(of) for id, of in groupby(links, lambda row: str(row.id))}
+    links = {id: list(of) for id, of in groupby(await database.rows(query), lambda row: str(row.id))}
+    return {id: links[id] for id in ids if id in links}
 
 
 async def _gone(database: Database, wanted: str) -> str:
@@ -62,44 +59,40 @@ async def _gone(database: Database, wanted: str) -> str:
     if is_id(id):
         named = or_(begins(step.old_id, id), begins(step.new_id, id))
         for row in await database.rows(select(memory_updates).where(named).order_by(step.created_at.desc())):
-            return (
-                f"the memory {wanted} is gone for good; last changed on {day(row.created_at)}: {row.reason}"
-            )
+            return f"the memory {wanted} is gone for good; changed on {day(row.created_at)}: {row.reason}"
     return f"no memory fits {wanted!r}: it was never stored, or it is gone for good"
 
 
-def _explained(asked: Asked, links: Sequence[Any], waiting: Waiting) -> Why:
+async def _explained(database: Database, asked: Asked, links: Sequence[Any]) -> Why:
     memory, hidden = links[0], any(link.hidden for link in links)
-    rows = list(_row_gates(asked, links))
-    gates = [*rows, indexed(waiting, "memory", memory.id)]
-    given = None
+    gates = list(_row_gates(asked, links))
     if asked.trace:
-        outside = _outside_prompt(asked.trace, memory)
-        met = list(ways(asked.trace, memory.id, outside, candidate=all(gate.passed for gate in rows)))
-        given = any(gate.passed for gate in met)
-        gates += met
-    return Why(memory.id, "" if hidden else memory.content, tuple(gates), given)
+        stopped = not all(gate.passed for gate in gates)
+        gates += ways(asked, memory.id, "" if stopped else _outside_prompt(asked.trace, memory))
+        gates += await in_summary(database, asked, memory.id)
+    return Why(memory.id, "" if hidden else memory.content, tuple(gates), in_turn=bool(asked.trace))
 
 
 def _row_gates(asked: Asked, links: Sequence[Any]) -> Iterator[Gate]:
     """Yield what the rows say: as they are now, and as far as they tell, as they were in the turn."""
     memory, audience = links[0], asked.audience
     mine = [link for link in links if audience is None or link.owner in audience.keys]
-    yield may_read(asked, [link.owner for link in links])
+    yield readable(asked, [link.owner for link in links])
     mine = mine or list(links)
     shown = [link for link in mine if not link.hidden]
-    yield Gate("not forgotten", bool(shown), "" if shown else "forgotten, and can be brought back for now")
+    yield gate("forgotten", bool(shown), "" if shown else "it can be brought back for now")
     holding = [link for link in mine if link.superseded_by is None or _after(link.superseded_at, asked.at)]
     ended = next((link for link in shown if link.superseded_by is not None), None)
     by = f"on {day(ended.superseded_at)} by “{ended.newer}” ({ended.reason})" if ended else ""
-    yield Gate("not replaced", bool(holding) or not shown, by)
+    yield gate("replaced", bool(holding) or not shown, by)
     until = memory.expires_at
     expired = until is not None and until <= asked.at
-    yield Gate(
-        "not expired", not expired, f"{'on' if expired else 'until'} {day(until)}" if until else "for good"
+    yield gate(
+        "expired", not expired, f"{'on' if expired else 'until'} {day(until)}" if until else "for good"
     )
     if asked.trace:
-        yield Gate("told before", memory.created_at <= asked.at, f"on {day(memory.created_at)}")
+        in_time = memory.created_at <= asked.at
+        yield gate("stated later", in_time, f"on {day(memory.created_at)}", otherwise="stated before")
 
 
 def _after(moment: datetime | None, other: datetime) -> bool:
@@ -109,7 +102,7 @@ def _after(moment: datetime | None, other: datetime) -> bool:
 def _outside_prompt(trace: Trace, memory: Any) -> str:
     """Return why a fact that may be read does not stand in the prompt."""
     if memory.user_id != trace.summary.user and not trace.summary.place:
-        return "somebody else told it"
+        return "somebody else stated it"
     if memory.importance < IMPORTANT:
         return f"its importance {memory.importance:g} is under {IMPORTANT:g}"
     text = next((str(read_data(scene, "context", "prompt", "text")) for scene in trace.spans("scene")), "")
@@ -124,13 +117,13 @@ async def traces_of(traces: Traces, id: str, now: datetime) -> list[tuple[Summar
     found = []
     for summary in await traces.list(TraceFilter(kinds=frozenset(), row=id), now):
         try:
-            found.append((summary, _part(await traces.get(summary.id, now), id)))
+            found.append((summary, _part(await traces.get(summary.id, now), id, now)))
         except (NotFound, BadInput):
             found.append((summary, "forgotten"))
     return found
 
 
-def _part(trace: Trace, id: str) -> str:
+def _part(trace: Trace, id: str, now: datetime) -> str:
     """Return the most that happened to the memory or message in the turn or job."""
     if trace.summary.message_id == id:
         return "said"
@@ -138,10 +131,7 @@ def _part(trace: Trace, id: str) -> str:
         for one in mappings(span.data.get("decisions")):
             if id in (one.get("id"), one.get("target_id")):
                 return f"decided: {one.get('action')}, {one.get('reason')}"
-    if any(gate.passed for gate in ways(trace, id)):
+    if any(gate.passed for gate in ways(Asked(now, None, trace), id)):
         return "given to the model"
-    return (
-        "found, not given"
-        if any(id in str(span.data.get("found")) for span in trace.spans("search"))
-        else "read"
-    )
+    found = any(id in str(span.data.get("found")) for span in trace.spans("search"))
+    return "found, not given" if found else "read"

@@ -1,7 +1,7 @@
 """What became of a message: which facts were made of it, or why none was, and whether the model saw it in a
 turn. So it tells of what was never remembered, of which there is no memory."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import or_, select
@@ -10,12 +10,11 @@ from agent.errors import BadInput
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import mappings
-from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, indexed, may_read, ways
+from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, readable, ways
 from agent.tracing.why.memories import why
+from agent.tracing.why.texts import explain_texts, in_summary
 from memory.audience import user_key
 from memory.errors import NotFound
-from memory.index.searching import Waiting
-from memory.index.sync import IndexSync
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
 from memory.sql.jobs.job import MAX_ATTEMPTS
@@ -30,43 +29,36 @@ TRACES = 50
 """Of the traces that show a message, the newest that are looked at."""
 
 
-async def explain(
-    database: Database, sync: IndexSync, traces: Traces, asked: Asked, wanted: str
-) -> list[Why]:
-    """Explain the memories that fit, as `why` does; and what people said that fits, where no fact was made of
-    it, or the model was given it. Raises NotFound where nothing fits."""
-    waiting = await sync.waiting(patient=False)
-    every = [
-        await _said(database, traces, asked, waiting, row) for row in await _fitting(database, asked, wanted)
-    ]
-    said = [one for one in every if one.given or not one.gates[1].passed]
+async def explain(database: Database, traces: Traces, asked: Asked, wanted: str) -> list[Why]:
+    """Explain the memories that fit, as `why` does; what people said that fits, where no fact was made of it,
+    or the model was given it; summaries and documents that fit. Raises NotFound where nothing does."""
+    said = [await _said(database, traces, asked, row) for row in await _fitting(database, asked, wanted)]
+    others = [one for one in said if one.given or not one.gates[1].passed]
+    others += await explain_texts(database, asked, wanted)
     try:
-        return [*await why(database, sync, asked, wanted), *said]
+        return [*await why(database, asked, wanted), *others]
     except NotFound:
-        if said:
-            return said
+        if others:
+            return others
         raise
 
 
-async def _fitting(database: Database, asked: Asked, wanted: str) -> list[Any]:
+async def _fitting(database: Database, asked: Asked, wanted: str) -> Sequence[Any]:
     query = LINES.where(messages.c.role == "user", kept(), messages.c.sent_at <= asked.at)
     if asked.trace and asked.trace.summary.message_id:
         query = query.where(messages.c.id != asked.trace.summary.message_id)
     if asked.user is not None:
         query = query.where(messages.c.user_id == asked.user)
-    return [*await fitting(database, query, messages.c.text, messages.c.seq, wanted)][:MOST]
+    theirs, at = (messages.c.user_id == asked.person).desc(), messages.c.seq.desc()
+    return await fitting(database, query, messages.c.text, wanted, theirs, at, most=MOST)
 
 
-async def _said(database: Database, traces: Traces, asked: Asked, waiting: Waiting, row: Any) -> Why:
-    readable = may_read(asked, sorted(to_line(row).owners))
-    gates = [readable, await _remembered(database, traces, asked, row), indexed(waiting, "message", row.id)]
-    given = None
+async def _said(database: Database, traces: Traces, asked: Asked, row: Any) -> Why:
+    gates = [readable(asked, sorted(to_line(row).owners)), await _remembered(database, traces, asked, row)]
     if asked.trace:
-        outside = "not among the last messages of the conversation"
-        met = list(ways(asked.trace, row.id, outside, candidate=readable.passed))
-        given = any(gate.passed for gate in met)
-        gates += met
-    return Why(row.id, f"{row.author}: {row.text}", tuple(gates), given, "message")
+        gates += ways(asked, row.id, "it is not among the last messages of the conversation", kind="message")
+        gates += await in_summary(database, asked, row.id)
+    return Why(row.id, f"{row.author}: {row.text}", tuple(gates), "message", bool(asked.trace))
 
 
 async def _remembered(database: Database, traces: Traces, asked: Asked, message: Any) -> Gate:
@@ -77,7 +69,7 @@ async def _remembered(database: Database, traces: Traces, asked: Asked, message:
         return Gate("remembered", True, "as " + ", ".join(f"“{one.content}”" for one in facts))
     decided = [told async for told in _decided(traces, asked, message.id)]
     told = [*(decided or ["the answer kept nothing of it"]), *await _waits(database, asked, message)]
-    return Gate("remembered", False, "; ".join(dict.fromkeys(told)))
+    return Gate("not remembered", False, "; ".join(dict.fromkeys(told)))
 
 
 async def _decided(traces: Traces, asked: Asked, message: str) -> AsyncIterator[str]:

@@ -51,8 +51,8 @@ async def test_memory_of_today_says_what_is_found_otherwise(pet, recorded, clock
     await pet.memories.update(dentist, "Ana's dentist is Bob", user="ana")
     gone, new, first, *_ = (await replay(pet, await whole(pet, trace), TODAY)).differences
     assert gone.where == "no longer given “Ana's dentist is Leo”"
-    assert gone.what.startswith("not replaced: on ")
-    assert (new.where, new.what[:17]) == ("given now “Ana's dentist is Bob”", "then told before:")
+    assert gone.what.startswith("replaced: on ")
+    assert (new.where, new.what[:18]) == ("given now “Ana's dentist is Bob”", "then stated later:")
     assert (first.where, first.what) == ("search_memories, result", "differs")
     assert ("Leo" in first.before, "Bob" in first.after) == (True, True)
 

@@ -10,10 +10,7 @@ from agent.tracing.why.gates import Asked, Why
 from agent.tracing.why.memories import traces_of, why
 from agent.tracing.why.messages import explain as explain_all
 from memory.errors import NotFound
-from memory.index.searching import Waiting
-from memory.sql.changes import Position
 
-NOWHERE = Position(0, 0)
 NAPPING = ((0.4, "Mitzi"), (0.7, "Grandfather"), (0.8, "The neighbour"))
 CAT = "Ana's cat Mitzi sleeps in the old piano"
 SEARCH = {"query": "where does the cat sleep?"}
@@ -50,7 +47,7 @@ def told(pet):
 def explain(pet):
     async def one(wanted: str, trace: Any = None, user: str | None = None) -> Why:
         asked = Asked(pet.clock(), user, trace)
-        [found] = await why(pet.components.database, pet.components.sync, asked, wanted)
+        [found] = await why(pet.components.database, asked, wanted)
         return found
 
     return one
@@ -61,8 +58,8 @@ def said(pet):
     """`await said(words, trace)`: the message that holds the words, as it is explained."""
 
     async def one(words: str, trace: Any = None, user: str | None = None) -> Why:
-        parts, asked = pet.components, Asked(pet.clock(), user, trace)
-        found = await explain_all(parts.database, parts.sync, pet.traces, asked, words)
+        asked = Asked(pet.clock(), user, trace)
+        found = await explain_all(pet.components.database, pet.traces, asked, words)
         [message] = [one for one in found if one.kind == "message"]
         return message
 
@@ -90,17 +87,17 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
 
     found = await explain(given[:8], trace)
     assert (found.id, found.content, found.given, found.stopped_at) == (given, CAT, True, None)
-    assert found.gates[-1].value.startswith("number ")
+    assert found.gates[-1].value.startswith("search “where does the cat sleep?”, number ")
     assert stopped(await explain(bens, trace)) == (
-        "may be read here",
+        "somebody else's",
         "it is of user:ben; read is global, user:ana",
     )
     name, value = stopped(await explain(given, await turn(place="acme/general")))
-    assert (name, value.partition(";")[0]) == ("may be read here", "it is of user:ana")
+    assert (name, value.partition(";")[0]) == ("private", "it is of user:ana")
     assert [stopped(await explain(id, trace))[0] for id in (ended, old, late)] == [
-        "not expired",
-        "not replaced",
-        "told before",
+        "expired",
+        "replaced",
+        "stated later",
     ]
     assert "by “Tom sleeps on the stove” (corrected on purpose)" in stopped(await explain(old, trace))[1]
     assert (await explain(old, before)).given is True, "it held in that turn"
@@ -110,21 +107,7 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
     await pet.memories.forget(given, user="ana")
     found = await explain(given, trace)
     assert found.content == "", "a forgotten one is told without its text"
-    assert [gate.passed for gate in found.gates if gate.name == "not forgotten"] == [False]
-
-
-async def test_the_index_may_not_have_it_yet(pet, told, explain, monkeypatch):
-    id = await told()
-    for waiting, value in (
-        (Waiting({"memory": [id]}, None, NOWHERE), "not yet: a search reads its row meanwhile"),
-        (Waiting({}, "the index is being built", NOWHERE), "the index is being built"),
-    ):
-
-        async def answers(patient: bool, waiting: Waiting = waiting) -> Waiting:
-            return waiting
-
-        monkeypatch.setattr(pet.components.sync, "waiting", answers)
-        assert stopped(await explain(id)) == ("indexed", value)
+    assert [gate.passed for gate in found.gates if gate.name == "forgotten"] == [False]
 
 
 async def test_what_comes_after_the_limit_says_its_rank(told, turn, explain):
@@ -150,10 +133,7 @@ async def test_what_an_earlier_search_gave_is_not_missed_by_the_next(told, expla
     reply = await pet.respond("where is she?", user="ana")
     await pet.settle()
     found = await explain(id, await pet.traces.get(reply.trace_id, pet.clock()))
-    assert [gate.value.rpartition(", ")[2] for gate in found.gates[-2:]] == [
-        "given",
-        "the model saw it already",
-    ]
+    assert [gate.name for gate in found.gates[-2:]] == ["given", "shown already"]
 
 
 async def test_what_is_not_in_the_prompt_says_why(told, turn, explain):
@@ -163,11 +143,11 @@ async def test_what_is_not_in_the_prompt_says_why(told, turn, explain):
     bens = await told(user="ben", everybody=True)
     trace = await turn({"query": "piano lessons on Mars"})
     found = [await explain(id, trace) for id in (*ids.values(), bens)]
-    assert [gate.value for one in found for gate in one.gates if gate.name == "in the prompt"] == [
+    assert [gate.value for one in found for gate in one.gates if gate.name == "not in the prompt"] == [
         "its importance 0.4 is under 0.5",
         "it shares no word with the message, and its importance 0.7 is under 0.75",
         "other facts took the room that there is",
-        "somebody else told it",
+        "somebody else stated it",
     ]
 
 
@@ -189,7 +169,7 @@ async def test_of_what_was_never_remembered_the_message_says_why(pet, server, tu
     trace = await turn({"query": "nothing like it"})
     for verb, (_, reason) in reasons.items():
         found = await said(verb, trace, user="ana")
-        [value] = [gate.value for gate in found.gates if gate.name == "remembered" and not gate.passed]
+        [value] = [gate.value for gate in found.gates if gate.name == "not remembered"]
         assert value.startswith(reason)
     with pytest.raises(NotFound):
         await said("naps", trace, user="ben")
@@ -218,8 +198,8 @@ async def test_a_message_says_what_its_consolidation_came_to(
     for text in ("hello", "Mitzi sleeps in the piano"):
         await pet.respond(text, user="ana")
         await pet.settle()
-    parts, asked = pet.components, Asked(pet.clock(), "ana")
-    [found] = await explain_all(parts.database, parts.sync, pet.traces, asked, "Mitzi")
+    asked = Asked(pet.clock(), "ana")
+    [found] = await explain_all(pet.components.database, pet.traces, asked, "Mitzi")
     assert stopped(found)[1].startswith(why)
     assert ("ana has no upkeep calls left" in stopped(found)[1]) == (per_hour == 1)
 
@@ -243,9 +223,40 @@ async def test_what_stood_in_the_prompt_was_given_there(pet_at, first_way, serve
     reply = await pet.respond("is my cat well?", user="ana")
     await pet.settle()
     trace = await pet.traces.get(reply.trace_id, pet.clock())
-    [found] = await why(pet.components.database, pet.components.sync, Asked(pet.clock(), None, trace), id)
+    [found] = await why(pet.components.database, Asked(pet.clock(), None, trace), id)
     assert found.given
     assert [gate.name for gate in found.gates if gate.passed][-1] == "in the prompt"
+
+
+async def test_all_words_must_fit_and_those_of_the_turns_person_come_first(pet, told, turn):
+    mine, bens = await told(), await told("Ben's CAT naps on Ünal's piano", user="ben")
+    await told("Ana's dog sleeps elsewhere")
+    trace, database = await turn(), pet.components.database
+    for wanted, ids in {"piano cat": [mine, bens], "piano mitzi": [mine], "ünal cat": [bens]}.items():
+        assert [one.id for one in await why(database, Asked(pet.clock(), None, trace), wanted)] == ids
+    with pytest.raises(NotFound):
+        await why(database, Asked(pet.clock(), None), "cat dog")
+
+
+async def test_documents_and_summaries_are_explained_too(pet_at, first_way, server, clock, tmp_path):
+    pet = await pet_at(first_way, prompt_facts=0, history_messages=1)
+    (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs at 25 hertz.\n")
+    await pet.documents.add_files([tmp_path / "cats.md"])
+    server.script(answer("Nice.", {"content": "Mitzi purrs"}), answer("Hm."), answer("At 25 hertz."))
+    server.script_looking_back(Say('{"summary": "Ana spoke of how Mitzi purrs."}'))
+    await pet.respond("my Mitzi purrs", user="ana")
+    await pet.settle()
+    clock.advance(hours=1)
+    await pet.respond("hello", user="ana")
+    await pet.settle()
+    reply = await pet.respond("how fast?", user="ana")
+    await pet.settle()
+    trace = await pet.traces.get(reply.trace_id, clock())
+    found = await explain_all(pet.components.database, pet.traces, Asked(clock(), None, trace), "purrs")
+    names = {one.kind: (one.given, [gate.name for gate in one.gates]) for one in found}
+    assert names["summary"] == (True, ["readable here", "not withheld", "in the prompt"])
+    assert names["document"] == (False, ["readable here", "added before", "not in the prompt"])
+    assert names["memory"][1][-1] == "in a summary"
 
 
 async def test_one_explains_only_what_one_may_list_and_what_is_there(pet, told, explain, clock):

@@ -37,7 +37,7 @@ async def why(
 
     trace = await pet.traces.get(within, pet.clock()) if within else None
     asked = Asked(pet.clock(), user, trace)
-    found = await explain(pet.components.database, pet.components.sync, pet.traces, asked, wanted)
+    found = await explain(pet.components.database, pet.traces, asked, wanted)
     seen = {} if trace else {one.id: await traces_of(pet.traces, one.id, pet.clock()) for one in found}
     data = [_as_json(one, seen.get(one.id, ())) for one in found]
     told = (line for one in found for line in lines(one, seen.get(one.id, ())))
@@ -46,7 +46,9 @@ async def why(
 
 def _as_json(one: "Why", traces: "Sequence[tuple[Summary, str]]") -> dict[str, Any]:
     stopped = one.stopped_at.name if one.stopped_at else None
-    return asdict(one) | {
+    told = {name: value for name, value in asdict(one).items() if name != "in_turn"}
+    return told | {
+        "given": one.given,
         "stopped_at": stopped,
         "traces": [{"id": summary.id, "part": part} for summary, part in traces],
     }
@@ -57,7 +59,7 @@ def lines(one: "Why", traces: "Sequence[tuple[Summary, str]]" = ()) -> "Iterator
     from agent.tracing.render.tree import Line
 
     end = {None: "", True: "  given to the model", False: "  not given to the model"}[one.given]
-    end += f", stopped at: {one.stopped_at.name}" if one.stopped_at else ""
+    end += f": {one.stopped_at.name}" if one.stopped_at else ""
     yield Line("", f"{one.id[:8]}  {one_line(one.content or '(forgotten)')}{end}", "strong")
     for gate in one.gates:
         tone: Tone = "good" if gate.passed else "bad" if gate == one.stopped_at else "faint"

@@ -85,7 +85,7 @@ async def test_from_a_fact_one_comes_to_its_turns_and_back(ana, pet):
     [memory] = await pet.memories.list(user="ana")
     fact = (await ana.get(f"/memories/{memory.id}")).text
     assert "Where it was used" in fact
-    assert "may be read here" in fact
+    assert "readable here" in fact
     [asked, *_] = re.findall(r"/traces/[^/]+/why", fact)
     explained = await ana.get(f"{asked}?text=Lucie nuts")
     assert "given to the model" in text_of(explained)

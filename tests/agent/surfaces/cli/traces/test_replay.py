@@ -89,7 +89,7 @@ def test_what_changed_is_named(talked, monkeypatch):
     ran = talked("traces", "replay", "last", "--memory", "today")
     assert (ran.code, "CHANGED" in ran.out) == (3, True)
     assert re.search(
-        "^first difference: no longer given “I broke my shoulder on January 10” not replaced: on ",
+        "^first difference: no longer given “I broke my shoulder on January 10” replaced: on ",
         ran.out,
         re.M,
     )
