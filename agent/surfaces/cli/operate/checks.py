@@ -4,10 +4,11 @@ import asyncio
 import re
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -20,11 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent.companion import Companion
-    from agent.services.statistics import Figures
     from agent.settings import Settings
     from memory.sql.engine import Database
     from memory.sql.jobs.queue import JobQueue
-
 
 CHECK_TIMEOUT = 10
 """Seconds for one check."""
@@ -32,10 +31,8 @@ OPEN_TIMEOUT = 30
 """Seconds for opening the database."""
 LEAST_FREE = 200_000_000
 """Bytes. With less room on the disk, something is about to fail."""
-
 PURGE_LATE = timedelta(hours=1)
 """After the time to undo a forgetting. A process of Hachi deletes what is due once a minute."""
-
 FILES_SHOWN = ("hachi.db", "hachi.db-wal", "index", "hachi.log")
 """What in the data folder is shown with its size."""
 
@@ -49,66 +46,64 @@ class Check:
 
 
 async def check_everything(
-    session: Session, settings: "Settings", *, call: bool = False
-) -> tuple[list[Check], dict[str, int]]:
-    """Return the checks, with a `call` of the model, and the number of rows of each kind if the database can
-    be read."""
+    session: Session, settings: "Settings", counts: dict[str, int], *, call: bool = False
+) -> AsyncIterator[Check]:
+    """Yield the checks, with a `call` of the model, and fill in the number of rows of each kind if the
+    database can be read."""
     from agent.settings import misspelt
 
-    counts: dict[str, int] = {}
-    checks = [*await _check_database(session, counts), *await _check_search(session, settings, counts)]
+    async for check in _stored(session, settings, counts):
+        yield check
+    async for check in _searched(session, settings, counts):
+        yield check
     if unread := misspelt():
-        checks.append(Check("settings", False, "; ".join(unread)))
-    if settings.persona:
-        checks.append(await _check("persona", lambda: _persona(settings)))
-    if settings.tools:
-        checks.append(await _check("tools", lambda: _tools(settings)))
-    checks.append(await _check("disk", lambda: _disk(settings.home)))
-    if settings.otlp_endpoint:
-        checks.append(await _check("collector", lambda: _collector(str(settings.otlp_endpoint))))
-    models = await _check_models(settings)
-    if call and not settings.offline:
-        models.append(await check_call(settings))
-    return [*checks, *await _platforms(settings), *models], counts
+        yield Check("settings", False, "; ".join(unread))
+    for wanted, name, look in (
+        (settings.persona, "persona", _persona),
+        (settings.tools, "tools", _tools),
+        (True, "disk", _disk),
+        (settings.otlp_endpoint, "collector", _collector),
+        (settings.slack_bot_token or settings.slack_app_token, "slack", _slack),
+        (settings.discord_token, "discord", _discord),
+        (not settings.offline, "model", _model),
+        (not settings.offline and settings.fallback_model, "fallback model", _fallback),
+        (not settings.offline and call, "call", _call),
+    ):
+        if wanted:
+            longest = None if look is _call else CHECK_TIMEOUT  # a call has its own
+            yield await _check(name, lambda look=look: look(settings), longest)  # type: ignore[misc]
+    if settings.offline:
+        yield Check("model", None, "none is configured: the offline stand-in answers")
 
 
-async def _platforms(settings: "Settings") -> list[Check]:
-    """Check the platforms for which a token is set: tokens, scopes and intents."""
-
-    async def slack() -> str:
-        with extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
-            from agent.surfaces.bots.slack.access import check_access
-        return await check_access(settings)
-
-    async def discord() -> str:
-        with extra("discord", "discord.py", "discord", "aiohttp"):
-            from agent.surfaces.bots.discord.access import check_access
-        return await check_access(settings)
-
-    tokens = {
-        "slack": settings.slack_bot_token or settings.slack_app_token,
-        "discord": settings.discord_token,
-    }
-    looks = {"slack": slack, "discord": discord}
-    return [await _check(name, looks[name]) for name, token in tokens.items() if token]
+async def _check(name: str, look: Callable[[], Awaitable[str]], within: float | None = 0) -> Check:
+    longest = CHECK_TIMEOUT if within == 0 else within
+    try:
+        async with asyncio.timeout(longest):
+            return Check(name, True, await look())
+    except TimeoutError:
+        return Check(name, False, f"no answer within {longest} s")
+    except (HachiError, OSError) as error:
+        return Check(name, False, error_line(error))
 
 
-async def _check_database(session: Session, counts: dict[str, int]) -> list[Check]:
-    """Look at the database and at the work in it, without loading what searches."""
-    settings = session.settings()
+async def _stored(session: Session, settings: "Settings", counts: dict[str, int]) -> AsyncIterator[Check]:
+    """Check the databases and the work in them, without loading what searches."""
     async with AsyncExitStack() as closing:
         try:
             async with asyncio.timeout(OPEN_TIMEOUT):
                 database = await closing.enter_async_context(session.database())
         except (HachiError, TimeoutError) as error:
-            reason = error_line(error) or f"not open within {OPEN_TIMEOUT} s"
-            return [Check("database", False, reason), Check("work", None, "not looked at")]
+            yield Check("database", False, error_line(error) or f"not open within {OPEN_TIMEOUT} s")
+            yield Check("work", None, "not looked at")
+            return
         from agent.services.statistics import Figures, StatisticsService
+        from memory.sql.engine import Database
         from memory.sql.jobs.queue import JobQueue
         from memory.sql.memories.store import MemoryStore
 
-        jobs, figures = JobQueue(database, now), Figures(database)
-        statistics = StatisticsService(database, MemoryStore(database), jobs, figures, now)
+        jobs = JobQueue(database, now)
+        statistics = StatisticsService(database, MemoryStore(database), jobs, Figures(database), now)
 
         async def sound() -> str:
             if damage := await database.damage():
@@ -116,44 +111,19 @@ async def _check_database(session: Session, counts: dict[str, int]) -> list[Chec
             counts.update(await statistics.totals())
             return f"{database.where}, sound"
 
-        return [
-            await _check("database", sound),
-            *await _traces(settings),
-            *await _nameless(figures),
-            await _check("work", lambda: _work(settings, database, jobs)),
-        ]
+        yield await _check("database", sound)
+        if not settings.traces:
+            yield Check("traces", None, "off")
+        elif url := settings.traces_url:
 
+            async def traces() -> str:
+                apart = Database.lazily(url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
+                closing.push_async_callback(apart.close)
+                await apart.revision()
+                return apart.where
 
-async def _traces(settings: "Settings") -> list[Check]:
-    """Traces are named only if they are off, or have a database of their own."""
-    if not settings.traces:
-        return [Check("traces", None, "off")]
-    if settings.traces_url is None:
-        return []
-    from memory.sql.engine import Database
-
-    url = settings.traces_url.get_secret_value()
-    async with AsyncExitStack() as closing:
-
-        async def look() -> str:
-            database = Database.lazily(url, settings.home, "HACHI_TRACES_URL")
-            closing.push_async_callback(database.close)
-            await database.revision()
-            return database.where
-
-        return [await _check("traces", look)]
-
-
-async def _nameless(figures: "Figures") -> list[Check]:
-    """Named only if services have asked for answers, and for nobody each time."""
-    from agent.services.statistics import HOW_TO_NAME, NAMED, NAMELESS
-
-    with suppress(StoreUnavailable):  # told by the check of the database
-        counts = await figures.totals("")
-        if counts[NAMELESS] and not counts[NAMED]:
-            told = f"{counts[NAMELESS]} requests over HTTP, and none says who speaks: nothing is kept. "
-            return [Check("people", None, told + HOW_TO_NAME)]
-    return []
+            yield await _check("traces", traces)
+        yield await _check("work", lambda: _work(settings, database, jobs))
 
 
 async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -> str:
@@ -163,64 +133,60 @@ async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -
     from memory.sql.jobs.job import SUSPECT
 
     jobs = await queue.listed()
-    given_up = sum(job.state == "given up" for job in jobs)
-    crashing = sum(job.crashes >= SUSPECT and job.state != "running" for job in jobs)
-    if given_up:
-        raise MemoryFault(
-            f"{given_up} given up; `hachi jobs list` says why, and `hachi jobs retry` runs it again"
-        )
-    if crashing:
-        raise MemoryFault(
-            f"{crashing} may be what ends the process; it is tried at most once an hour: `hachi jobs list`"
-        )
-    if late := await ended(database, now() - PURGE_LATE):
-        raise MemoryFault(
-            f"{len(late)} things that were forgotten are not deleted, though nobody can bring them back "
-            "any more; `hachi purge` deletes them or says why not"
-        )
-    waiting = await ConsolidationBudget(
-        database, now, settings.upkeep_per_hour, settings.upkeep_per_day
-    ).waiting()
-    told = f"{len(jobs)} waiting" if jobs else "nothing waits"
-    if not waiting.until:
-        return told
-    until = f"until {waiting.until:%Y-%m-%d %H:%M} UTC at the latest"
+    for count, advice in (
+        (
+            sum(job.state == "given up" for job in jobs),
+            "given up; `hachi jobs list` says why, and `hachi jobs retry` runs it again",
+        ),
+        (
+            sum(job.crashes >= SUSPECT and job.state != "running" for job in jobs),
+            "may be what ends the process; it is tried at most once an hour: `hachi jobs list`",
+        ),
+        (
+            len(await ended(database, now() - PURGE_LATE)),
+            "things that were forgotten are not deleted, though nobody can bring them back any more; "
+            "`hachi purge` deletes them or says why not",
+        ),
+    ):
+        if count:
+            raise MemoryFault(f"{count} {advice}")
+    budget = ConsolidationBudget(database, now, settings.upkeep_per_hour, settings.upkeep_per_day)
+    pending, counted = await budget.waiting(), f"{len(jobs)} waiting" if jobs else "nothing waits"
+    if not pending.until:
+        return counted
+    until = f"until {pending.until:%Y-%m-%d %H:%M} UTC at the latest"
     names = "HACHI_UPKEEP_PER_HOUR, HACHI_UPKEEP_PER_DAY"
-    return f"{told}, {waiting.jobs} of them for the next model calls, {until} ({names})"
+    return f"{counted}, {pending.jobs} of them for the next model calls, {until} ({names})"
 
 
-async def _check_search(session: Session, settings: "Settings", counts: dict[str, int]) -> list[Check]:
+async def _searched(session: Session, settings: "Settings", counts: dict[str, int]) -> AsyncIterator[Check]:
     """Try the embedder and the index where a server or a model is to be asked. The bundled ones are in this
     process, and made of the database whenever they do not fit it: they need no look."""
     if settings.chosen_embedder == "bundled" and not settings.qdrant_url:
-        return [Check("embedder", True, "bundled"), Check("index", True, "embedded")]
+        yield Check("embedder", True, "bundled")
+        yield Check("index", True, "embedded")
+        return
     async with AsyncExitStack() as closing:
         try:
             async with asyncio.timeout(OPEN_TIMEOUT):
                 pet = await closing.enter_async_context(session.companion())
-        except EmbedderUnavailable as error:
-            return [Check("embedder", False, error_line(error)), Check("index", None, "not looked at")]
-        except (HachiError, TimeoutError):  # told by another check
-            return [Check(name, None, "not looked at") for name in ("embedder", "index")]
-        return [
-            *await _advice(pet),
-            await _check("embedder", pet.admin.health.embed),
-            await _check("index", lambda: _index(pet, counts)),
-        ]
-
-
-async def _advice(pet: "Companion") -> list[Check]:
-    """On the servers of the index. That they are away is said by another check."""
-    with suppress(MemoryFault):
-        return [Check("index", None, told) for told in await pet.admin.health.index_advice()]
-    return []
+        except (HachiError, TimeoutError) as error:
+            away = isinstance(error, EmbedderUnavailable)  # anything else is told by another check
+            yield Check("embedder", False if away else None, error_line(error) if away else "not looked at")
+            yield Check("index", None, "not looked at")
+            return
+        with suppress(MemoryFault):  # that a server is away is told below
+            for advice in await pet.admin.health.index_advice():
+                yield Check("index", None, advice)
+        yield await _check("embedder", pet.admin.health.embed)
+        yield await _check("index", lambda: _index(pet, counts))
 
 
 async def _index(pet: "Companion", counts: dict[str, int]) -> str:
     health = pet.admin.health
     points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "embedded"
-    counts["waiting for the index"] = waiting = await health.waiting_for_index()
-    return f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
+    counts["waiting for the index"] = pending = await health.waiting_for_index()
+    return f"{where}, {points} points" + (f", {pending} rows wait for it" if pending else "")
 
 
 async def _persona(settings: "Settings") -> str:
@@ -239,24 +205,20 @@ async def _tools(settings: "Settings") -> str:
     return f"{names} beside Hachi's own; at most {MOST} sync calls at once"
 
 
-async def _disk(home: "Path") -> str:
+async def _disk(settings: "Settings") -> str:
     """Raises MemoryFault where little room is left."""
-    free = shutil.disk_usage(home).free
-    sizes = {name: _size(home / name) for name in FILES_SHOWN}
-    said = ", ".join(f"{name} {_megabytes(size)}" for name, size in sizes.items() if size)
+    home, free = settings.home, shutil.disk_usage(settings.home).free
+    sizes = [(name, _size(home / name)) for name in FILES_SHOWN]
+    parts = ", ".join(f"{name} {_megabytes(size)}" for name, size in sizes if size)
     if free < LEAST_FREE:
-        raise MemoryFault(f"only {_megabytes(free)} are free in {home}; make room ({said})")
-    return "; ".join(filter(None, (f"{_megabytes(free)} free", said)))
+        raise MemoryFault(f"only {_megabytes(free)} are free in {home}; make room ({parts})")
+    return "; ".join(filter(None, (f"{_megabytes(free)} free", parts)))
 
 
 def mask(text: str | None) -> str | None:
     """Hide the name and password in an address, and its query. A SecretStr masks itself."""
-    return text and re.sub(r"(?<=://)(\S*@)?([^\s?]*)(\?\S*)?", _masked, text)
-
-
-def _masked(address: re.Match[str]) -> str:
-    login, where, query = address.groups()
-    return f"{'…@' if login else ''}{where}{'?…' if query else ''}"
+    text = text and re.sub(r"(?<=://)[^\s@?]*@", "…@", text)
+    return text and re.sub(r"(://[^\s?]*\?)\S+", r"\1…", text)
 
 
 def _size(path: "Path") -> int:
@@ -269,35 +231,25 @@ def _megabytes(size: int) -> str:
     return f"{size / 1_000_000:,.1f} MB"
 
 
-async def _collector(endpoint: str) -> str:
-    url = urlsplit(endpoint)
-    where = f"{url.hostname}:{url.port or (443 if url.scheme == 'https' else 80)}"
-    host, _, port = where.rpartition(":")
+async def _collector(settings: "Settings") -> str:
+    url = urlsplit(str(settings.otlp_endpoint))
+    host, port = url.hostname, url.port or (443 if url.scheme == "https" else 80)
     try:
-        _, writer = await asyncio.open_connection(host, int(port))
+        _, writer = await asyncio.open_connection(host, port)
     except OSError as error:
-        raise MemoryFault(f"{where} cannot be reached; check HACHI_OTLP_ENDPOINT") from error
+        raise MemoryFault(f"{host}:{port} cannot be reached; check HACHI_OTLP_ENDPOINT") from error
     writer.close()
-    return f"{where} takes connections"
+    return f"{host}:{port} takes connections"
 
 
-async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:
-    try:
-        async with asyncio.timeout(CHECK_TIMEOUT):
-            return Check(name, True, await look())
-    except TimeoutError:
-        return Check(name, False, f"no answer within {CHECK_TIMEOUT} s")
-    except (HachiError, OSError) as error:
-        return Check(name, False, error_line(error))
+async def _slack(settings: "Settings") -> str:
+    with extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
+        return str(await import_module("agent.surfaces.bots.slack.access").check_access(settings))
 
 
-async def _check_models(settings: "Settings") -> list[Check]:
-    if settings.offline:
-        return [Check("model", None, "none is configured: the offline stand-in answers")]
-    first = await _check("model", lambda: _model(settings))
-    if settings.fallback_model is None:
-        return [first]
-    return [first, await _check("fallback model", lambda: _fallback(settings))]
+async def _discord(settings: "Settings") -> str:
+    with extra("discord", "discord.py", "discord", "aiohttp"):
+        return str(await import_module("agent.surfaces.bots.discord.access").check_access(settings))
 
 
 async def _fallback(settings: "Settings") -> str:
@@ -321,25 +273,25 @@ async def _model(settings: "Settings") -> str:
     from agent.models.wire.about import ask_about
 
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
-    said, told = " and ".join(names), ""
+    details = [" and ".join(names)]
     async with openai.AsyncOpenAI(api_key=key, base_url=base_url_of(settings), max_retries=0) as client:
         try:
             for name in names:
                 about = await ask_about(client, name, CHECK_TIMEOUT / 2)
-                told = told or str(about)
+                details += [str(about)] if str(about) and len(details) == 1 else []
                 if not about.listed:
                     shown = ", ".join(about.models[:5]) or "none"
                     raise SettingsError(f"the server does not list {name}, but {shown}; check HACHI_MODEL")
         except openai.NotFoundError as error:
             if isinstance(error.body, str):
                 raise SettingsError("there is no API at this URL; does OPENAI_BASE_URL lack /v1?") from error
-            return f"{said}; the server answers, but has no list of models"
+            return f"{details[0]}; the server answers, but has no list of models"
         except openai.OpenAIError as error:
             raise model_error(error, settings) or error from error
-    return f"{said}; {told}" if told else said
+    return "; ".join(details)
 
 
-async def check_call(settings: "Settings") -> Check:
+async def _call(settings: "Settings") -> str:
     """Make one real call of the model."""
     import openai
     from agents.exceptions import AgentsException
@@ -348,16 +300,14 @@ async def check_call(settings: "Settings") -> Check:
     from agent.models.choice.choose import choose_model
     from agent.models.failures import model_error
 
-    try:
-        chosen = choose_model(settings)
-    except HachiError as error:
-        return Check("call", False, error_line(error))
-    began = time.monotonic()
+    chosen, began = choose_model(settings), time.monotonic()
     try:
         text = await ask(chosen, "doctor", "Greet me in one short sentence.")
     except (openai.OpenAIError, AgentsException) as error:
-        return Check("call", False, error_line(model_error(error, settings) or error))
+        raise model_error(error, settings) or MemoryFault(str(error)) from error
     finally:
         await chosen.close()
     took = f"{time.monotonic() - began:.1f} s"
-    return Check("call", bool(text.strip()), f"answered in {took}" if text.strip() else f"nothing in {took}")
+    if not text.strip():
+        raise MemoryFault(f"nothing in {took}")
+    return f"answered in {took}"

@@ -28,7 +28,8 @@ async def doctor(
     Exit 1 if something is wrong.
     """
     settings = session.settings()
-    checks, counts = await check_everything(session, settings, call=call)
+    counts: dict[str, int] = {}
+    checks = [check async for check in check_everything(session, settings, counts, call=call)]
     ok = not any(check.ok is False for check in checks)
     found = {
         "ok": ok,

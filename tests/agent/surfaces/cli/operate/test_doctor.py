@@ -189,18 +189,6 @@ def test_a_disk_that_is_nearly_full_and_a_dead_collector_are_told(shared, monkey
     assert "make room" in ran.out
 
 
-def test_a_server_whose_requests_name_nobody_is_told_until_one_does(hachi, home):
-    hachi("memories", "add", "Ana rows")
-    with closing(sqlite3.connect(home / "hachi.db")) as database, database:
-        database.execute("INSERT INTO figures VALUES ('', 'requests without a user', 3)")
-    told = hachi("doctor")
-    assert marks(told.out)["people"] == "–"
-    assert "3 requests over HTTP, and none says who speaks" in told.out
-    with closing(sqlite3.connect(home / "hachi.db")) as database, database:
-        database.execute("INSERT INTO figures VALUES ('', 'requests with a user', 1)")
-    assert "people" not in marks(hachi("doctor").out)
-
-
 def test_a_platform_is_looked_at_once_it_has_a_token(hachi, monkeypatch):
     assert {"slack", "discord"}.isdisjoint(marks(hachi("doctor").out))
     route = pytest.importorskip("discord").http.Route
