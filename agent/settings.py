@@ -286,8 +286,6 @@ class Settings(BaseSettings):
     )
     """What Open WebUI signs its users with. Then a service's key acts for a user by such a token alone,
     and for nobody without one."""
-    http_timeout: Annotated[float, Field(gt=0)] = 30.0
-    """Seconds that a client may take to send a request."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
     """The token of the bot that `hachi discord` is."""
     discord_api_url: str | None = _conventional("DISCORD_API_URL", "discord_api_url")

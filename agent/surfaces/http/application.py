@@ -68,7 +68,6 @@ def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool
         RequestLimits,
         authorize=authenticator.authorize,
         max_body=settings.http_max_body,
-        timeout=settings.http_timeout,
     )
 
 

@@ -34,14 +34,11 @@ from memory.sql.keys import Key, Keys
 
 log = logging.getLogger("hachi.http")
 
-FAILED_PER_MINUTE = 20
-"""Wrong keys that one address may show in a minute; more are refused with 429 and not logged."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Authenticator:
-    """Resolves who acts, for every route; limits the requests of each key for one person, and the wrong keys
-    that an address may show."""
+    """Resolves who acts, for every route, and limits the requests of each key for one person."""
 
     def __init__(self, pet: Companion, *, per_minute: int, loopback: bool) -> None:
         self._pet = pet
@@ -49,7 +46,6 @@ class Authenticator:
         self._signed = secret.get_secret_value() if secret else ""
         self._loopback = loopback
         self._limiter = RateLimiter(per_minute)
-        self._failures = RateLimiter(FAILED_PER_MINUTE)
 
     async def authorize(self, scope: Scope) -> str:
         """Return what the body of a request is counted by. Raises ApiError."""
@@ -71,7 +67,11 @@ class Authenticator:
         ApiError, also where there were too many."""
         caller = caller_of(key, headers, self._signed, self._pet.clock())
         caller = replace(caller, user=caller.acting_for(named))
-        _take(self._limiter, caller.bucket, "too many requests with this key")
+        if wait := self._limiter.acquire(caller.bucket, time.monotonic()):
+            seconds = str(math.ceil(wait))
+            message = f"too many requests with this key; try again in {seconds} s"
+            again = {"retry-after": seconds}
+            raise ApiError(429, "rate_limit_exceeded", message, type="rate_limit_error", headers=again)
         return caller
 
     async def key(self, secret: str, scope: Scope) -> Key | None:
@@ -84,12 +84,11 @@ class Authenticator:
             if is_foreign(scope):
                 raise forbidden("this was sent from another site, which needs a key; `hachi keys create`")
             return None
-        address = address_of(scope)
         key = await keys.check(secret, self._pet.clock()) if secret else None
         if key is None:
-            if secret:  # a right key is always accepted: one address may be that of a proxy for everybody
-                _take(self._failures, address, "too many wrong keys from this address")
-                log.warning("a request from %s showed a wrong key", address or "an unknown address")
+            if secret:
+                address = (scope.get("client") or ("an unknown address",))[0]
+                log.warning("a request from %s showed a wrong key", address)
             message = "no such key" if secret else "a key is missing: Authorization: Bearer KEY"
             headers = {"www-authenticate": "Bearer"}
             raise ApiError(401, "invalid_api_key", message, type="authentication_error", headers=headers)
@@ -122,12 +121,6 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 
 
-def address_of(scope: Scope) -> str:
-    """Return the client's address; of a proxy if there is one, since a header could name any other."""
-    client: tuple[str, int] | None = scope.get("client")
-    return client[0] if client else ""
-
-
 _KEY, _CALLER = "hachi.key", "hachi.caller"
 """Where the scope of a request keeps the key that was checked, and whom it acts for."""
 
@@ -136,15 +129,6 @@ def key_of(scope: Scope) -> Key | None:
     """Return the key that was checked for a request; None if none was, or none is needed."""
     key: Key | None = scope.get(_KEY)
     return key
-
-
-def _take(limiter: RateLimiter, name: str, refusal: str) -> None:
-    """Count one request. Raises ApiError if there were too many."""
-    if wait := limiter.acquire(name, time.monotonic()):
-        seconds = str(math.ceil(wait))
-        message = f"{refusal}; try again in {seconds} s"
-        headers = {"retry-after": seconds}
-        raise ApiError(429, "rate_limit_exceeded", message, type="rate_limit_error", headers=headers)
 
 
 bearer = HTTPBearer(auto_error=False, description="A key that `hachi keys create` made.")

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
@@ -60,21 +60,6 @@ class ErrorFields(BaseModel):
 
 class ErrorBody(BaseModel):
     """The body of every error."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "error": {
-                        "message": "no such key",
-                        "type": "authentication_error",
-                        "param": None,
-                        "code": "invalid_api_key",
-                    }
-                }
-            ]
-        }
-    )
 
     error: ErrorFields
 
@@ -187,6 +172,8 @@ def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
         message = f"{where}: {_WANTED.get(fault['ctx']['pattern'], 'this is not an id')}"
     elif kind == "extra_forbidden":
         message = f"{where}: there is no such field; leave it out"
+    elif kind == "value_error":
+        message = f"{where}: {fault['ctx']['error']}"
     else:
         message = f"{where}: {fault['msg'].lower()}"
     return error_body(message, "invalid_request_error", kind, where or None)

@@ -29,8 +29,6 @@ MAX_BODY = 1_000_000
 MAX_UNKNOWN_BODY = 4_096
 """Bytes of a form that are read before a key is known: the one for a key, or what somebody typed whose visit
 has ended."""
-TIMEOUT = 60.0
-"""Seconds for which a browser may leave a response unread."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -82,7 +80,6 @@ def app(
         authorize=visits.authorize,
         max_body=MAX_BODY,
         max_unknown=MAX_UNKNOWN_BODY,
-        timeout=TIMEOUT,
     )
     return made
 

@@ -8,7 +8,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.errors import BadInput
 from agent.surfaces.http.errors import TOOL_NAME
 from agent.surfaces.http.identity import MAX_CHAT, MAX_NAME, Caller
-from agent.surfaces.http.limits import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, Free, Id, StopText, Text
+from agent.surfaces.http.limits import (
+    MOST_MESSAGES,
+    MOST_STOPS,
+    MOST_TOOLS,
+    Free,
+    Id,
+    StopText,
+    Text,
+    sendable,
+)
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import ChatInput, ChatMessage, Function, Open
 from agent.turn.client.json_schema import check_schema
@@ -139,7 +148,10 @@ class Parameters(BaseModel):
             if value is None or name in IGNORED or value in harmless.get(name, ()):
                 continue
             if name not in REFUSED:
-                others[name] = value
+                try:
+                    others[name] = sendable(value)
+                except ValueError as error:
+                    raise BadInput(f"{name}: {error}") from error
             elif value not in (False, "", [], {}):
                 raise BadInput(f"{name}: {REFUSED[name]}")
         return others

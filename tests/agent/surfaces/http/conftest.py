@@ -14,7 +14,6 @@ from fastapi import FastAPI
 from scripted_server import ScriptedServer
 from sites import companion_in, new_key, serving
 
-from agent.surfaces.http import authentication
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import Server
 from agent.wiring import components
@@ -98,14 +97,9 @@ async def serve(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def site(shared_home: Path) -> AsyncIterator[Site]:
-    """One server for the tests of a module, which may show it any number of wrong keys."""
+    """One server for the tests of a module."""
     async with AsyncExitStack() as leaving:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(authentication, "FAILED_PER_MINUTE", 0)
-            running = await leaving.enter_async_context(
-                opened(shared_home, http_rate=0, http_max_body=400_000)
-            )
-        yield running
+        yield await leaving.enter_async_context(opened(shared_home, http_rate=0, http_max_body=400_000))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -39,7 +39,6 @@ async def run(
     app: Any,
     *received: Message,
     content_length: bytes | None = None,
-    seconds: float = 1,
     chunked: bool = False,
     **more: Any,
 ) -> list[Message]:
@@ -56,7 +55,7 @@ async def run(
 
     headers = [(b"content-length", content_length)] if content_length else []
     headers += [(b"transfer-encoding", b"chunked")] if chunked else []
-    limited = RequestLimits(app, max_body=10, timeout=seconds, **{"authorize": anybody} | more)
+    limited = RequestLimits(app, max_body=10, **{"authorize": anybody} | more)
     async with asyncio.timeout(60):
         await limited({"type": "http", "headers": headers}, receive, keep)
     return sent
@@ -87,11 +86,10 @@ TOO_LONG = (413, b"too_large")
         ([chunk(b"x" * 11)], b"11", TOO_LONG),
         ([chunk(b"x" * 5, more=True), chunk(b"x" * 6)], None, TOO_LONG),
         ([], b"101", TOO_LONG),
-        ([chunk(b"x" * 5, more=True)], None, (408, b"request_timeout")),
     ],
 )
 async def test_a_body_is_read_within_its_limits(received, content_length, expected) -> None:
-    start, body = await run(echo, *received, content_length=content_length, seconds=0.1)
+    start, body = await run(echo, *received, content_length=content_length)
     assert start["status"] == expected[0]
     assert expected[1] in body["body"]
 
@@ -111,7 +109,7 @@ async def test_so_many_long_bodies_are_kept_at_once_until_they_are_answered(monk
     async def named(scope: Any) -> str:
         return str(scope["whose"])
 
-    limited = RequestLimits(slow, max_body=10, timeout=1, authorize=named)
+    limited = RequestLimits(slow, max_body=10, authorize=named)
 
     async def ask(whose: str, body: bytes = b"x" * 10) -> None:
         messages = iter([chunk(body[:5], more=True), chunk(body[5:])])
@@ -121,7 +119,6 @@ async def test_so_many_long_bodies_are_kept_at_once_until_they_are_answered(monk
 
         scope = {"type": "http", "headers": [(b"transfer-encoding", b"chunked")], "whose": whose}
         await limited(scope, receive, note)
-        assert next(messages, None) is None, "a client that is still sending may see no answer"
 
     each = limits.MOST_BODIES // 2
     waiting = [asyncio.create_task(ask("ana")) for _ in range(each)]
@@ -144,11 +141,9 @@ async def test_of_somebody_unknown_little_is_kept_or_nothing(content_length: byt
     head = {"content_length": content_length, "chunked": content_length is None, "authorize": nobody}
     start, _ = await run(echo, chunk(b"xxxx"), **head)
     assert start["status"] == 401
-    for body, seen in ((b"xxxx", b"xxxx"), (b"xxxxx", b"")):
-        start, said = await run(echo, chunk(body), **head, max_unknown=4)
-        assert (start["status"], said["body"]) == (200, seen)
-    start, _ = await run(echo, chunk(b"x" * 11), **head, max_unknown=4)
-    assert start["status"] == 413
+    for body, status in ((b"xxxx", 200), (b"xxxxx", 413)):
+        start, _ = await run(echo, chunk(body), **head, max_unknown=4)
+        assert start["status"] == status
 
 
 async def test_a_client_that_disconnects_gets_no_answer_and_a_lifespan_passes() -> None:
@@ -158,7 +153,7 @@ async def test_a_client_that_disconnects_gets_no_answer_and_a_lifespan_passes() 
     async def app(scope: Any, _: Any, __: Any) -> None:
         seen.append(scope["type"])
 
-    await RequestLimits(app, max_body=10, timeout=1, authorize=anybody)({"type": "lifespan"}, echo, echo)  # type: ignore[arg-type]
+    await RequestLimits(app, max_body=10, authorize=anybody)({"type": "lifespan"}, echo, echo)  # type: ignore[arg-type]
     assert seen == ["lifespan"]
 
 

@@ -120,7 +120,7 @@ async def test_what_goes_on_after_an_answer_keeps_no_picture() -> None:
     async def receive() -> Any:
         return {"type": "http.request", "body": json.dumps([url("a", 200_000)]).encode()}
 
-    limited = RequestLimits(app, max_body=1_000_000, timeout=60, authorize=anybody)
+    limited = RequestLimits(app, max_body=1_000_000, authorize=anybody)
     headers = [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
     await limited({"type": "http", "headers": headers}, receive, app)
     assert begun[0][PICTURES] == {}
