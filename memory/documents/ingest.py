@@ -12,7 +12,7 @@ from typing import Literal
 from memory.documents import chunking, files
 from memory.documents.files import FoundFiles, UnreadFile, display_path, is_below
 from memory.documents.formats.blocks import UnreadableDocument
-from memory.documents.parsing import DocumentParser
+from memory.documents.parsing import DocumentParser, Parse
 from memory.documents.store import DocumentStore
 from memory.errors import NotFound
 from memory.index.sync import BATCH, IndexSync
@@ -77,21 +77,22 @@ class Ingest:
         known = await self.store.digests(self.owner)
         done: dict[str, list[str]] = defaultdict(list)
         unread, total, indexed = list(found.unread), 0, 0
-        for number, file in enumerate(found.files):
-            path = display_path(file)
-            if progress:
-                progress(IngestProgress(path, number, len(found.files)))
-            try:
-                data = await asyncio.to_thread(files.read, file)
-                action, made = await self._add(path, file.name, data, known.get(path))
-            except UnreadableDocument as error:
-                unread.append(UnreadFile(path, str(error)))
-                continue
-            done[action].append(path)
-            total += made
-            if total - indexed >= BATCH:
-                await self.sync.try_to_catch_up()
-                indexed = total
+        async with self.parser.open(self.owner) as parse:
+            for number, file in enumerate(found.files):
+                path = display_path(file)
+                if progress:
+                    progress(IngestProgress(path, number, len(found.files)))
+                try:
+                    data = await asyncio.to_thread(files.read, file)
+                    action, made = await self._add(parse, path, file.name, data, known.get(path))
+                except UnreadableDocument as error:
+                    unread.append(UnreadFile(path, str(error)))
+                    continue
+                done[action].append(path)
+                total += made
+                if total - indexed >= BATCH:
+                    await self.sync.try_to_catch_up()
+                    indexed = total
         done["removed"] = await self._remove_deleted(found, known)
         await self.sync.try_to_catch_up()
         if progress:
@@ -103,19 +104,22 @@ class Ingest:
         """Store one document under this name. Raises UnreadableDocument."""
         files.check_size(len(data))
         known = await self.store.digests(self.owner, name)
-        action, _ = await self._add(name, name, data, known.get(name))
+        async with self.parser.open(self.owner) as parse:
+            action, _ = await self._add(parse, name, name, data, known.get(name))
         stored = await self.store.owned_by(self.owner, name)
         if not stored:
             raise NotFound(f"the document {name} has just been removed; add it again")
         await self.sync.try_to_catch_up()
         return AddedDocument(stored[0], action)
 
-    async def _add(self, path: str, name: str, data: bytes, known: str | None) -> tuple[Action, int]:
+    async def _add(
+        self, parse: Parse, path: str, name: str, data: bytes, known: str | None
+    ) -> tuple[Action, int]:
         """Returns the action and the number of new chunks; 0 if the digest equals the `known` one."""
         digest = await asyncio.to_thread(_digest, data)
         if digest == known:
             return "unchanged", 0
-        title, chunks = await self.parser.parse(name, data, self.owner)
+        title, chunks = await parse(name, data)
         replaced = await self.store.put(self.owner, path, title, digest, chunks, self.clock())
         return "replaced" if replaced else "added", len(chunks)
 

@@ -1,9 +1,8 @@
-"""The process that parses documents: ``python -m memory.documents.formats.child BYTES IDLE``.
+"""The process that parses documents: ``python -m memory.documents.formats.child BYTES``.
 
-It may hold `BYTES` of memory, and ends after `IDLE` seconds without a document. On standard input it reads a
-line of JSON, ``[name, size, seconds]``, and the document, for which it may work so many seconds; on standard
-output it answers with a line for each chunk, ``[heading, text]``, and a last one: ``{"title": …}``, or
-``{"unreadable": reason}``.
+It may hold `BYTES` of memory. On standard input it reads a line of JSON, ``[name, size, seconds]``, and the
+document, for which it may work so many seconds; on standard output it answers with a line for each chunk,
+``[heading, text]``, and a last one: ``{"title": …}``, or ``{"unreadable": reason}``.
 """
 
 import json
@@ -13,30 +12,21 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any
 
 from memory.documents import chunking
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.formats.parse import parse
 
-TOO_LARGE = "it takes more memory than there is for one document; split it"
-UNLIMITED = -1
 
-
-def main(memory: int, idle: float) -> None:
+def main(memory: int) -> None:
     _limit(memory)
     _go_last()
     given, told = sys.stdin.buffer, sys.stdout.buffer
-    while _waits(given, idle) and (line := given.readline()):
+    while line := given.readline():
         name, size, seconds = json.loads(line)
         _limit_time(seconds)
-        try:
-            answers = list(_answers(name, given.read(size)))
-        except MemoryError:
-            _limit(UNLIMITED)  # what is left may not be enough for the answer
-            told.write(_line({"unreadable": TOO_LARGE}))
-            return
-        told.writelines(answers)
+        told.writelines(list(_answers(name, given.read(size))))
         told.flush()
 
 
@@ -86,14 +76,5 @@ def _limit_time(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (until, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
-def _waits(given: BinaryIO, seconds: float) -> bool:
-    """Whether a document comes within this time, or the end of the input."""
-    if os.name != "posix":
-        return True
-    import select
-
-    return bool(select.select([given], [], [], seconds)[0])
-
-
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]))
+    main(int(sys.argv[1]))
