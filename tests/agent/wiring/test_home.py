@@ -89,7 +89,7 @@ async def test_nothing_that_opens_purges_forgets_or_restores_touches_the_files_o
     await pet.admin.purge()
     await pet.admin.compact_index()
     await pet.people.erase(user="ana")
-    back_up(home, {"hachi.db": home / "hachi.db"}, tmp_path / "copy", pet.clock(), lambda _: None)
+    back_up(home, {"hachi.db": home / "hachi.db"}, tmp_path / "copy", lambda _: None)
     await pet.close()
     restore(home, {"hachi.db": home / "hachi.db"}, tmp_path / "copy", replace=True, progress=lambda _: None)
     assert others() == before

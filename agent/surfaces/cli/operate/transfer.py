@@ -5,7 +5,6 @@ import asyncio
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +29,6 @@ from memory.audience import Place
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.services.transfer.backup import BackedUp
     from agent.settings import Settings
     from memory.records import Erased
 
@@ -181,9 +179,7 @@ async def backup(session: Session, path: Folder) -> None:
     databases = _databases(settings)
     with progress_bar() as bar:
         task = bar.add_task("copying", total=len(databases))
-        done = await asyncio.to_thread(
-            back_up, settings.home, databases, path, datetime.now(UTC), lambda _: bar.advance(task)
-        )
+        done = await asyncio.to_thread(back_up, settings.home, databases, path, lambda _: bar.advance(task))
     say(f"{_told(done)} are in {path}; `hachi restore {path}` brings them back")
 
 
@@ -264,8 +260,8 @@ def _next_steps(where: str, qdrant: str | None, had_traces: bool) -> str:
     return f"everything is in {where} and was compared: set {settings} to it{unset}{index}"
 
 
-def _told(files: "list[BackedUp]") -> str:
-    return f"{len(files)} files ({sum(file.bytes for file in files) / 1e6:.1f} MB)"
+def _told(files: list[Path]) -> str:
+    return f"{len(files)} files"
 
 
 def _databases(settings: "Settings") -> dict[str, Path]:
