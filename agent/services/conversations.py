@@ -9,7 +9,7 @@ from typing import Any
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
 from agent.services.transfer.import_messages import read_messages, store_messages
-from agent.services.transfer.imports import Imported, ParsedImport, checked_import, restore_all, speaks_for
+from agent.services.transfer.imports import Imported, ParsedImport, checked_import, speaks_for
 from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
 from agent.types.arguments import Limit, Name, Text, User, Where, place_of
@@ -104,8 +104,8 @@ class ConversationService:
         return await export_person(self.database, self.store, self.documents, self.clock(), user)
 
     async def export_place(self, place: Place | str, *, user: User) -> dict[str, Any]:
-        """The memories and messages of a place, each with whose it is, so that `import_` restores them. What
-        is known around the place or inside it is not part of it."""
+        """The memories and messages of a place, each with whose it is. `import_` takes the messages. What is
+        known around the place or inside it is not part of it."""
         return await export_place(self.database, self.store, self.clock(), place, user)
 
     async def import_(
@@ -129,12 +129,11 @@ class ConversationService:
         facts = [(draft, origin) for draft, origin in parsed.memories if origin.message_id not in gone]
         decisions = await remember_many(self.writer, facts, progress)
         new = sum(decision.action in ("add", "replace") for decision in decisions)
-        new += await restore_all(self.database, self.store, parsed.restored, self.clock(), progress)
         await self.sync.try_to_catch_up()
         return Imported(messages, new)
 
     def others_in(self, parsed: ParsedImport, *, user: User, place: Where = None) -> list[str]:
-        """Who else would own what the import holds, or would have said it."""
+        """Who else would have said what the import holds."""
         return speaks_for(parsed, user, place_of(place))
 
     async def written_since(self, moment: datetime, *, user: User) -> int:

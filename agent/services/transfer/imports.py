@@ -3,15 +3,11 @@
 All is read before the first row is written. What cannot be read is named, and the rest comes in.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from reprlib import repr as shown
 from typing import Any, get_args
-from uuid import UUID
-
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
 from agent.services.transfer.export import FORMAT, VERSION
@@ -22,24 +18,13 @@ from agent.services.transfer.formats import (
     require_storable,
     what_is_wrong,
 )
-from agent.types.arguments import User, moment_of, one_of, place_of, user_named
+from agent.types.arguments import User, moment_of, one_of, place_of
 from agent.types.checks import read_of, reads_arguments
 from agent.types.meanings import draft_of
 from memory.audience import PRIVATE, Place
-from memory.facts.aliases import links_of
-from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import content_key
-from memory.index.sync import Progress
-from memory.records import DEFAULT_IMPORTANCE, Draft, Memory, Source
-from memory.sql.engine import Database
-from memory.sql.memories.owner_links import link
-from memory.sql.memories.store import MemoryStore
-from memory.sql.rests_on import record
-from memory.sql.tables import memory_owners
+from memory.facts.candidate import Provenance
+from memory.records import DEFAULT_IMPORTANCE, Draft, Source
 from memory.text.ttl import LONGEST
-
-MEMORIES_AT_ONCE = 50
-"""Memories of a place that are restored in one transaction."""
 
 _ID = read_of(str | None)
 OLD_PLACE = (
@@ -56,15 +41,8 @@ class ParsedImport:
     """Counts of the export's other entries by kind. They are not imported."""
     place: Place = PRIVATE
     """The place that the export is of."""
-    restored: Sequence[tuple[Memory, Sequence[str]]] = ()
-    """The memories of a place, which stay those of who told them, with the ids of the messages that did."""
     unreadable: Sequence[str] = ()
     """A line for each part of the file that cannot be read. It is not imported."""
-
-    @property
-    def count(self) -> int:
-        """The number of memories."""
-        return len(self.memories) + len(self.restored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,34 +71,10 @@ def checked_import(parsed: ParsedImport, user: str, place: Place, for_others: bo
 
 
 def speaks_for(parsed: ParsedImport, user: str, place: Place) -> list[str]:
-    """Return who else would own what the file holds, or would have said it."""
-    tellers = {memory.user_id for memory, _ in parsed.restored}
-    owners = {owner for memory, _ in parsed.restored for owner in memory.owners}
-    named = tellers | {owner.removeprefix("user:") for owner in owners if owner.startswith("user:")}
-    if not (parsed.place.private and place.private):
-        named |= {str(entry["user"]) for entry in parsed.messages if "user" in entry}
-    return sorted(named - {user, ""})
-
-
-async def restore_all(
-    database: Database,
-    store: MemoryStore,
-    restored: Sequence[tuple[Memory, Sequence[str]]],
-    now: datetime,
-    progress: Progress | None,
-) -> int:
-    """Store the memories of a place as they were. Returns how many are new."""
-    new = 0
-    for start in range(0, len(restored), MEMORIES_AT_ONCE):
-        part = restored[start : start + MEMORIES_AT_ONCE]
-        owners = {owner for memory, _ in part for owner in memory.owners}
-        async with database.write(lock=owners) as connection:
-            for memory, sources in part:
-                if memory.expires_at is None or memory.expires_at > now:
-                    new += await _restore(connection, store, memory, sources)
-        if progress:
-            progress(len(part))
-    return new
+    """Return who else would have said what the file holds."""
+    if parsed.place.private and place.private:
+        return []
+    return sorted({str(entry["user"]) for entry in parsed.messages if "user" in entry} - {user, ""})
 
 
 def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
@@ -137,10 +91,10 @@ def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
 @reads_arguments
 def parse_import(given: Any, *, user: User) -> ParsedImport:
     """Parse an export of ours, what `formats` reads, or a list of messages. The memories of a person's export
-    become this user's; those of a place's stay those of who told them. Raises BadInput for a file that is
-    none of these, and for one of which nothing can be read."""
+    become this user's; those of a place's are left: its messages tell them. Raises BadInput for a file that
+    is none of these, and for one of which nothing can be read."""
     parsed = _parse(given, user)
-    if parsed.unreadable and not (parsed.messages or parsed.count):
+    if parsed.unreadable and not (parsed.messages or parsed.memories):
         raise BadInput(f"{parsed.unreadable[0]}; nothing was imported")
     return parsed
 
@@ -148,7 +102,7 @@ def parse_import(given: Any, *, user: User) -> ParsedImport:
 def _parse(given: Any, user: str) -> ParsedImport:
     unreadable: list[str] = []
     if facts := facts_in(given):
-        return ParsedImport([], _read_memories(facts, PRIVATE, user, unreadable)[0], unreadable=unreadable)
+        return ParsedImport([], _read_memories(facts, user, unreadable), unreadable=unreadable)
     if others := messages_in(given, user):
         return ParsedImport(others.messages, unreadable=others.unreadable)
     if isinstance(given, list):
@@ -163,32 +117,27 @@ def _parse(given: Any, user: str) -> ParsedImport:
     if not (isinstance(memories, list) and isinstance(messages, list)):
         raise BadInput("memories and messages must be lists")
     place = place_of(given.get("place"))
-    named = all("user" in entry for entry in [*memories, *messages] if isinstance(entry, dict))
+    named = all("user" in entry for entry in messages if isinstance(entry, dict))
     if not place.private and not named:
         raise BadInput(OLD_PLACE)
-    read, restored = _read_memories(memories, place, user, unreadable)
+    read = _read_memories(memories, user, unreadable) if place.private else []
     sent = _messages(messages, unreadable)
-    imported = ("memories", "messages")
+    imported = ("memories", "messages") if place.private else ("messages",)
     lists = {key: len(value) for key, value in given.items() if isinstance(value, list) and value}
     ignored = {key: count for key, count in lists.items() if key not in imported}
-    return ParsedImport(sent, read, ignored, place, restored, unreadable)
+    return ParsedImport(sent, read, ignored, place, unreadable)
 
 
 def _read_memories(
-    memories: Sequence[Any], place: Place, user: str, unreadable: list[str]
-) -> tuple[list[tuple[Draft, Provenance]], list[tuple[Memory, Sequence[str]]]]:
-    """Return those of a person as drafts, and those of a place as they were."""
+    memories: Sequence[Any], user: str, unreadable: list[str]
+) -> list[tuple[Draft, Provenance]]:
     read: list[tuple[Draft, Provenance]] = []
-    restored: list[tuple[Memory, Sequence[str]]] = []
     for number, entry in enumerate(memories, start=1):
         try:
-            if place.private:
-                read.append(_memory(entry, user))
-            else:
-                restored.append(_memory_of(place, entry))
+            read.append(_memory(entry, user))
         except UNREADABLE as error:
             unreadable.append(f"memory {number} cannot be read: {what_is_wrong(error)}")
-    return read, restored
+    return read
 
 
 def _messages(entries: Sequence[Any], unreadable: list[str]) -> list[Any]:
@@ -231,42 +180,3 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
         message_id=_ID("message_id", entry.get("message_id")),
     )
     return draft, origin
-
-
-def _memory_of(place: Place, entry: Any) -> tuple[Memory, Sequence[str]]:
-    """Return a memory of a place as it was, and the ids of the messages that stated it."""
-    draft, origin = _memory(
-        entry, entry["user"] if entry["user"] == "" else user_named("user", entry["user"])
-    )
-    owners = frozenset(owner for owner in entry["owners"] if owner.startswith("user:")) | {place.key}
-    memory = CandidateFact(draft, replace(origin, place=place), None, origin.said_at).memory(owners)
-    return replace(memory, id=str(UUID(entry["id"]))), [str(UUID(id)) for id in entry["sources"]]
-
-
-async def _restore(
-    connection: AsyncConnection, store: MemoryStore, memory: Memory, sources: Collection[str]
-) -> bool:
-    """Store a memory of a place in the caller's transaction, with the ids of the messages that stated it.
-    Owners who have this memory or the same words, or had it replaced, keep what they have. Returns whether
-    it is new."""
-    place, key = Place.parse(memory.place), content_key(memory.content)
-    held = (await store.known(connection, memory.owners, key, memory.created_at)).worded_so
-    here = held[place.key].id if place.key in held else memory.id
-    owners = await _keys(connection, here)
-    if owners and key not in owners.values():
-        return False  # another memory has this id
-    lacking = memory.owners - held.keys() - owners.keys()
-    if owners:
-        await link(connection, here, sorted(lacking), key)
-    elif lacking:
-        aliases = await links_of(connection, place, memory.user_id, memory.content)
-        await store.insert(connection, {key: replace(memory, owners=lacking)}, aliases)
-    if owners or lacking:
-        await record(connection, here, sources, "stated")
-    return bool(lacking) and not owners
-
-
-async def _keys(connection: AsyncConnection, id: str) -> dict[str, str]:
-    """The owners of this memory, also those for whom it was replaced, with the keys of its words."""
-    links = select(memory_owners.c.owner, memory_owners.c.content_key).where(memory_owners.c.memory_id == id)
-    return {row.owner: row.content_key for row in await connection.execute(links)}

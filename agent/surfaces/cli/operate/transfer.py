@@ -67,8 +67,8 @@ async def import_memories(
 ) -> None:
     """Import an export of Hachi, ChatGPT, Claude or mem0, lines of {role, content}, or a transcript.
 
-    A transcript is a list of messages with author, text and sent_at, in a place also user. A place's export
-    goes back to that place, and each message and memory to whose it was: it asks before it speaks for others.
+    A transcript is a list of messages with author, text and sent_at, in a place also user. The messages of a
+    place's export go back to that place, each to whose it was: it asks before it speaks for others.
     """
     from agent.services.transfer.formats import read_json
     from agent.services.transfer.imports import parse_import
@@ -83,7 +83,7 @@ async def import_memories(
     others = pet.conversations.others_in(parsed, user=user, place=place)
     if others and must_ask(yes, f"imported, since it speaks for {', '.join(map(plain, others))}"):
         confirm(f"It speaks for {', '.join(map(plain, others))}. Store it as theirs?", "imported")
-    messages, memories = len(parsed.messages), parsed.count
+    messages, memories = len(parsed.messages), len(parsed.memories)
     with progress_bar() as bar:
         task = bar.add_task("importing", total=messages + memories)
         new = await pet.conversations.import_(
