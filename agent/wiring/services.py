@@ -77,7 +77,7 @@ def build_services(c: Components) -> Services:
         documents=DocumentService(c.recorder, c.documents, erasure),
         people=_people(c, memories, erasure),
         conversations=_conversations(c, forgetting, erasure),
-        sessions=SessionService(c.database, c.store, c.clock),
+        sessions=SessionService(c.database),
         admin=_admin(c, forgetting),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
     )

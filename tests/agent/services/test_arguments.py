@@ -59,7 +59,6 @@ def methods_of(pet: hachi.sync.Companion) -> dict[str, Any]:
         found |= {
             f"{group}.{name}": one for name in public if inspect.ismethod(one := getattr(service, name))
         }
-    del found["sessions.give"]  # which is called with ids that were looked up just now
     return found
 
 

@@ -7,12 +7,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from agents.testing import ScriptedModel, assistant_message
-from sqlalchemy import select
 
 from agent.errors import BadInput
 from agent.services.transfer.import_messages import MESSAGES_AT_ONCE
 from hachi import Companion
-from memory.sql.tables import session_memories
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]
@@ -150,28 +148,3 @@ async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, r
     assert count == MESSAGES_AT_ONCE + 3
     assert sum(told) == MESSAGES_AT_ONCE + 3, "as they come into the index"
     assert rows("SELECT count(*) AS n FROM messages") == [{"n": MESSAGES_AT_ONCE + 3}]
-
-
-@pytest.mark.parametrize("on", ["sqlite", "postgresql"])
-async def test_a_conversation_has_what_was_said_in_it_or_given_to_it_as_it_is_worded_now(
-    open_pet: OpenPet, request: pytest.FixtureRequest, on: str
-) -> None:
-    url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
-    pet = await open_pet(given=ScriptedModel([]), database_url=url, look_back="off")
-    sessions = pet.sessions
-    for at, chat in enumerate(("sea", "road")):
-        await pet.conversations.import_messages([line(at)], user="ana", conversation=f"chat:{chat}:ana")
-    sea = await sessions.conversation_of("sea", "ana")
-    assert (sea, await sessions.conversation_of("sea", "ben")) == ("chat:sea:ana", None)
-    given = await pet.remember("Ana rents a berth in Sète", user="ana")
-    for _ in range(2):
-        await sessions.give(str(sea), str(given.id))
-    now = await pet.memories.update(str(given.id), "Ana rents a berth in Agde", user="ana")
-    found = await sessions.learned_in(str(sea), user="ana")
-    assert [memory.id for memory in found] == [now.id]
-    assert await sessions.learned_in(str(sea), user="ana", id=str(now.id)) == found
-    assert await sessions.learned_in("chat:road:ana", user="ana") == []
-    assert await sessions.learned_in(str(sea), user="ben") == []
-    await pet.people.erase(user="ana")
-    async with pet.components.database.read() as connection:
-        assert (await connection.execute(select(session_memories))).all() == []

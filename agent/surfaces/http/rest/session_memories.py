@@ -1,8 +1,7 @@
-"""Routes for the memories of a session. A session is a person, with all that they may read in private, or one
-of their conversations, with what was stated in it or added to it."""
+"""Routes for the memories of a session, which is a person, or one of their conversations: another address of
+what they may read in private."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -52,7 +51,7 @@ class NewMemory(Strict):
 
 
 class SessionMemory(BaseModel):
-    """A memory of a session, in camel case."""
+    """A memory, in camel case."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True) | example(EXAMPLE)
 
@@ -65,93 +64,61 @@ class SessionMemory(BaseModel):
     last_accessed_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A session of a person."""
-
-    id: str
-    """As the address has it."""
-    user: str
-    conversation: str | None
-    """None if the session is the person."""
-
-    def shown(self, memory: Memory) -> SessionMemory:
-        return SessionMemory(
-            id=memory.id,
-            session_id=self.id,
-            memory_content=memory.content,
-            memory_type=memory.type,
-            importance=memory.importance,
-            created_at=memory.created_at,
-            last_accessed_at=memory.last_accessed_at or memory.created_at,
-        )
-
-
-async def _session(sessionId: str, caller: Authenticated, pet: Pet) -> Session:
-    """Return the caller's session; for a service that names no user, that of the only possible one. Raises
-    the same ApiError for somebody else's session as for one that does not exist."""
+async def _user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
+    """Return whose session it is; for a service that names no user, the only possible person. Raises the same
+    ApiError for somebody else's session as for one that does not exist."""
     caller.check_may_name()
-    if len(sessionId) <= MAX_SESSION:
-        user = caller.user or await pet.sessions.only_user(sessionId)
-        if user == sessionId:
-            return Session(sessionId, user, None)
-        if user and (conversation := await pet.sessions.conversation_of(sessionId, user)):
-            return Session(sessionId, user, conversation)
-    raise not_found("session")
+    user = await pet.sessions.user_of(sessionId, caller.user) if len(sessionId) <= MAX_SESSION else None
+    if user is None:
+        raise not_found("session")
+    return user
 
 
-InSession = Annotated[Session, Depends(_session)]
+User = Annotated[str, Depends(_user)]
+
+
+def _shown(memory: Memory, session: str) -> SessionMemory:
+    return SessionMemory(
+        id=memory.id,
+        session_id=session,
+        memory_content=memory.content,
+        memory_type=memory.type,
+        importance=memory.importance,
+        created_at=memory.created_at,
+        last_accessed_at=memory.last_accessed_at or memory.created_at,
+    )
 
 
 @router.get("")
-async def list_session_memories(session: InSession, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
-    """List the memories of the session, newest first: those that were stated in the conversation or added
-    to it; of a person, all that they may read in private."""
-    found: list[Memory]
-    if session.conversation is None:
-        found = await pet.memories.list(user=session.user, limit=limit)
-    else:
-        found = await pet.sessions.learned_in(session.conversation, user=session.user, limit=limit)
-    return [session.shown(memory) for memory in found]
+async def list_session_memories(
+    sessionId: str, user: User, pet: Pet, limit: Limit = 1000
+) -> list[SessionMemory]:
+    """List what the person of the session may read in private, newest first."""
+    return [_shown(memory, sessionId) for memory in await pet.memories.list(user=user, limit=limit)]
 
 
 @router.post("", status_code=201, responses={200: {"model": SessionMemory, "description": "Known already"}})
 async def add_session_memory(
-    session: InSession, given: NewMemory, pet: Pet, response: Response
+    sessionId: str, user: User, given: NewMemory, pet: Pet, response: Response
 ) -> SessionMemory:
-    """Remember one statement, and add it to the session. If the person has told it already, the status is 200
-    and the response is the memory that states it. If it is not worth keeping, the status is 422."""
-    decision = await pet.remember(user=session.user, **given.model_dump())
+    """Remember one statement. If the person has told it already, the status is 200 and the response is the
+    memory that states it. If it is not worth keeping, the status is 422."""
+    decision = await pet.remember(user=user, **given.model_dump())
     response.status_code = status_of(decision)
-    memory = await stored_memory(pet, decision, session.user)
-    if session.conversation:
-        await pet.sessions.give(session.conversation, memory.id)
-    return session.shown(memory)
-
-
-async def _find(session: InSession, memoryId: str, pet: Pet) -> Memory:
-    """Return a memory of the session. Raises ApiError."""
-    memory = await find_memory(pet, memoryId, session.user)
-    learned_in, here = pet.sessions.learned_in, session.conversation
-    if here and not await learned_in(here, user=session.user, id=memory.id):
-        raise not_found("memory")
-    return memory
-
-
-Found = Annotated[Memory, Depends(_find)]
+    return _shown(await stored_memory(pet, decision, user), sessionId)
 
 
 @router.get("/{memoryId}")
-async def get_session_memory(session: InSession, memory: Found) -> SessionMemory:
-    """Return one memory. The status is 404 if the session has none with this id."""
-    return session.shown(memory)
+async def get_session_memory(sessionId: str, user: User, memoryId: str, pet: Pet) -> SessionMemory:
+    """Return one memory. The status is 404 if the person has none with this id."""
+    return _shown(await find_memory(pet, memoryId, user), sessionId)
 
 
 @router.delete("/{memoryId}", status_code=204)
-async def delete_session_memory(session: InSession, memory: Found, pet: Pet) -> None:
+async def delete_session_memory(user: User, memoryId: str, pet: Pet) -> None:
     """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat
     it."""
-    await pet.memories.forget(memory.id, user=session.user)
+    await pet.memories.forget((await find_memory(pet, memoryId, user)).id, user=user)
 
 
 def status_of(decision: Decision) -> int:

@@ -40,8 +40,7 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
         await pet.people.set_context("role", "nurse", user=user)
         await pet.documents.add_files([tmp_path / "paper.md"], user=user)
     await pet.admin.keys.create("laptop", "user", "ana", False, now=pet.clock())
-    given = await pet.remember("Ana rents a berth", user="ana")
-    await pet.sessions.give("dm:ana", str(given.id))
+    await pet.remember("Ana rents a berth", user="ana")
     gone = await pet.remember("Ana swims", user="ana")
     await pet.memories.forget(str(gone.id), user="ana")
     await pet.close()
@@ -91,7 +90,8 @@ async def test_there_and_back_every_row_is_the_same(
     assert before == await all_rows(there) == await all_rows(back)
     assert tables == again
     assert {table.name for table in tables if not table.rows} <= {"places", "erasures", "unkept"} | {
-        "deliveries", "message_origins", "memory_aliases", "context_entries", "vectors", "work", "trace_sets"
+        "deliveries", "message_origins", "memory_aliases", "context_entries", "vectors", "work", "trace_sets",
+            "session_memories"
     }  # fmt: skip
     assert sum(steps) == 2 * sum(table.rows for table in tables)
     async with there.write() as connection:

@@ -70,38 +70,6 @@ async def test_a_session_is_a_conversation_of_the_caller_and_of_nobody_else(site
     assert await site.pet.memories.list(user="ben") == []
 
 
-async def test_each_session_keeps_its_own_memories(site: Any) -> None:
-    headers = await site.headers("gil")
-    await site.say("I own a red boat", headers | {"x-openwebui-chat-id": "sea"})
-    await site.say("I ride a blue bicycle", headers | {"x-openwebui-chat-id": "road"})
-
-    async def ask(method: str, path: str, **body: Any) -> Any:
-        return await site.client.request(method, f"/api/{path}", headers=headers, json=body or None)
-
-    async def told(session: str) -> set[str]:
-        listed = await ask("GET", f"sessions/{session}/memories")
-        return {memory["memoryContent"] for memory in listed.json()}
-
-    boat, bicycle = await told("sea"), await told("road")
-    assert (len(boat), len(bicycle), boat & bicycle) == (1, 1, set())
-    harbour = (await ask("POST", "sessions/sea/memories", content="Gil rents a berth in Sète")).json()["id"]
-    assert await told("sea") == boat | {"Gil rents a berth in Sète"}
-    assert await told("gil") == boat | bicycle | {"Gil rents a berth in Sète"}
-    at = f"sessions/road/memories/{harbour}"
-    assert [(await ask(method, at)).status_code for method in ("GET", "DELETE")] == [404, 404]
-
-    again = await ask("POST", "sessions/road/memories", content="Gil rents a berth in Sète")
-    assert (again.status_code, again.json()["id"]) == (200, harbour)
-    await ask("PATCH", f"users/gil/memories/{harbour}", content="Gil rents a berth in Agde")
-    assert "Gil rents a berth in Agde" in await told("sea") & await told("road")
-    assert (await ask("GET", at)).json()["memoryContent"] == "Gil rents a berth in Agde"
-
-    gone = (await ask("POST", f"users/gil/memories/{harbour}/forget")).json()
-    assert await told("sea") == boat
-    await ask("POST", f"users/gil/forgotten/{gone['undo_id']}/undo")
-    assert "Gil rents a berth in Agde" in await told("sea") & await told("road")
-
-
 async def test_a_service_that_names_nobody_gets_the_only_user_of_a_session(site: Any) -> None:
     service, owner = await site.headers(), {"x-openwebui-user-id": "eve", "x-openwebui-chat-id": "of-eve"}
     await site.say("I own the boat of Eve", service | owner)
