@@ -198,7 +198,7 @@ class Settings(BaseSettings):
     """How many of the last messages the model sees at most; once they are more, half of them remain."""
     history_budget: BudgetSetting = Budget(24_000)
     """How much of the last messages the model sees; what is more is cut to half of it, in whole messages."""
-    context_budget: BudgetSetting = Budget(500)
+    context_budget: BudgetSetting = Budget(1_000)
     """How much it sees of what is known of the person: how to answer, profile, facts, tasks."""
     prompt_facts: Annotated[int, Field(ge=0, le=60)] = 7
     """How many facts about the person it sees at most, as far as they fit into `context_budget`."""
@@ -225,8 +225,8 @@ class Settings(BaseSettings):
     """What consolidates a conversation after a turn, its summary and what is known of the speaker: one model
     call, plain rules, or nothing. Unset is `model`, and `plain` with the offline stand-in."""
     look_back_minutes: Annotated[float, Field(ge=0, le=10_080)] = 360
-    """After how many minutes in which nobody writes a conversation is consolidated, if messages do not leave
-    the prompt earlier."""
+    """After how many minutes in which nobody writes a conversation is consolidated where at least six
+    messages have no summary, if they do not leave the prompt earlier."""
     upkeep_model: str | None = None
     """The model for consolidation, rulings and reranking, such as a cheaper one; unset is the one that
     answers."""

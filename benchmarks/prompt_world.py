@@ -1,9 +1,9 @@
-"""The conversation of `prompt.py`: what the person says, made of building blocks, and the scripted models."""
+"""The story of `prompt.py`, made of building blocks, and the scripted models."""
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -12,45 +12,71 @@ from typing import Any
 from agents.testing import assistant_message, function_call
 from harness import Scripted
 
-START = datetime(2026, 1, 5, 8, tzinfo=UTC)
-WINDOW = 100
-"""Turns that hold the same lengths in the same languages …"""
-EVENLY = 20
-"""… dealt evenly over every twenty of them."""
-CORRECTION = 4
-"""Of so many turns one corrects a fact, where the prompt shows one."""
+START, DAYS = datetime(2026, 1, 5, 8, tzinfo=UTC), 90
+PEOPLE, PLACES = ("maya", "ben", "cleo", "dov"), ("acme/general", "acme/garden")
+GOES_ON = 0.12
+"""How often somebody writes again within minutes; else days go by."""
+TONGUES, LENGTHS = ["en"] * 8 + ["fr", "he"], [1] * 10 + [2] * 4 + [4] * 3 + [8] * 2 + [25]
+VITAL = "{user} is allergic to peanuts"
+"""What a person says first in each talk: each later prompt of theirs there has to hold it."""
 
 _TEXTS = json.loads((Path(__file__).parent / "data/prompt_world.json").read_text(encoding="utf-8"))
 """What people say by language, and what models answer: sentences with gaps for a person, a town, a number."""
-TOLD = {1: ("name", "Maya"), 2: ("location", "Porto"), 5: ("tone", "casual"), 9: ("answer_length", "short")}
+ONCE = {1: ("name", "Maya"), 2: ("location", "Porto"), 5: ("tone", "casual"), 9: ("answer_length", "short")}
 OFTEN = {4: "conversation_themes", 8: "other_notes", 12: "goals"}
-
-
-def _decks(items: Sequence[Any]) -> list[Any]:
-    """For a hundred turns, of which every twenty hold the same in another order."""
-    chance = Random(7)
-    return [item for _ in range(WINDOW // EVENLY) for item in chance.sample(items, EVENLY)]
-
-
-LENGTHS = _decks([1] * 10 + [2] * 4 + [4] * 3 + [8] * 2 + [25])
-TONGUES = _decks(["en"] * 16 + ["fr"] * 2 + ["he"] * 2)
 
 
 @dataclass(frozen=True)
 class Said:
-    """A turn: what the person says, what the models do about it."""
+    """A turn: who says what, and what the models do about it."""
 
+    number: int
+    at: datetime
+    user: str
+    place: str | None
+    fact: str
     text: str
     calls: Sequence[tuple[str, dict[str, Any]]]
-    answer: dict[str, Any]
-    corrects: bool
-    noted: dict[str, Any]
-    """What a consolidation finds in it."""
+    reply: str
+    importance: float = 0.6
+
+    @property
+    def talk(self) -> str:
+        return f"{self.place or 'private'} {self.user}"
+
+    @property
+    def corrects(self) -> bool:
+        return self.number % 4 == 2
+
+    @property
+    def remembered(self) -> bool:
+        """Whether the answer stores the fact. Else a consolidation finds it, of every other turn."""
+        return self.corrects or self.number % 5 == 1 or self.importance > 0.6
 
 
-def turn(n: int) -> Said:
-    """The nth turn, from 1, the same each time."""
-    chance, tongue, length = Random(n), TONGUES[n % WINDOW], LENGTHS[n % WINDOW]
+def story(turns: int) -> Iterator[Said]:
+    """Yield the turns, the same each time: alone and in two places, over `DAYS` days for 65 of them."""
+    chance = Random(11)
+    talks = [*((user, None) for user in PEOPLE), *((None, place) for place in PLACES)]
+    at, met, said = START, set[str](), None
+    for n in range(1, turns + 1):
+        if said is not None and chance.random() < GOES_ON:
+            at, user, place = at + timedelta(minutes=chance.randint(2, 20)), said.user, said.place
+        else:
+            at += timedelta(days=DAYS / 65 / (1 - GOES_ON) * chance.uniform(0.2, 1.8))
+            alone, place = chance.choice(talks)
+            user = alone or chance.choice(PEOPLE)
+        said = _turn(n, at, user, place)
+        if said.talk not in met:
+            vital = VITAL.format(user=user)
+            said = replace(said, fact=vital, text=f"{vital}.", importance=0.9)
+        met.add(said.talk)
+        yield said
+
+
+def _turn(n: int, at: datetime, user: str, place: str | None) -> Said:
+    chance = Random(n)
+    tongue, length = chance.choice(TONGUES), chance.choice(LENGTHS)
     fact = _phrase(_TEXTS["facts"][tongue], chance)
     text = " ".join([f"{fact}.", *(_phrase(_TEXTS["chat"][tongue], chance) for _ in range(length - 1))])
     reply = " ".join(_phrase(_TEXTS["replies"][tongue], chance) for _ in range(1 + length // 2))
@@ -58,32 +84,15 @@ def turn(n: int) -> Said:
     if n % 4 == 0:
         calls.append(("search_memories", {"query": _phrase(["{who} in {town}"], chance)}))
     if n % 7 == 5:
-        due = (START + timedelta(days=n)).isoformat()
+        due = (at + timedelta(days=3)).isoformat()
         calls.append(("update_task", {"id": None, "description": todo(n), "status": "open", "due": due}))
     if n % 21 == 20:
         calls.append(("update_task", {"id": None, "description": todo(n - 1), "status": "done"}))
-    corrects = n % CORRECTION == 2
-    memory = {"content": fact, "subjects": ["maya"], "importance": 0.6}
-    answer = {"message": reply, "memories": [memory] if corrects or n % 5 == 1 else []}
-    return Said(text, calls, answer, corrects, _noted(n, fact))
+    return Said(n, at, user, place, fact, text, calls, reply)
 
 
 def todo(n: int) -> str:
     return _phrase(_TEXTS["todo"], Random(n))
-
-
-def _noted(n: int, fact: str) -> dict[str, Any]:
-    """A summary that grows to forty sentences, newest first, of which few are kept; and what is new."""
-    where = _phrase(["to see {town} with {who}"], Random(n))
-    pairs = [TOLD[n]] if n in TOLD else [(OFTEN[n % 15], where)] if n % 15 in OFTEN else []
-    importance = ("high", "medium")[n % 4 // 2]
-    new = {"text": fact, "importance": importance, "tags": ["maya"]}
-    return {
-        "summary": "\n".join(_phrase(_TEXTS["digest"], Random(m)) for m in range(n, max(0, n - 40), -1)),
-        "new_facts": [new] if n % 2 else [],
-        "new_preferences": [{"key": key, "value": value} for key, value in pairs],
-        "task_updates": [{"id": None, "description": todo(n), "status": "open"}] if n % 9 == 2 else [],
-    }
 
 
 def _phrase(choices: Sequence[str], chance: Random) -> str:
@@ -91,9 +100,6 @@ def _phrase(choices: Sequence[str], chance: Random) -> str:
     return chosen.format(
         who=chance.choice(_TEXTS["kin"]), town=chance.choice(_TEXTS["towns"]), n=chance.randint(2, 90)
     )
-
-
-# The models.
 
 
 class Answering(Scripted):
@@ -116,32 +122,58 @@ class Answering(Scripted):
         if step < len(said.calls):
             name, arguments = said.calls[step]
             return function_call(name, arguments, call_id=f"call-{step}")
-        shown = re.search(r"\[FACT\].*\[(\w{8})\]$", str(self.asked[0][1][-1]["content"]), re.MULTILINE)
-        corrected = {"replaces": shown[1]} if said.corrects and shown else {}
+        shown = re.findall(r"\[FACT\] (.*) \(.*\[(\w{8})\]$", str(self.asked[0][1][-1]["content"]), re.M)
+        old = next((id for text, id in shown if "peanuts" not in text), None) if said.corrects else None
+        memory = {
+            "content": said.fact,
+            "subjects": [said.user],
+            "importance": said.importance,
+            "replaces": old,
+        }
         return assistant_message(
-            json.dumps(said.answer | {"memories": [one | corrected for one in said.answer["memories"]]})
+            json.dumps({"message": said.reply, "memories": [memory] if said.remembered else []})
         )
 
 
 class Consolidating(Answering):
-    """Finds what there is in each turn since it was last asked."""
+    """Finds what there is in the messages that it is shown."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._heard: list[Said] = []
+        self._told: list[Said] = []
 
     def begin(self, said: Said) -> None:
         super().begin(said)
-        self._heard.append(said)
+        self._told.append(said)
 
     def answer(self) -> Any:
-        question, found = self.asked[-1][1][0]["content"], dict(self.said.noted)
-        for name in ("new_facts", "new_preferences", "task_updates"):
-            found[name] = [one for said in self._heard for one in said.noted[name]]
-        self._heard = []
+        question = self.asked[-1][1][0]["content"]
+        lines = re.findall(r'^> \[.*?\] \((\d+)\) "[^"]*": (.*)$', question, re.M)
+        read = [(int(n), said) for n, text in lines for said in self._told if text.startswith(said.fact)]
+        found: dict[str, Any] = {"new_facts": [], "new_preferences": [], "task_updates": []}
+        for number, said in read:
+            self._find(found, said, [number])
+        found["summary"] = _summary(max((said.number for _, said in read), default=1))
         if '"memory_summary"' in question:
             found["memory_summary"] = found["summary"]
         return assistant_message(json.dumps(found))
+
+    @staticmethod
+    def _find(found: dict[str, list[Any]], said: Said, cited: list[int]) -> None:
+        n, where = said.number, _phrase(["to see {town} with {who}"], Random(said.number))
+        if n % 2 and not said.remembered:
+            fact = {"text": said.fact, "importance": "medium", "tags": [said.user], "messages": cited}
+            found["new_facts"].append(fact)
+        for key, value in [ONCE[n]] if n in ONCE else [(OFTEN[n % 15], where)] if n % 15 in OFTEN else []:
+            found["new_preferences"].append({"key": key, "value": value, "messages": cited})
+        if n % 9 == 2:
+            task = {"id": None, "description": todo(n), "status": "open", "messages": cited}
+            found["task_updates"].append(task)
+
+
+def _summary(n: int) -> str:
+    """A summary that grows to forty sentences, newest first, of which few are kept."""
+    return "\n".join(_phrase(_TEXTS["digest"], Random(m)) for m in range(n, max(0, n - 40), -1))
 
 
 def _written(tools: Iterable[Any]) -> str:

@@ -35,6 +35,7 @@ from agent.types.budget import Budget
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
+from memory.facts.compare import mentions
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, that_hold
 from memory.facts.writer import FactWriter
 from memory.people.findings import NewFact, entries_of
@@ -205,19 +206,20 @@ class Consolidation:
         )
         if written is None:
             raise Overtaken("another summary was written meanwhile")
-        if sources := facts | reading.profile_messages:
-            await let_go(connection, [written.id] if rebuilt else [])
-            await record(connection, written.id, sources, "covered")
+        await let_go(connection, [written.id] if rebuilt else [])
+        sources = reading.said_in(found.summary or reading.summary) & (facts | reading.profile_messages)
+        await record(connection, written.id, sources, "covered")
         return written
 
     async def _record_memory_summary(
         self, connection: AsyncConnection, reading: ConsolidationInput, text: str, summary: Written | None
     ) -> None:
-        """Store a summary of the person's facts, and what it rests on: all that the model was shown."""
+        """Store a summary of the person's facts, and what it rests on: what it has a word of."""
         user = reading.people[0].user
         entry = Entry(MEMORY_SUMMARY, "", text, reading.now)
         await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
-        sources = {fact.id for fact in reading.facts} | reading.profile_messages | reading.heard
+        heard = [*(line.message for line in reading.lines), *reading.earlier]
+        sources = reading.said_in(text) | {one.id for one in heard if mentions(text, one.text)}
         id = memory_summary_id(user, reading.place)
         await let_go(connection, [id])
         await record(connection, id, sources | ({summary.id} if summary else set()), "covered")

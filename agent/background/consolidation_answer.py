@@ -296,9 +296,11 @@ def _known(reading: ConsolidationInput) -> list[str]:
     return lines
 
 
-def _facts(reading: ConsolidationInput, facts: Iterable[Memory], budget: Budget) -> str:
-    """Return one line per fact, as many as fit the budget."""
-    return _that_fit(fact_lines(facts, reading.zone, reading.now), budget)
+def _facts(reading: ConsolidationInput, facts: Sequence[Memory], budget: Budget) -> str:
+    """Return one line per fact, in a place with who told it, as many as fit the budget."""
+    names = {person.user: person.name for person in reading.people}
+    tellers = {} if reading.place.private else {fact.user_id: fact.user_id for fact in facts} | names
+    return _that_fit(fact_lines(facts, reading.zone, reading.now, tellers), budget)
 
 
 def _that_fit(lines: Iterable[str], budget: Budget) -> str:

@@ -14,10 +14,11 @@ from agent.turn.context.user_snippet import fitting
 from agent.types.budget import Budget
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
+from memory.facts.compare import mentions
 from memory.facts.derived import MEMORY_SUMMARY, no_longer, remaining
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import UserContext
-from memory.people.profile_entries import context_of, messages_of
+from memory.people.profile_entries import Entry, context_of, messages_of
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.process.traced import Traced
@@ -45,7 +46,7 @@ MAX_WORDS = 40
 """Words of a statement that are tried as tags."""
 FINISHED_TASKS, FINISHED_SINCE = 5, timedelta(days=7)
 """The tasks last finished, which the model sees so that it does not report or open them again."""
-NEW_FACTS = 10
+NEW_FACTS = 20
 """The summary of the facts is written again after this many new facts."""
 FACTS_TO_SUMMARISE = 40
 
@@ -60,8 +61,8 @@ class Person:
     name: str
     """Under which they wrote last."""
     known: UserContext = field(default_factory=UserContext)
-    profile_messages: frozenset[str] = frozenset()
-    """The ids of the messages that the profile in `known` rests on."""
+    profile: tuple[Entry, ...] = ()
+    """The entries of which the profile in `known` is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,15 @@ class ConsolidationInput(Traced):
 
     @property
     def profile_messages(self) -> frozenset[str]:
-        return frozenset[str]().union(*(person.profile_messages for person in self.people))
+        """The ids of the messages that the profiles rest on."""
+        return messages_of(entry for person in self.people for entry in person.profile)
+
+    def said_in(self, text: str) -> frozenset[str]:
+        """The ids of the facts and of the profiles' messages of which a text has a word besides the names."""
+        names = {name for person in self.people for name in (person.user, person.name)}
+        facts = {fact.id for fact in self.facts if mentions(text, fact.content, names)}
+        entries = [entry for person in self.people for entry in person.profile]
+        return messages_of(entry for entry in entries if mentions(text, entry.value, names)) | facts
 
     @property
     def rulable(self) -> bool:
@@ -229,13 +238,13 @@ class ConsolidationReader:
             entries = await self.profiles.readable(user, place, now)
             tasks = await self.tasks.relevant(user, text, place, now=now)
             finished = await self.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
-            written = [e.said_at for e in entries if e.field == MEMORY_SUMMARY and e.value]
+            written = [entry.said_at for entry in entries if entry.field == MEMORY_SUMMARY]
             profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
             relevant = [f for f in get_relevant_memories(facts, text, limit=KNOWN_FACTS) if f.id not in shown]
             known = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
             due = self._to_summarise(known, facts, max(written, default=None))
             known = replace(known, open_tasks=(*tasks, *finished))
-            people.append(replace(person, known=known, profile_messages=messages_of(profile)))
+            people.append(replace(person, known=known, profile=tuple(profile)))
         return replace(
             reading,
             people=tuple(people),

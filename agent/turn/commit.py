@@ -90,7 +90,8 @@ class AnswerStore:
                 )
             if self.consolidation:  # without a reply, of what the person said
                 shown = None if received.history is not None else len(built.prompt.history)
-                due = await self.consolidation.expect(connection, request, now, shown, **traced)
+                noted = not (built.prompt.narrow or built.prompt.client.form)
+                due = await self.consolidation.expect(connection, request, now, shown, noted=noted, **traced)
         return Stored(reply.id if reply else None, job, due)
 
     async def _store_reply(

@@ -1,4 +1,4 @@
-"""When a conversation is consolidated: once it is quiet, or before messages leave the prompt."""
+"""When a conversation is consolidated: before messages leave the prompt, or once enough of them are quiet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, case, func, or_, select
+from sqlalchemy import BindParameter, and_, bindparam, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.types import TurnRequest
@@ -29,13 +29,20 @@ from memory.sql.tables import Utc, active_conversations, messages
 MESSAGES_OF_AN_EXCHANGE = 2
 """Messages that an exchange adds."""
 NO_CUT = 2**31 - 1
+ENOUGH = 6
+"""Messages without a summary from which on a quiet conversation is consolidated …"""
+LONGEST = timedelta(days=1)
+"""… and one that does not go quiet, so long after the first of them."""
+FEWER = timedelta(days=30)
+"""After how long a silence fewer messages are consolidated: the prompt holds them, and the answers noted the
+facts. Where answers cannot, any quiet conversation is consolidated."""
 
 
 @dataclass(frozen=True)
 class ConsolidationDue:
-    """A conversation waits until it has been quiet for a while, or until messages that no summary covers are
-    about to leave the prompt's window. The due time of its one waiting job says so, for all processes;
-    each exchange moves it in the transaction that stores the reply."""
+    """A conversation waits until messages that no summary covers are about to leave the prompt's window, or
+    until `ENOUGH` of them have been quiet for a while. The due time of its one waiting job says so, for all
+    processes; each exchange moves it in the transaction that stores the reply."""
 
     quiet: timedelta
     """How long nobody has written before a conversation counts as quiet."""
@@ -43,6 +50,8 @@ class ConsolidationDue:
     """How many recent messages a prompt holds …"""
     window_budget: Budget
     """… and how much of them."""
+    enough: int = ENOUGH
+    """1 where consolidation costs no model call."""
 
     async def expect(
         self,
@@ -50,15 +59,18 @@ class ConsolidationDue:
         request: TurnRequest,
         now: datetime,
         shown: int | None,
+        *,
+        noted: bool = True,
         **payload: Any,
     ) -> datetime:
         """Move the waiting consolidation of the conversation, or add one. Returns when it is due. `shown` is
         how many messages of ours stood before the question in the turn's prompt; None where a client has
-        the history."""
+        the history. `noted` is whether the form of the answer has a place for memories."""
         conversation, owner = request.conversation_id, owner_of(str(request.user), request.place)
         payload |= {"conversation": conversation, "place": list(request.place.path)}
+        enough = self.enough if noted else 1
         return await self._expect(
-            connection, conversation, owner, payload, now, self.quiet, self._most(shown)
+            connection, conversation, owner, payload, now, self.quiet, self._most(shown), enough
         )
 
     def _most(self, shown: int | None) -> int:
@@ -76,7 +88,8 @@ class ConsolidationDue:
         """Add a consolidation for the messages that follow those of this one."""
         conversation, place = job.payload["conversation"], Place(tuple(job.payload["place"]))
         owner, quiet = owner_of(job.user_id, place), timedelta() if at_once else self.quiet
-        await self._expect(connection, conversation, owner, job.payload, now, quiet, self._most(None))
+        enough = 1 if at_once else self.enough
+        await self._expect(connection, conversation, owner, job.payload, now, quiet, self._most(None), enough)
 
     async def _expect(
         self,
@@ -87,28 +100,38 @@ class ConsolidationDue:
         now: datetime,
         quiet: timedelta,
         most: int,
+        enough: int,
     ) -> datetime:
         about, payer = consolidation_subject(conversation, owner), owner.removeprefix("user:")
-        given = {"conversation": conversation, "owner": owner, "later": now + quiet, "most": most}
+        given = {"conversation": conversation, "owner": owner, "most": most, "enough": enough}
+        given |= {"quiet": now + quiet, "fewer": now + max(FEWER, quiet), "long_ago": now - LONGEST}
         return await JobQueue.expect(
             connection, CONSOLIDATE, payer, payload, now, about=about, due=self._when, given=given
         )
 
     @cached_property
     def _when(self) -> When:
-        """Now where messages that no summary covers are about to leave the prompt, or where the summary is
-        withheld; or later."""
+        """Now where messages that no summary covers are about to leave the prompt, or are `LONGEST` old, or
+        where the summary is withheld; or later."""
         active = active_conversations.c
         this = active.conversation_id == _CONVERSATION, active.owner == _OWNER
-        now, quiet = (bindparam(name, type_=Utc()) for name in ("now", "later"))
+        now, quiet, fewer, long_ago = (
+            bindparam(name, type_=Utc()) for name in ("now", "quiet", "fewer", "long_ago")
+        )
         withheld = select(or_(active.withheld == 1, outlived(now))).where(*this).scalar_subquery()
-        covered = select(active.covered).where(*this)
-        later = messages.c.seq > func.coalesce(covered.scalar_subquery(), 0)
-        uncovered = select(func.count() > bindparam("most")).where(*_HEARD, later)
-        length = func.sum(func.length(messages.c.text))
-        full = uncovered.with_only_columns(2 * length > self.window_budget.characters)
-        at_once = or_(uncovered.scalar_subquery(), full.scalar_subquery(), withheld)
-        return when(case((at_once, now), else_=quiet))
+        covered = select(active.covered).where(*this).scalar_subquery()
+        uncovered = select(func.count()).where(*_HEARD, messages.c.seq > func.coalesce(covered, 0))
+        most: BindParameter[int] = bindparam("most")
+        enough: BindParameter[int] = bindparam("enough")
+        leave = uncovered.with_only_columns(
+            or_(
+                func.count() > most,
+                2 * func.sum(func.length(messages.c.text)) > self.window_budget.characters,
+                and_(func.count() >= enough, func.min(messages.c.sent_at) <= long_ago),
+            )
+        )
+        at_once = or_(leave.scalar_subquery(), withheld)
+        return when(case((at_once, now), (uncovered.scalar_subquery() >= enough, quiet), else_=fewer))
 
 
 _CONVERSATION: BindParameter[str] = bindparam("conversation")

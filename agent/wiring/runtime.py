@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agent.models.choice.registry import load
-from agent.settings import Settings
 from agent.turn.context.persona import read_persona
 from agent.turn.forget_requests import ForgetRequests
 from agent.wiring.components import Components
@@ -34,7 +33,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     from agent.turn.commit import AnswerStore
     from agent.turn.turn import TurnDependencies
 
-    settings, due = c.settings, _consolidation_due(c.settings)
+    settings, due = c.settings, _consolidation_due(c)
     consolidation = await _consolidation(c, due)
     worker = Worker(c.queue, c.writer, consolidation, c.sync, c.recall, c.clock, c.recorder)
     turn = TurnDependencies(
@@ -101,11 +100,12 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
     )
 
 
-def _consolidation_due(settings: Settings) -> "ConsolidationDue":
-    from agent.turn.consolidation_due import ConsolidationDue
+def _consolidation_due(c: Components) -> "ConsolidationDue":
+    from agent.turn.consolidation_due import ENOUGH, ConsolidationDue
 
-    quiet = timedelta(minutes=settings.look_back_minutes)
-    return ConsolidationDue(quiet, settings.history_messages, settings.history_budget)
+    settings, quiet = c.settings, timedelta(minutes=c.settings.look_back_minutes)
+    enough = ENOUGH if c.models.consolidates else 1
+    return ConsolidationDue(quiet, settings.history_messages, settings.history_budget, enough)
 
 
 def _context_services(c: Components, reminds: Callable[[str], bool]) -> "ContextServices":

@@ -26,8 +26,9 @@ from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
+from memory.index.bm25 import stems
 from memory.index.embedders.thresholds import Thresholds
-from memory.text.names import fold
+from memory.text.names import fold, without_names
 
 Relation = Literal["same", "subsumed", "contradiction", "outdated", "different"]
 
@@ -165,6 +166,22 @@ def lost_value(new: str, known: str) -> str | None:
     names = {word for word in (*written[1:], *before[1:]) if word[0].isupper()}
     free = len(names) < 2 and not bound and all(word.islower() for word in said)
     return None if free or _in_order(said, there) else said[-1]
+
+
+def mentions(text: str, fact: str, aside: Collection[str] = ()) -> bool:
+    """Whether a text has a word of a fact, other than the names `aside`, that states something."""
+    return not _telling(text).isdisjoint(_telling(without_names(fact, aside)))
+
+
+def tells(text: str, fact: str, aside: Collection[str] = ()) -> bool:
+    """Whether a text has a third of what a fact states, or two words of it."""
+    stated = _telling(without_names(fact, aside))
+    return len(stated & _telling(text)) >= min(2, max(1, len(stated) / 3))
+
+
+@lru_cache(maxsize=4096)
+def _telling(text: str) -> frozenset[int]:
+    return stems(" ".join(word for word in _words(text) if _tells(word)))
 
 
 def _words(text: str) -> list[str]:

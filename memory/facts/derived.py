@@ -5,15 +5,16 @@ their profile. `withhold` empties those that rest on a message or a memory which
 the jobs that write them again. The rest tells what they may be written from.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from sqlalchemy import Select, and_, bindparam, delete, or_, select, union, update
+from sqlalchemy import Select, and_, bindparam, or_, select, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
+from memory.facts.compare import tells
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.engine import Database
@@ -32,6 +33,7 @@ from memory.sql.tables import (
     memory_owners,
     messages,
     rests_on,
+    speakers,
 )
 
 MEMORY_SUMMARY = "memory_summary"
@@ -117,9 +119,10 @@ async def withhold(
     owners: Collection[str] | None = None,
     forgetting: str | None = None,
     written_before: datetime | None = None,
+    telling: bool = False,
 ) -> int:
     """Empty every summary that rests on these messages or memories, in the caller's transaction, and add the
-    jobs that write it again. Returns how many.
+    jobs that write it again. Returns how many. With `telling`, only those whose text tells a memory.
 
     `owners` are the owner keys for which they no longer hold; None means for everybody. Those that a
     `forgetting` empties get another id, and it hides the one they had: what was shown them goes with it, and
@@ -135,8 +138,10 @@ async def withhold(
     if written_before is not None:
         query = query.where(active_conversations.c.updated_at < written_before)
     rows = [row for row in (await connection.execute(query)).all() if _reads(row.owner, owners)]
+    told = await _told(connection, memory_ids) if telling else None
+    rows = [row for row in rows if told is None or told(row.summary)]
     emptied = [row.id for row in rows]
-    in_short = await _memory_summaries(connection, ids.union(emptied), owners)
+    in_short = await _memory_summaries(connection, ids.union(emptied), owners, told)
     if emptied:
         values: dict[str, Any] = {"summary": "", "withheld": 1, "updated_at": now}
         these = update(active_conversations).where(active_conversations.c.id.in_(emptied))
@@ -147,9 +152,18 @@ async def withhold(
         for id in emptied:
             renamed = update(active_conversations).where(active_conversations.c.id == id)
             await connection.execute(renamed.values(id=new_id()))
-    for conversation, owner in {*((row.conversation_id, row.owner) for row in rows), *in_short}:
+    for conversation, owner in {(row.conversation_id, row.owner) for row in rows}:
         await read_again(connection, conversation, owner, now)
-    return len(emptied) + len(in_short)
+    return len(emptied) + in_short
+
+
+async def _told(connection: AsyncConnection, memory_ids: Collection[str]) -> Callable[[str], bool]:
+    """Return what tells whether a text says something of these memories, besides who told them."""
+    facts = (await connection.execute(select(memories).where(memories.c.id.in_(memory_ids)))).all()
+    owners = {user_key(fact.user_id) for fact in facts}
+    names = [*await connection.scalars(select(speakers.c.author).where(speakers.c.owner.in_(owners)))]
+    names += [fact.user_id for fact in facts]
+    return lambda text: any(tells(text, fact.content, names) for fact in facts)
 
 
 def _covering(heard: Collection[str]) -> Select[str]:
@@ -161,20 +175,27 @@ def _covering(heard: Collection[str]) -> Select[str]:
 
 
 async def _memory_summaries(
-    connection: AsyncConnection, ids: Collection[str], owners: Collection[str] | None
-) -> list[tuple[str, str]]:
-    """Delete the summaries of people's facts that rest on one of these, or on nothing that is recorded.
-    Returns the conversation and the owner with which each is written again."""
+    connection: AsyncConnection,
+    ids: Collection[str],
+    owners: Collection[str] | None,
+    told: Callable[[str], bool] | None,
+) -> int:
+    """Empty the summaries of people's facts that rest on one of these, or on nothing that is recorded, and
+    say what was `told` of them. Returns how many. Each is written again once enough facts are new."""
     entry, source = context_entries.c, rests_on.c
     direct = select(source.derived_id).where(source.source_id.in_(ids))
     recorded = select(source.derived_id).where(source.derived_id == entry.id).exists()
-    query = select(context_entries).where(entry.field == MEMORY_SUMMARY, or_(entry.id.in_(direct), ~recorded))
-    rows = (await connection.execute(query)).all() if ids else []
-    found = {row.id: (row.place or f"dm:{row.user_id}", row.place or user_key(row.user_id)) for row in rows}
-    found = {id: talk for id, talk in found.items() if _reads(talk[1], owners)}
-    await connection.execute(delete(context_entries).where(entry.id.in_(found)))
-    await let_go(connection, found)
-    return list(found.values())
+    query = select(context_entries).where(entry.field == MEMORY_SUMMARY, entry.value != "")
+    rows = await connection.execute(query.where(or_(entry.id.in_(direct), ~recorded))) if ids else ()
+    found = [
+        row.id
+        for row in rows
+        if _reads(row.place or user_key(row.user_id), owners) and (told is None or told(row.value))
+    ]
+    if found:
+        await connection.execute(update(context_entries).where(entry.id.in_(found)).values(value=""))
+        await let_go(connection, found)
+    return len(found)
 
 
 def _place_of(owner: str) -> Place:

@@ -205,7 +205,7 @@ class FactRows:
         known = changed.get(old.id, old)
         changed[old.id] = replace(known, owners=known.owners - owners)
         if in_force:
-            await withhold(connection, now, memory_ids=[old.id], owners=owners)
+            await withhold(connection, now, memory_ids=[old.id], owners=owners, telling=True)
 
     async def _refresh(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
-from sqlalchemy import and_, exists, select
+from sqlalchemy import ColumnElement, and_, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.facts.derived import withhold
@@ -12,26 +12,31 @@ from memory.forgetting.reach import Link
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import fetch
-from memory.sql.tables import memories, memory_owners, messages, rests_on
+from memory.sql.messages.summaries import heard_by
+from memory.sql.tables import active_conversations, memories, memory_owners, messages, rests_on
 
+TOLD_WITHIN = timedelta(days=1)
+"""How long an expired memory stays for a summary that is to be written again without it."""
 CALLS_WAIT = timedelta(days=1)
 """How long after its message a call of a client's tool may get its result by `previous_response_id`."""
 
 
 async def expire(database: Database, clock: Callable[[], datetime]) -> list[Memory]:
-    """Delete all expired memories of all owners, and return them. What one of them had replaced holds
+    """Delete the expired memories of all owners, and return them; a summary that says one is written again
+    first, which is told that it has ended. What one of them had replaced holds
     again, or gives way to what that one gave way to; what it had corrected on purpose stays
     replaced while a message states it, and goes with it otherwise. Calls of clients' tools that wait for
     longer than `CALLS_WAIT` go too. Messages and replies stay."""
     async with database.write() as connection:
         await drop_calls(connection, messages.c.sent_at < clock() - CALLS_WAIT)
     purged: list[Memory] = []
-    while batch := await _expire_batch(database, clock()):
-        purged += batch
+    while await _expire_batch(database, clock(), purged):
+        continue
     return purged
 
 
-async def _expire_batch(database: Database, now: datetime) -> list[Memory]:
+async def _expire_batch(database: Database, now: datetime, purged: list[Memory]) -> bool:
+    """Delete a batch, and add it to what was `purged`. Returns whether there was one."""
     async with database.read() as connection:
         due = await _expired(connection, now)
     async with database.write(lock=_owners(due)) as connection:
@@ -39,8 +44,12 @@ async def _expire_batch(database: Database, now: datetime) -> list[Memory]:
         ids = [memory.id for memory in batch]
         ended = max((memory.expires_at or now for memory in batch), default=now)
         await withhold(connection, now, memory_ids=ids, written_before=ended)
-        await delete_links(connection, await _given_way(connection, ids))
-    return batch
+        free = set(
+            await connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_awaited(now)))
+        )
+        await delete_links(connection, await _given_way(connection, free))
+    purged += [memory for memory in batch if memory.id in free]
+    return bool(batch)
 
 
 def _owners(given: Iterable[Memory]) -> set[str]:
@@ -51,9 +60,26 @@ def _owners(given: Iterable[Memory]) -> set[str]:
 async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
     """Up to `BATCH` expired memories of all owners, locked until the transaction ends. The next purge handles
     those that another transaction has locked."""
-    due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.expires_at)
+    due = select(memories.c.id).where(memories.c.expires_at <= now, ~_awaited(now))
+    due = due.order_by(memories.c.expires_at)
     ids = list(await connection.scalars(due.limit(BATCH).with_for_update(skip_locked=True)))
     return await fetch(connection, memories.c.id.in_(ids)) if ids else []
+
+
+def _awaited(now: datetime) -> ColumnElement[bool]:
+    """True for memories that a summary which is written again has to be told of: a message states them that
+    it covers. After `TOLD_WITHIN` nobody waits for it."""
+    active, source = active_conversations.c, rests_on.c
+    return exists().where(
+        source.derived_id == memories.c.id,
+        source.how == "stated",
+        messages.c.id == source.source_id,
+        active.conversation_id == messages.c.conversation_id,
+        active.owner == heard_by(),
+        active.covered >= messages.c.seq,
+        active.withheld == 1,
+        active.updated_at > now - TOLD_WITHIN,
+    )
 
 
 async def _given_way(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:

@@ -125,6 +125,8 @@ class UserContext:
     memory_summary: str | None = None
     last_updated: datetime | None = None
     """The time of the latest statement; None if there is none."""
+    mentioned: frozenset[str] = frozenset()
+    """The ids of the overdue tasks that a reply of today was shown already."""
     message_ids: frozenset[str] = frozenset()
     """The messages in which the profile was told, as far as they are known."""
 

@@ -8,7 +8,7 @@ In a place, only tasks from exactly that place are read or changed. In private, 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -28,7 +28,7 @@ from memory.sql.engine import Database
 from memory.sql.hidden import TASK_IS_HIDDEN
 from memory.sql.messages.message_rows import missing
 from memory.sql.rests_on import record
-from memory.sql.tables import tasks
+from memory.sql.tables import messages, rests_on, tasks
 from memory.text import storable
 
 SOON = timedelta(hours=48)
@@ -179,6 +179,13 @@ class Tasks:
             return False, -shared, abs(task.due - now)
 
         return sorted(found, key=rank)[:limit]  # equal tasks keep the order of the query
+
+    async def mentioned(self, user: str, ids: Collection[str], since: datetime) -> frozenset[str]:
+        """Those of these tasks that a reply to the user was shown since then."""
+        query = select(rests_on.c.source_id).join(messages, messages.c.id == rests_on.c.derived_id)
+        query = query.where(rests_on.c.source_id.in_(ids), rests_on.c.how == "found")
+        query = query.where(messages.c.user_id == user, messages.c.sent_at >= since)
+        return frozenset(row.source_id for row in await self._database.rows(query)) if ids else frozenset()
 
     async def finished(self, user: str, place: Place, since: datetime, limit: int) -> list[Task]:
         """The tasks of the user that were finished at `since` or later, the last ones first."""

@@ -27,10 +27,10 @@ POOL = 60
 """How many of the person's facts are considered, the most important first."""
 TOLD_BY_OTHERS = 10
 """How many of the facts that others told of the person in this place, the most important first."""
-TELLING = 0.75
+WEIGHTY = 0.8
 """A fact of this importance is shown whatever the question …"""
-UNASKED = 3
-"""… but at most this many of those that share no word with it."""
+BEARING = 2
+"""… but for so many that share words with it, and are less important."""
 LONGEST_QUESTION = 4_000
 """How many characters at the end of a question are read: the question follows pasted text."""
 
@@ -93,14 +93,14 @@ def _attributed(memory: Memory, author: str) -> Memory:
 
 
 def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
-    """Those of the core facts that a prompt shows for this question: at most `limit`, those that share most
-    words with it, then the most important."""
+    """Those of the core facts that a prompt shows for this question, at most `limit`: first the weighty ones,
+    then those that share words with it. Of each, those that share most come first."""
     shared = {memory.id: shared_words(question, memory.content, memory.subjects) for memory in facts}
-    bearing = [memory for memory in facts if shared[memory.id] > 0]
-    bearing.sort(key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
-    telling = [m for m in facts if not shared[m.id] and m.importance >= TELLING][:UNASKED]
-    room = max(limit - len(telling), UNASKED)  # facts that share a small word must not crowd out an allergy
-    return (bearing[:room] + telling)[:limit]
+    facts = sorted(facts, key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
+    weighty = [memory for memory in facts if memory.importance >= WEIGHTY]
+    bearing = [memory for memory in facts if memory.importance < WEIGHTY and shared[memory.id] > 0]
+    room = max(limit - len(bearing[:BEARING]), 0)
+    return (weighty[:room] + bearing)[:limit]
 
 
 def shared_words(question: str, content: str, subjects: Collection[str]) -> float:

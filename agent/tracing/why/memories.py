@@ -18,7 +18,7 @@ from agent.tracing.trace import Summary, Trace, mappings, read_data
 from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, gate, is_id, readable, ways
 from agent.tracing.why.texts import in_summary
 from memory.errors import NotFound
-from memory.search.core_facts import IMPORTANT, TELLING, shared_words
+from memory.search.core_facts import IMPORTANT, WEIGHTY, shared_words
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
 from memory.sql.memories.memory_rows import begins
@@ -106,8 +106,8 @@ def _outside_prompt(trace: Trace, memory: Any) -> str:
     if memory.importance < IMPORTANT:
         return f"its importance {memory.importance:g} is under {IMPORTANT:g}"
     text = next((str(read_data(scene, "context", "prompt", "text")) for scene in trace.spans("scene")), "")
-    if memory.importance < TELLING and not shared_words(text, memory.content, memory.subjects):
-        little = f"its importance {memory.importance:g} is under {TELLING:g}"
+    if memory.importance < WEIGHTY and not shared_words(text, memory.content, memory.subjects):
+        little = f"its importance {memory.importance:g} is under {WEIGHTY:g}"
         return f"it shares no word with the message, and {little}"
     return "other facts took the room that there is"
 

@@ -6,7 +6,7 @@ This step does not search memory; the model does that with its tools.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, time
 from typing import Any
 
 from agent.turn.context.prompt import Budgets, PromptContext, within_budgets
@@ -105,7 +105,10 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     facts = await core_facts(services.facts, request.user, request.audience, now, named=name)
     tasks = await services.tasks.relevant(request.user, text, place, now=now)
     relevant = get_relevant_memories(facts, text, services.budgets.facts)
-    known = replace(profile, long_term_facts=tuple(relevant), open_tasks=tuple(tasks))
+    overdue = [task.id for task in tasks if task.due and task.due <= now]
+    today = datetime.combine(now.astimezone(profile.zone), time(), profile.zone)
+    mentioned = await services.tasks.mentioned(request.user, overdue, today)
+    known = replace(profile, long_term_facts=tuple(relevant), open_tasks=tuple(tasks), mentioned=mentioned)
     prompt = within_budgets(
         replace(
             prompt,

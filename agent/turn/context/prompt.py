@@ -53,7 +53,7 @@ MOST_HERE = 6
 class Budgets:
     """How much of each section is shown, and how often the model is called. The question is never cut."""
 
-    context: Budget = Budget(500)
+    context: Budget = Budget(1_000)
     summary: Budget = Budget(800)
     history: Budget = Budget(24_000)
     knowledge: Budget = Budget(4_000)

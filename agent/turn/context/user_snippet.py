@@ -4,24 +4,24 @@ Values that people gave are quoted line by line (``> ``), so that none of them c
 own lines are not quoted: their values have a fixed form, such as "short".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from itertools import takewhile
+from types import MappingProxyType
 
 from agent.turn.context.budget import Purse
 from agent.types.budget import Budget
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
+from memory.search.core_facts import WEIGHTY
 from memory.text import one_line
+from memory.text.quoting import speaker
 from memory.text.short_ids import SHORT_ID, short_ids
 
-FIRST_FACTS = 3
-"""Facts that are placed before summary, notes and further tasks."""
 MAX_FACTS = 7
-FIRST_TASKS = 2
 URGENT = timedelta(days=1)
-"""Open tasks that are due within this time, or overdue, come before everything else."""
+"""Open tasks that are due within this time, or overdue, come before the others."""
 LONGEST_LINE = 300
 """Characters of a name, a place or a task that are shown; a cut text ends in "…"."""
 
@@ -36,16 +36,17 @@ def serialize_user_context_snippet(
 
 def snippet_lines(shown: UserContext, now: datetime | None = None) -> list[str]:
     """Return the lines of all that is in the context, whatever it costs."""
-    urgent, later = _by_urgency(shown.open_tasks, now)
+    weighty, others = _facts_by_weight(shown.long_term_facts, shown.zone, now)
+    tasks = _by_urgency(shown.open_tasks, now)
     return [
-        *_quoted(task_line(task, shown.zone) for task in urgent),
         *answer_style(shown.preferences),
+        *_quoted(text for _, text in weighty),
+        *_quoted(f"summary: {line(text, None)}" for text in (shown.memory_summary or "").splitlines()),
+        *_quoted(text for _, text in others),
+        *_quoted(_task_line(task, shown, now) for task in tasks),
         *_quoted(filter(None, ["; ".join(text for _, text in _profile_items(shown.profile))])),
         *_quoted(_notes("notes", shown.preferences.other_notes)),
         *_quoted(_notes("themes", shown.conversation_themes)),
-        *_quoted(fact_lines(shown.long_term_facts, shown.zone, now)),
-        *_quoted(task_line(task, shown.zone) for task in later),
-        *_quoted(f"summary: {line(text, None)}" for text in (shown.memory_summary or "").splitlines()),
     ]
 
 
@@ -57,12 +58,22 @@ def build_memory_context(memories: Iterable[Memory]) -> str:
     return "\n".join(_fact_line(memory, ids[memory.id], said) for memory, said in noted)
 
 
-def fact_lines(facts: Iterable[Memory], zone: tzinfo, now: datetime | None = None) -> list[str]:
+def fact_lines(
+    facts: Iterable[Memory],
+    zone: tzinfo,
+    now: datetime | None = None,
+    tellers: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
     """Return one line per fact, with when it was said and when it expires:
-    ``- [FACT] Ana has the flu (8 Sep 2026, expires in 3 days) [1a2b3c4d]``."""
+    ``- [FACT] Ana has the flu (8 Sep 2026, expires in 3 days) [1a2b3c4d]``. Before the date stands who told
+    it, where the `tellers`, by user, have a name."""
     shown = list(facts)
     ids = short_ids([fact.id for fact in shown])
-    return [_fact_line(fact, ids[fact.id], _times(fact, zone, now)) for fact in shown]
+    noted = [f"{speaker(tellers[fact.user_id])}, " if fact.user_id in tellers else "" for fact in shown]
+    return [
+        _fact_line(fact, ids[fact.id], teller + _times(fact, zone, now))
+        for fact, teller in zip(shown, noted, strict=True)
+    ]
 
 
 def _fact_line(memory: Memory, id: str, noted: str) -> str:
@@ -91,41 +102,53 @@ def date(at: datetime, zone: tzinfo) -> str:
 def fitting(
     context: UserContext, budget: Budget, most_facts: int = MAX_FACTS, *, now: datetime | None = None
 ) -> UserContext:
-    """Return the part of the context that fits, in whole items: a fact that is too long is skipped. The first
-    facts are preferred; those that fit are listed newest first, since they are shown with the day alone."""
+    """Return the part of the context that fits, in whole items and in the order of the lines: a fact that is
+    too long is skipped. The first facts are preferred; those that fit are listed newest first, since they are
+    shown with the day alone."""
     purse = Purse(budget)
     for text in answer_style(context.preferences):
         purse.spend(text)  # always shown: its fixed form keeps it short
-    urgent, tasks = _by_urgency(context.open_tasks, now)
-    kept_tasks = _fitting_tasks(urgent, context.zone, purse)
-    profile = _fitting_profile(context.profile, purse)
-    facts = list(context.long_term_facts[:most_facts])
     # The ids are no shorter than those of the facts that fit.
-    told = list(zip(facts, fact_lines(facts, context.zone, now), strict=True))
-    kept_facts = _fitting_facts(told[:FIRST_FACTS], purse)
-    kept_tasks += _fitting_tasks(tasks[:FIRST_TASKS], context.zone, purse)
+    weighty, others = _facts_by_weight(context.long_term_facts[:most_facts], context.zone, now)
+    kept = {fact.id for fact, text in weighty if purse.take(f"> {text}")}
     summary = _fitting_summary(context.memory_summary or "", purse)
-    kept_facts += _fitting_facts(told[FIRST_FACTS:], purse)
+    kept |= {fact.id for fact, text in others if purse.take(f"> {text}")}
+    facts = [fact for fact in context.long_term_facts[:most_facts] if fact.id in kept]
+    tasks = _by_urgency(context.open_tasks, now)
+    tasks = [task for task in tasks if purse.take(f"> {_task_line(task, context, now)}")]
+    profile = _fitting_profile(context.profile, purse)
     notes = _fitting_notes("notes", context.preferences.other_notes, purse)
-    kept_tasks += _fitting_tasks(tasks[FIRST_TASKS:], context.zone, purse)
     return replace(
         context,
         profile=profile,
         preferences=context.preferences.model_copy(update={"other_notes": notes}),
-        long_term_facts=tuple(sorted(kept_facts, key=lambda fact: fact.created_at, reverse=True)),
-        open_tasks=tuple(kept_tasks),
+        long_term_facts=tuple(sorted(facts, key=lambda fact: fact.created_at, reverse=True)),
+        open_tasks=tuple(tasks),
         memory_summary=summary,
         conversation_themes=_fitting_notes("themes", context.conversation_themes, purse),
     )
 
 
-def _by_urgency(tasks: Sequence[Task], now: datetime | None) -> tuple[list[Task], list[Task]]:
-    """Return the urgent tasks, the first due first, and the others."""
-    if now is None:
-        return [], list(tasks)
-    due = {t.id: t.due for t in tasks if t.due and t.due <= now + URGENT and t.status != "done"}
+def _facts_by_weight(
+    facts: Sequence[Memory], zone: tzinfo, now: datetime | None
+) -> tuple[list[tuple[Memory, str]], list[tuple[Memory, str]]]:
+    """Return the facts that every prompt shows, and the others, each with its line."""
+    shown = list(zip(facts, fact_lines(facts, zone, now), strict=True))
+    weighty = [one for one in shown if one[0].importance >= WEIGHTY]
+    return weighty, [one for one in shown if one[0].importance < WEIGHTY]
+
+
+def _by_urgency(tasks: Sequence[Task], now: datetime | None) -> list[Task]:
+    """Return the tasks, first the urgent ones in the order in which they are due."""
+    due = {t.id: t.due for t in tasks if now and t.due and t.due <= now + URGENT and t.status != "done"}
     urgent = sorted((task for task in tasks if task.id in due), key=lambda task: due[task.id])
-    return urgent, [task for task in tasks if task.id not in due]
+    return urgent + [task for task in tasks if task.id not in due]
+
+
+def _task_line(task: Task, context: UserContext, now: datetime | None) -> str:
+    """Return the line of a task; one that is overdue is marked, unless a reply of today has mentioned it."""
+    overdue = now is not None and task.due is not None and task.due <= now and task.status != "done"
+    return task_line(task, context.zone, "overdue" if overdue and task.id not in context.mentioned else "")
 
 
 def answer_style(preferences: Preferences) -> list[str]:
@@ -141,10 +164,11 @@ def answer_style(preferences: Preferences) -> list[str]:
     return lines + ([f"Answers: {'; '.join(said)}"] if said else [])
 
 
-def task_line(task: Task, zone: tzinfo) -> str:
-    """Return the task with its due time, and whether its reminder has been sent."""
+def task_line(task: Task, zone: tzinfo, mark: str = "") -> str:
+    """Return the task with its due time, whether its reminder has been sent, and a `mark`."""
     due = f", due {moment(task.due, zone)}" if task.due else ""
     due += ", reminded" if task.due and task.reminded == task.due else ""
+    due += f", {mark}" if mark else ""
     return f"- [task {line(task.id[:SHORT_ID])}] {line(task.description)} ({task.status}{due})"
 
 
@@ -205,14 +229,6 @@ def _fitting_summary(summary: str, purse: Purse) -> str | None:
     told = filter(None, (line(text, None) for text in summary.splitlines()))
     kept = takewhile(lambda text: purse.take(f"> summary: {text}"), told)
     return "\n".join(kept) or None
-
-
-def _fitting_facts(told: Iterable[tuple[Memory, str]], purse: Purse) -> list[Memory]:
-    return [fact for fact, text in told if purse.take(f"> {text}")]
-
-
-def _fitting_tasks(tasks: Sequence[Task], zone: tzinfo, purse: Purse) -> list[Task]:
-    return [task for task in tasks if purse.take(f"> {task_line(task, zone)}")]
 
 
 def _fitting_notes(label: str, notes: Sequence[str], purse: Purse) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from sqlalchemy import select, update
 
 from agent.background.consolidation_input import NEW_FACTS
 from agent.tracing.render.trace import tree
+from agent.types.client import AnswerForm, ClientTurn
 from hachi import Companion, ModelUnavailable, Settings
 from hachi.testing import AnsweringModel, FixedClock
 from memory.audience import PRIVATE, Place, user_key
@@ -252,10 +253,10 @@ async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet):
 
 
 async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet, clock):
-    model = consolidator(NOTHING_NEW, NOTHING_NEW | {"memory_summary": "Ana is many things to many people."})
+    model = consolidator(NOTHING_NEW, NOTHING_NEW | {"memory_summary": "Ana has a trophy for many things."})
     pet = await open_pet(given=AnsweringModel(), looking_back=model, judge=False)
     await talk(pet, "hello there")
-    for n in range(12):  # more than 500 characters hold
+    for n in range(NEW_FACTS):  # more than 1,000 characters hold
         await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
 
     await talk(pet, "good morning")
@@ -266,12 +267,14 @@ async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet, clock):
     await talk(pet, "I am still there")
 
     assert ["memory_summary" in asked for asked in model.asked] == [False, True, False, True]
-    assert (await pet.people.context(user="ana")).memory_summary == "Ana is many things to many people."
+    assert (await pet.people.context(user="ana")).memory_summary == "Ana has a trophy for many things."
     boat, *_, trophy = await pet.memories.list(user="ana")
     await pet.memories.forget(boat.id, user="ana")
-    assert (await pet.people.context(user="ana")).memory_summary, "it was written before this was known"
+    assert (await pet.people.context(user="ana")).memory_summary, "it says nothing of boats"
     await pet.memories.forget(trophy.id, user="ana")
     assert (await pet.people.context(user="ana")).memory_summary is None, "it rests on what was deleted"
+    await talk(pet, "I am here again")
+    assert "memory_summary" not in model.asked[-1], "it is not asked for before as many facts are new"
 
 
 @pytest.mark.parametrize("in_answer", [True, False])
@@ -549,12 +552,12 @@ async def test_what_cites_two_people_is_of_who_says_it_and_of_nobody_where_that_
     assert {*line["left_out"]} == left_out
 
 
-async def test_a_conversation_is_consolidated_when_it_has_been_quiet(open_pet, clock):
+async def test_six_messages_are_consolidated_when_they_have_been_quiet(open_pet, clock):
     model = consolidator()
     pet = await open_pet(given=AnsweringModel(), looking_back=model, look_back_minutes=30)
-    for text in ("I row", "I sing", "I swim"):
+    for text, minutes in (("I row", 99), ("I sing", 99), ("I swim", 20)):
         await pet.respond(text, user="ana")
-        clock.advance(minutes=20)
+        clock.advance(minutes=minutes)
         await pet.settle(hurry=False)
     assert model.asked == []
 
@@ -563,6 +566,46 @@ async def test_a_conversation_is_consolidated_when_it_has_been_quiet(open_pet, c
 
     assert [text in model.asked[0] for text in ("I row", "I sing", "I swim")] == [True] * 3
     assert len(model.asked) == 1
+
+
+async def test_six_messages_of_a_talk_that_is_never_quiet_are_consolidated_after_a_day(open_pet, clock):
+    model = consolidator()
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, history_messages=100)
+    for n in range(5):
+        await pet.respond(f"number {n}", user="ana")
+        await pet.settle(hurry=False)
+        assert model.asked == []
+        clock.advance(hours=5)
+    await pet.respond("number 5", user="ana")
+    await pet.settle(hurry=False)
+
+    assert len(model.asked) == 1
+
+
+async def test_fewer_messages_wait_for_a_month_and_only_for_quiet_where_no_answer_notes_facts(
+    open_pet, clock
+):
+    model, form = consolidator(), ClientTurn(form=AnswerForm("note"))
+    pet = await open_pet(given=AnsweringModel({"message": "I see."}, {"note": 1}), looking_back=model)
+    await pet.respond("I row", user="ana")
+    await pet.respond("I sing", user="ben", client=form)
+    asked = []
+    for hours in (5, 1, 29 * 24, 24):
+        clock.advance(hours=hours)
+        await pet.settle(hurry=False)
+        asked.append(len(model.asked))
+
+    assert asked == [0, 1, 1, 2]
+    assert "I sing" in model.asked[0]
+
+
+async def test_without_a_model_a_quiet_talk_gets_its_summary_however_short(open_pet, clock):
+    pet = await open_pet(given=AnsweringModel(), look_back="plain")
+    await pet.respond("I row", user="ana")
+    clock.advance(hours=6)
+    await pet.settle(hurry=False)
+
+    assert await summary(pet) == "ana: I row"
 
 
 @pytest.mark.parametrize(
@@ -728,7 +771,7 @@ async def test_replicas_share_the_waiting_jobs(tmp_path, clock, light_embedder, 
                 settings, clock=clock, model=AnsweringModel(), upkeep_model=model, upkeep=False
             )
             pets.append(await closing.enter_async_context(opened))
-        for n in range(8):  # six fill the window, two wait
+        for n in range(9):  # six fill the window, three wait
             said = (pets[(who + n) % replicas].respond(f"{n}", user=f"user{who}") for who in range(people))
             await asyncio.gather(*said)
             await asyncio.gather(*(pet.settle(hurry=False) for pet in pets))

@@ -21,7 +21,7 @@ from agent.background.consolidation_input import ConsolidationInput, Person
 from agent.background.consolidation_lines import MAX_MESSAGE
 from agent.models.choice.choose import brought_model
 from agent.types.budget import Budget
-from memory.audience import PRIVATE, user_key
+from memory.audience import PRIVATE, Place, user_key
 from memory.people.findings import Findings
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Message, Task
@@ -118,6 +118,14 @@ def test_what_is_known_and_what_was_noted_already_is_shown_so_that_it_is_not_tol
     assert "Today: Sunday 22 November 2026, 10:30:00 (Europe/Paris, UTC+01:00)" in prompt
 
 
+def test_in_a_place_each_fact_names_its_teller():
+    near = (memory("Ana sails", id="a"), memory("Ana sings", id="b", user_id="ben"))
+    there = asked(place=Place(("acme",)), near=near)
+    assert "> - [FACT] Ana sails (Ana, 22 Nov 2026) [" in there
+    assert "> - [FACT] Ana sings (ben, 22 Nov 2026) [" in there
+    assert "> - [FACT] Ana sails (22 Nov 2026) [" in asked(near=near)
+
+
 def test_a_summary_of_the_person_and_rulings_are_asked_for_only_where_they_are_due():
     assert "memory_summary" not in asked()
     assert "rulings" not in asked()
@@ -191,7 +199,7 @@ def test_of_a_pasted_page_the_beginning_and_the_end_are_seen():
 
 
 def test_however_much_was_noted_the_prompt_keeps_within_bounds():
-    facts = tuple(memory(f"Ana's shelf {n} holds " + "many books " * 100) for n in range(60))
+    facts = tuple(memory(f"Ana has {n}" + " books" * 200, id=f"{n}") for n in range(60))
 
     assert len(asked(stored=facts, to_summarise=facts, people=ana(long_term_facts=facts))) < 15_000
 

@@ -45,8 +45,8 @@ def learning(content: str, reply: str = "I see.", **draft: Any) -> dict[str, Any
 
 
 class Story:
-    def __init__(self, pet: Companion, model: AnsweringModel) -> None:
-        self.pet, self.model = pet, model
+    def __init__(self, pet: Companion, model: AnsweringModel, looking_back: AnsweringModel) -> None:
+        self.pet, self.model, self.looking_back = pet, model, looking_back
 
     async def say(self, text: str, content: str = "", place: str | None = None, **draft: Any) -> None:
         self.model.answers = [learning(content, **draft)] if content else []
@@ -80,9 +80,9 @@ class Story:
 
 @pytest.fixture
 async def story(open_pet: OpenPet) -> Story:
-    model = AnsweringModel()
-    pet = await open_pet(given=model, looking_back=AnsweringModel(then=echo), context_budget="200")
-    return Story(pet, model)
+    model, looking_back = AnsweringModel(), AnsweringModel(then=echo)
+    pet = await open_pet(given=model, looking_back=looking_back, context_budget="200")
+    return Story(pet, model, looking_back)
 
 
 async def test_a_correction_in_the_conversation_ends_every_text_that_rests_on_what_it_corrects(story):
@@ -168,6 +168,33 @@ async def test_what_rests_on_what_has_ended_is_written_again_though_the_talk_goe
     assert "Lisbon" not in summary
 
 
+async def test_a_summary_is_not_written_again_for_a_fact_that_it_does_not_tell(story):
+    await story.say("I play the cello.", "Ana plays the cello")
+    first = await story.summaries()
+    await story.pet.remember("Ana's violin teacher is called Yo-Yo", user="ana", importance=0.9)
+    await story.say("And Berlin?")
+    asked = len(story.looking_back.asked)
+
+    await story.pet.memories.update(await story.id_of("violin"), "Ana has no teacher", user="ana")
+    await story.pet.memories.forget(await story.id_of("teacher"), user="ana")
+    await story.pet.settle()
+
+    assert len(story.looking_back.asked) == asked
+    assert "cello" in first
+    assert "cello" in await story.summaries()
+
+
+async def test_a_summary_is_told_what_has_expired_though_the_purge_comes_first(story, clock):
+    await story.say("I have the flu this week.", "Ana has the flu", ttl="7d")
+    clock.advance(days=8)
+    await story.pet.admin.purge()
+    await story.pet.settle()
+
+    assert "Ana has the flu" in over(story.looking_back.asked[-1])
+    assert "flu" not in await story.summaries()
+    assert [fact.content for fact in await story.pet.admin.purge()] == ["Ana has the flu"]
+
+
 async def test_a_fact_that_is_forgotten_takes_the_texts_about_it(story):
     await story.say("I play the cello.", "Ana plays the cello")
     await story.say("I plan to resign.", "Ana plans to resign")
@@ -194,7 +221,7 @@ async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are
 
 async def test_a_summary_under_way_when_its_source_ends_is_not_stored(open_pet):
     model, looking_back = AnsweringModel(), AnsweringModel(then=echo, hold="Lisbon")
-    story = Story(await open_pet(given=model, looking_back=looking_back), model)
+    story = Story(await open_pet(given=model, looking_back=looking_back), model, looking_back)
     model.answers = [learning("Ana lives in Lisbon")]
     await story.pet.respond("I live in Lisbon now.", user="ana")
     settling = asyncio.create_task(story.pet.settle())

@@ -145,7 +145,7 @@ async def test_what_is_not_in_the_prompt_says_why(told, turn, explain):
     found = [await explain(id, trace) for id in (*ids.values(), bens)]
     assert [gate.value for one in found for gate in one.gates if gate.name == "not in the prompt"] == [
         "its importance 0.4 is under 0.5",
-        "it shares no word with the message, and its importance 0.7 is under 0.75",
+        "it shares no word with the message, and its importance 0.7 is under 0.8",
         "other facts took the room that there is",
         "somebody else stated it",
     ]

@@ -14,6 +14,7 @@ from agent.turn.commit import AnswerStore
 from agent.turn.output.parse import FALLBACK
 from agent.types.arguments import MAX_MESSAGE
 from hachi import Companion
+from hachi.testing import AnsweringModel
 from memory.errors import StoreUnavailable
 from prompts import read
 
@@ -444,3 +445,19 @@ async def test_an_answer_that_came_in_time_is_kept_and_told_though_what_follows_
     assert reply.message_id
     await pet.settle()
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana skis"]
+
+
+async def test_an_overdue_task_is_marked_in_the_first_prompt_of_a_day_alone(open_pet, clock):
+    model = AnsweringModel()
+    pet = await open_pet(given=model)
+    await pet.tasks.update("Call the dentist", user="ana", due=clock() + timedelta(minutes=1))
+    clock.advance(hours=1)
+    for where, hours in ((None, 1), ("acme", 1), (None, 23), (None, 0)):
+        if where:
+            await pet.tasks.update("Call the plumber", user="ana", place=where, due=clock())
+        await pet.respond("hello", user="ana", place=where)
+        clock.advance(hours=hours)
+
+    marked = ["overdue)" in asked[-1]["content"] for asked in model.inputs]
+    assert marked == [True, True, False, True]
+    assert "dentist" in model.inputs[-1][-1]["content"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memory.facts.compare import alike, content_key, lost_value, normalise, same_words
+from memory.facts.compare import alike, content_key, lost_value, mentions, normalise, same_words, tells
 from memory.index.embedders.thresholds import Thresholds
 
 ONE_KEY = [
@@ -174,3 +174,19 @@ def test_what_says_no_more_is_known(known: str, new: str) -> None:
 def test_any_text_is_known_to_itself(one: str, other: str) -> None:
     assert lost_value(one, one) is None
     lost_value(one, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "mentioned", "told"),
+    [
+        ("They spoke of Lisbon.", "Ana lives in Lisbon", True, True),
+        ("Ana is well, and that is that.", "Ana lives in Lisbon", False, False),
+        ("They will meet in Lyon.", "Noa keeps 31 hives of bees on a roof in Lyon", True, False),
+        ("Noa is in Lyon.", "Noa keeps 31 hives of bees on a roof in Lyon", True, True),
+        ("他们谈到里斯本", "安娜住在里斯本", True, True),
+    ],
+)
+def test_a_text_tells_a_fact_of_which_it_has_a_third_or_two_words(
+    text: str, fact: str, mentioned: bool, told: bool
+) -> None:
+    assert (mentions(text, fact, ["Ana", "安娜"]), tells(text, fact, ["Ana", "安娜"])) == (mentioned, told)

@@ -104,15 +104,15 @@ def test_all_that_is_known_in_a_fixed_order():
     assert known == [
         "Answer them in: French",
         "Answers: short; casual; in bullet points; code examples: none",
+        fact_line("Ana skis well"),
+        fact_line("x", "INSIGHT"),
+        "> summary: Ana skis. She lives in Lyon.",
+        fact_line("Ana likes tea", "PREFERENCE"),
+        "> - [task 01234567] Book the hut (open, due Mon 23 Nov 2026 09:00 UTC+01:00)",
         "> name: Ana; role: nurse; lives in: Lyon; level: expert; native language: Hebrew; "
         "time zone: Europe/Paris; goals: run a marathon, learn Go",
         "> notes: no emoji; metric units",
         "> themes: skiing; Lyon",
-        fact_line("Ana skis well"),
-        fact_line("Ana likes tea", "PREFERENCE"),
-        fact_line("x", "INSIGHT"),
-        "> - [task 01234567] Book the hut (open, due Mon 23 Nov 2026 09:00 UTC+01:00)",
-        "> summary: Ana skis. She lives in Lyon.",
     ]
 
 
@@ -140,20 +140,22 @@ def test_what_is_no_language_becomes_no_instruction(language):
 KNOWN = UserContext(
     profile=Profile(name="Ana"),
     preferences=Preferences(language="French", other_notes=("no emoji",)),
-    long_term_facts=tuple(fact(f"fact number {n}") for n in range(9)),
+    long_term_facts=(
+        fact("fact number 0", 0.8),
+        *(fact(f"fact number {n}") for n in range(1, 9)),
+    ),
     open_tasks=tuple(task(f"task number {n}", id=f"{n}" * 8) for n in range(4)),
     conversation_themes=("skiing",),
     memory_summary="Ana skis.",
 )
 BY_WEIGHT = [
     "Answer them in: French",
-    "> name: Ana",
-    *(fact_line(f"fact number {n}") for n in range(3)),
-    *(f"> - [task {f'{n}' * 8}] task number {n} (open)" for n in range(2)),
+    fact_line("fact number 0"),
     "> summary: Ana skis.",
-    *(fact_line(f"fact number {n}") for n in range(3, 7)),
+    *(fact_line(f"fact number {n}") for n in range(1, 7)),
+    *(f"> - [task {f'{n}' * 8}] task number {n} (open)" for n in range(4)),
+    "> name: Ana",
     "> notes: no emoji",
-    *(f"> - [task {f'{n}' * 8}] task number {n} (open)" for n in range(2, 4)),
     "> themes: skiing",
 ]
 
@@ -222,18 +224,18 @@ def test_a_date_is_that_of_the_persons_zone_and_without_now_the_end_is_a_date():
     assert said == "- [FACT] Ana has the flu (21 Nov 2026, expires 23 Nov 2026) [1a2b3c4d]"
 
 
-def test_tasks_that_are_due_within_a_day_come_before_everything_else():
+def test_tasks_that_are_due_within_a_day_come_first_and_those_that_are_overdue_say_so():
     late, soon, later = (
         task(name, id=f"{n}" * 12, due=NOW + timedelta(hours=hours))
         for n, (name, hours) in enumerate([("late", -30), ("soon", 23), ("later", 25)], start=5)
     )
-    known = replace(KNOWN, open_tasks=(later, soon, late))
-    lines = serialize_user_context_snippet(known, PLENTY, now=NOW).splitlines()
-    urgent = [f"> {task_line(one, known.zone)}" for one in (late, soon)]
-    assert lines[:3] == [*urgent, "Answer them in: French"]
-    assert f"> {task_line(later, known.zone)}" in lines[3:]
-    budget = Budget(len("\n".join(lines[:3])))
-    assert serialize_user_context_snippet(known, budget, now=NOW).splitlines() == lines[:3]
+    known = UserContext(open_tasks=(later, soon, late))
+    lines = [f"> {task_line(one, UTC)}" for one in (late, soon, later)]
+    for mentioned, mark in ((frozenset({late.id}), ""), (frozenset[str](), "overdue")):
+        lines[0] = f"> {task_line(late, UTC, mark)}"
+        known = replace(known, mentioned=mentioned)
+        assert serialize_user_context_snippet(known, PLENTY, now=NOW).splitlines() == lines
+    assert lines[0].endswith("due Fri 20 Nov 2026 03:30 UTC, overdue)")
 
 
 def test_a_task_says_whether_its_reminder_was_sent():
