@@ -27,6 +27,8 @@ MAX_REQUEST_BYTES = 400_000
 """The most bytes of one request: below OpenAI's 300,000 tokens, at the same rate."""
 DEADLINE = 20.0
 """Seconds that one request may take, with its retries and the pauses between them: less than a tool may."""
+TRUSTED = 20
+"""Full requests after which a server that was slow is asked for more at a time."""
 RETRIES = 3
 """After the first attempt, on 408, 409, 429, 5xx and connection errors, with growing pauses."""
 
@@ -41,7 +43,9 @@ class OpenAIEmbedder:
         self._model = model
         self._client = client
         self._most = MAX_TEXTS
-        """Texts in one request: fewer, once one took too long."""
+        """Texts in one request: fewer once one took too long, and twice as many after `TRUSTED` full ones."""
+        self._full = 0
+        """Full requests that were answered since."""
 
     @classmethod
     async def open(
@@ -76,10 +80,13 @@ class OpenAIEmbedder:
             part = next(_split(left, self._most))
             try:
                 rows += await self._request(part)
+                self._full += len(part) == self._most
+                if self._full >= TRUSTED:
+                    self._most, self._full = min(2 * self._most, MAX_TEXTS), 0
             except EmbedderUnavailable as error:
                 if len(part) == 1 or not _too_slow(error):
                     raise
-                self._most = len(part) // 2
+                self._most, self._full = len(part) // 2, 0
         return rows
 
     async def _request(self, texts: list[str]) -> list[list[float]]:

@@ -15,6 +15,8 @@ from memory.text.names import parts_of, spelled
 
 HACHI = "hachi"
 """Signs the replies."""
+MOST_CACHED = 1_000
+"""Readers whose authors, and names whose bearers, are kept in memory; then it begins anew."""
 
 
 class Speakers:
@@ -42,6 +44,8 @@ class Speakers:
         if authors is None:
             query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
             authors = frozenset(row.author for row in await self._database.rows(query))
+            if len(self._authors) >= MOST_CACHED:
+                self.new_author()
             self._authors[audience.keys] = authors
         return authors
 
@@ -70,6 +74,8 @@ class Speakers:
         bearer = self._bearers.get(known) or await self._bearer(name, outermost)
         if bearer is None:
             return name
+        if len(self._bearers) >= MOST_CACHED:
+            self._bearers.clear()
         self._bearers[known] = bearer
         return _told_apart(name, me, bearer)
 

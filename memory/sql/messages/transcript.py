@@ -65,6 +65,10 @@ _ON_A_BRANCH = ~exists().select_from(_hides).where(*_this, forgettings.c.why != 
 """True for messages that nothing hides but a client's edit of its history."""
 
 
+MOST_KNOWN = 10_000
+"""Keys that are kept in memory; then it begins anew."""
+
+
 def after_a_cut(limit: int) -> int:
     """Return how many messages remain in a prompt once they were more than `limit`: half, in exchanges."""
     return min(limit, math.ceil(limit / 4) * 2)
@@ -128,6 +132,8 @@ class Transcript:
         return message
 
     def _remember(self, written: Iterable[tuple[str, ...]]) -> None:
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
         self._known.update(written)
         self.speakers.new_author()
 

@@ -100,6 +100,21 @@ async def test_who_first_bore_a_name_keeps_it_alone(stack: Stack, audience: Audi
     assert await stack.transcript.speakers.names(["nobody"], None) == {}
 
 
+async def test_only_so_many_names_and_keys_are_kept_in_memory(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.sql.messages.speakers.MOST_CACHED", 2)
+    monkeypatch.setattr("memory.sql.messages.transcript.MOST_KNOWN", 4)
+    speakers = stack.transcript.speakers
+    for n in range(6):
+        await stack.receive("hello", f"user {n}", "acme")
+        assert f"user {n}" in await speakers.authors(there("acme", f"user {n}"))
+        assert await speakers.label(f"user {n}", f"user {n}", Place.parse("acme")) == f"user {n}"
+        kept = speakers._authors, speakers._by_first_name, speakers._bearers
+        assert all(len(one) <= 2 for one in kept)
+        assert len(stack.transcript._known) <= 8
+
+
 async def following(stack: Stack, owner: str, seq: int, limit: int, most: int) -> tuple[list[str], list[int]]:
     lines = await stack.transcript.following("talk", owner, seq, limit, most=most)
     return [line.message.text for line in lines], [line.seq for line in lines]

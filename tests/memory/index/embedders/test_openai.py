@@ -152,6 +152,21 @@ async def test_a_slow_server_is_asked_for_fewer_texts_at_a_time() -> None:
         assert server.attempts - before == attempts
 
 
+async def test_a_server_that_was_slow_once_is_asked_for_more_at_a_time_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(openai, "TRUSTED", 2)
+    server = SlowServer()
+    embedder = await opened(server, retries=0)
+    await embedder.embed(["a", "b", "c", "d"])
+    monkeypatch.setattr(SlowServer, "__call__", Server.__call__)  # it is quick again
+    for most in (2, 2, 4, 4, 8):
+        await embedder.embed([f"{most} {n}" for n in range(most)])
+        assert len(server.asked[-1]["input"]) == most
+    await embedder.embed([str(n) for n in range(16)])
+    assert len(server.asked[-1]["input"]) == 8, "twice as many each time, and not all at once"
+
+
 async def test_an_answer_of_another_shape_and_a_lack_of_key_and_address_are_told() -> None:
     server = Server(length=4)
     with pytest.raises(EmbedderUnavailable, match="lengths \\[4\\] instead of 1 vectors of 1536 length"):
