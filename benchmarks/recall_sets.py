@@ -97,7 +97,7 @@ def _messages(given: Sequence[Mapping[str, Any]], talk: str) -> Iterator[dict[st
         yield {
             "id": _id(talk, message["id"]),
             "role": role,
-            "author": message.get("author") or {"user": "Sam", "assistant": "Hachi"}[role],
+            "author": message.get("author") or {"user": "Sam", "assistant": "hachi"}[role],
             "text": message["text"],
             "sent_at": sent_at(written) + timedelta(minutes=next(minutes)),
         }

@@ -24,7 +24,7 @@ KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
 """The kinds that a search of memory asks for. A question is for some of them, or for chunks of documents."""
 CHUNKS: frozenset[Kind] = frozenset({"chunk"})
 
-LAYOUT = 5
+LAYOUT = 6
 """Raise it when the payload of a point, the tokens of a text or how vectors are stored change: every index is
 then rebuilt."""
 

@@ -25,6 +25,7 @@ from memory.sql.readable import is_active
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
+from memory.text import prose
 
 _TABLES: Mapping[Kind, Table] = {
     "message": messages,
@@ -190,7 +191,8 @@ def _of_message(line: Line, window: Window) -> Draft:
         created_at=message.sent_at,
         window_text=window.words,
     )
-    return Draft(point, message.text, window.meaning)
+    # A vector is a mean: of a message with a page of code it would be the code's.
+    return Draft(point, prose(message.text), window.meaning)
 
 
 def _of_chunk(row: Any) -> Draft:

@@ -5,7 +5,7 @@ message has two entries: itself, and a window of the two messages before and aft
 recall@10 is 0.81 with windows and 0.71 without; one message each side gives 0.79, three or four no more.
 
     entry     vector               words (BM25)
-    message   its text             its text
+    message   its text, no code    its text
     window    with authors         without authors
     fact      its content          its content
 

@@ -1,7 +1,7 @@
 """The rows behind the hits of a search: as candidates to rank, and as hits to show."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -35,6 +35,8 @@ class FoundRows:
     memories: Mapping[str, Memory]
     messages: Mapping[str, Message]
     summaries: Mapping[str, ActiveConversation]
+    seqs: Mapping[str, int] = field(default_factory=dict)
+    """The positions of the messages."""
 
     @property
     def ids(self) -> frozenset[str]:
@@ -44,23 +46,25 @@ class FoundRows:
     def candidates(self) -> dict[str, Candidate]:
         return {
             **{id: _fact(memory) for id, memory in self.memories.items()},
-            **{id: _message(message) for id, message in self.messages.items()},
+            **{id: _message(message, self.seqs.get(id, 0)) for id, message in self.messages.items()},
             **{id: _summary(conversation) for id, conversation in self.summaries.items()},
         }
 
     def without(self, ids: Collection[str]) -> "FoundRows":
-        return FoundRows(
-            {id: m for id, m in self.memories.items() if id not in ids},
-            {id: m for id, m in self.messages.items() if id not in ids},
-            {id: s for id, s in self.summaries.items() if id not in ids},
+        return replace(
+            self,
+            memories={id: m for id, m in self.memories.items() if id not in ids},
+            messages={id: m for id, m in self.messages.items() if id not in ids},
+            summaries={id: s for id, s in self.summaries.items() if id not in ids},
         )
 
     def by(self, authors: Collection[str], names: Mapping[str, str]) -> "FoundRows":
         """What these people said; `names` are the tellers' names. Summaries have no author."""
-        return FoundRows(
-            {id: m for id, m in self.memories.items() if {m.user_id, names[m.user_id]} & {*authors}},
-            {id: m for id, m in self.messages.items() if m.author in authors},
-            {},
+        return replace(
+            self,
+            memories={id: m for id, m in self.memories.items() if {m.user_id, names[m.user_id]} & {*authors}},
+            messages={id: m for id, m in self.messages.items() if m.author in authors},
+            summaries={},
         )
 
     def hit(self, id: str, score: float) -> Hit:
@@ -97,8 +101,15 @@ def _fact(memory: Memory) -> Candidate:
     )
 
 
-def _message(message: Message) -> Candidate:
-    return Candidate("message", message.text, message.author, message.sent_at)
+def _message(message: Message, seq: int) -> Candidate:
+    return Candidate(
+        kind="message",
+        text=message.text,
+        author=message.author,
+        created_at=message.sent_at,
+        conversation=message.conversation_id,
+        seq=seq,
+    )
 
 
 def _summary(conversation: ActiveConversation) -> Candidate:

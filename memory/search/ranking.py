@@ -5,21 +5,24 @@ A lane is a list of ids with raw scores, best first:
     dense, words                  the vector's and the BM25 score of a message, fact or summary
     window_dense, window_words    the same for the exchange around a message (`memory.index.windows`)
 
-Both are searched without the names of those who write. Every weight is the middle of a wide plateau on
-LoCoMo, where halving or doubling it moves evidence recall@10 by 0.016 at most. Scores compare within one
-search only.
+Both are searched without the names of those who write. Scores compare within one search only.
+
+Every weight is the middle of a wide plateau on what it was chosen on: LoCoMo's conversations 1 to 3 and
+BEAM's chats 1 to 5; `docs/recall.md` says how it does on others. A logistic regression over 33 features,
+cross-validated over these conversations, found no more than these few numbers do (2026-11-29).
 """
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from memory.records import DEFAULT_IMPORTANCE
 from memory.search.time_ranges import Span, time_span
+from memory.text import prose
 from memory.text.names import called, fold, named, spoken_of
 
 Lanes = Mapping[str, Sequence[tuple[str, float]]]
@@ -36,9 +39,17 @@ TOLD_AFTER = timedelta(days=14)
 """People tell of events later, so `WHEN` falls to zero over this time after the named one …"""
 NAMED_BEFORE = timedelta(days=1)
 """… and over this time before it: where somebody else spoke, it may have been another day."""
+SPEAKS_FOR_ITSELF, FALL = 130, 0.75
+"""Up to so many characters a message needs the exchange around it. The exchange of a longer one counts less,
+by this power of the proportion: it says itself what it is about, and would be found for what others say."""
+GIVES_WAY = 0.3
+"""The share of its score that a long message loses beside a better one of the same exchange, after what the
+exchange gave it: another exchange comes first. A short one belongs to its neighbour and loses nothing."""
 ASKED = 0.6
-"""The share of its score that a message loses if it is all question: what was asked before is no answer.
-Without it LoCoMo's recall@10 is 0.806 and not 0.814."""
+"""The share of its score that a message loses if it is all question: what was asked before is no answer."""
+LONGEST_QUESTION = 80
+"""So many characters at the end of a sentence with a question mark are asked. What precedes them was told:
+"I've got a talk in Ghent on 3 May and no slides for it yet, can you help?"."""
 LONGEST_FRAGMENT = 20
 """Characters of the longest message that may be a fragment, whatever its words."""
 
@@ -79,6 +90,15 @@ class Candidate:
     """From 0.0 to 1.0, for memories."""
     uses: int = 0
     last_accessed_at: datetime | None = None
+    conversation: str = ""
+    seq: int = 0
+    """The position of a message; those of one conversation increase."""
+
+
+class Score(NamedTuple):
+    whole: float
+    beside: float
+    """What it is beside a better hit of the same exchange."""
 
 
 def rank(
@@ -89,34 +109,34 @@ def rank(
     *,
     floor: float = 0.0,
     half_life: timedelta | None = None,
+    answered: frozenset[str] = frozenset(),
 ) -> list[tuple[str, float]]:
     """All candidates, best first, with scores from 0.0 to 1.0.
 
     A candidate scores 0.0 if it is weak, or if neither it nor its exchange shares a word with the question or
     has a cosine of `floor`, unless it is from the time that the question names. Ignores ids in the lanes that
-    are no candidates (deleted, expired, not readable). With `half_life`, scores decay with age.
+    are no candidates (deleted, expired, not readable). With `half_life`, scores decay with age. In the
+    conversations that were `answered` a reply stands between two messages of one exchange.
     """
     span = time_span(question, now)
     about = _about(question, candidates)
-    fragments = frozenset(id_ for id_, candidate in candidates.items() if is_fragment(candidate))
     most = sum(WEIGHTS.values()) + (SPEAKER if about else 0.0) + (WHEN if span else 0.0)
-    scores = _matched(lanes, candidates, fragments)
-    asked = {id_: _asked_share(one.text) for id_, one in candidates.items() if one.kind == "message"}
+    lane_scores = {name: _scaled(lanes.get(name, ())) for name in WEIGHTS}
     relevant = matching(lanes, floor)
+    scores = dict.fromkeys(candidates, Score(0.0, 0.0))
     for id_, candidate in candidates.items():
         then = _said_then(candidate.created_at, span) if span else 0.0
         if id_ not in relevant and not then and not (candidate.kind == "memory" and id_ in about):
-            scores[id_] = 0.0
             continue
-        score = scores[id_] + (SPEAKER if id_ in about and id_ not in fragments else 0.0) + WHEN * then
-        if candidate.kind == "summary":
-            score *= SUMMARY
-        score *= 1.0 - ASKED * asked.get(id_, 0.0)
-        if candidate.kind == "memory":
-            score *= 0.9 + 0.2 * candidate.importance
-        decayed = decay(candidate, now, half_life) if half_life else 1.0
-        scores[id_] = min(1.0, score / most) * decayed if score >= WEAK * most else 0.0
-    return _repeats_lowered(_ordered(scores, candidates), candidates)
+        share = _exchange_share(candidate)
+        own, exchange = _matched(id_, candidate, lane_scores, share)
+        named = SPEAKER if id_ in about and share else 0.0
+        whole = own + exchange + named + WHEN * then
+        beside = whole - (1.0 - share) * (exchange + GIVES_WAY * whole)
+        factor = _factor(candidate) * (decay(candidate, now, half_life) if half_life else 1.0)
+        if _factor(candidate) * whole >= WEAK * most:
+            scores[id_] = Score(*(min(1.0, score / most * factor) for score in (whole, beside)))
+    return _repeats_lowered(_spread(scores, candidates, answered), candidates)
 
 
 def asks(text: str) -> bool:
@@ -125,10 +145,26 @@ def asks(text: str) -> bool:
 
 
 def _asked_share(text: str) -> float:
-    """The share of the text that is in questions."""
+    """The share of the text that is asked and not told."""
     if not _QUESTION_MARK.search(text):  # most texts
         return 0.0
-    return sum(len(part) for part in _SENTENCE_END.split(text) if asks(part)) / len(text)
+    asked = (min(len(part), LONGEST_QUESTION) for part in _SENTENCE_END.split(text) if asks(part))
+    return sum(asked) / len(text)
+
+
+def _exchange_share(candidate: Candidate) -> float:
+    """How much the exchange around it counts, from 0.0 to 1.0; 1.0 for what is no message."""
+    if candidate.kind != "message":
+        return 1.0
+    if is_fragment(candidate):
+        return 0.0
+    return float(min(1.0, SPEAKS_FOR_ITSELF / max(1, len(prose(candidate.text)))) ** FALL)
+
+
+def _factor(candidate: Candidate) -> float:
+    if candidate.kind == "message":
+        return 1.0 - ASKED * _asked_share(prose(candidate.text))
+    return SUMMARY if candidate.kind == "summary" else 0.9 + 0.2 * candidate.importance
 
 
 def is_fragment(candidate: Candidate) -> bool:
@@ -149,20 +185,19 @@ def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
 
 
 def _matched(
-    lanes: Lanes, candidates: Mapping[str, Candidate], fragments: Collection[str]
-) -> dict[str, float]:
-    """The weighted sum of the lanes by id. For facts and summaries the entry counts as window too."""
-    totals = dict.fromkeys(candidates, 0.0)
-    scaled = {name: _scaled(lanes.get(name, ())) for name in WEIGHTS}
-    alone = [id_ for id_, candidate in candidates.items() if candidate.kind != "message"]
+    id_: str, candidate: Candidate, scores: Mapping[str, Mapping[str, float]], share: float
+) -> tuple[float, float]:
+    """The weighted scores of the lanes: of the entry itself, and of the exchange around it. For facts and
+    summaries, which have none, the entry counts as the exchange too."""
+    own = exchange = 0.0
     for name, weight in WEIGHTS.items():
-        for id_, score in scaled[name].items():
-            if id_ in totals and not (name in ENTRY_OF and id_ in fragments):
-                totals[id_] += weight * score
-        for id_ in alone if name in ENTRY_OF else ():
-            if id_ not in scaled[name]:
-                totals[id_] += weight * scaled[ENTRY_OF[name]].get(id_, 0.0)
-    return totals
+        if name not in ENTRY_OF:
+            own += weight * scores[name].get(id_, 0.0)
+        elif candidate.kind == "message":
+            exchange += share * weight * scores[name].get(id_, 0.0)
+        else:
+            own += weight * scores[name].get(id_, scores[ENTRY_OF[name]].get(id_, 0.0))
+    return own, exchange
 
 
 def matching(
@@ -221,6 +256,25 @@ def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -
     """Best first. Equal scores are sorted newest first, then by id, so that the order is deterministic."""
     by_id = sorted(scores.items())
     return sorted(by_id, key=lambda hit: (hit[1], candidates[hit[0]].created_at), reverse=True)
+
+
+def _spread(
+    scores: Mapping[str, Score], candidates: Mapping[str, Candidate], answered: frozenset[str]
+) -> list[tuple[str, float]]:
+    """Best first, after lowering the messages that follow or precede a better one."""
+    final = {id_: score.whole for id_, score in scores.items()}
+    before = set[tuple[str, int]]()
+    for id_, score in _ordered(final, candidates):
+        one = candidates[id_]
+        if one.kind != "message" or not score:
+            continue
+        reach = 2 if one.conversation in answered else 1
+        near = range(one.seq - reach, one.seq + reach + 1)
+        if before.isdisjoint((one.conversation, seq) for seq in near if seq != one.seq):
+            before.add((one.conversation, one.seq))
+        else:
+            final[id_] = scores[id_].beside
+    return _ordered(final, candidates)
 
 
 def _repeats_lowered(

@@ -223,7 +223,9 @@ class Recall:
         if wanted.by_itself:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
         floor = FLOOR * self.embedder.thresholds.recall
-        ranked = rank(text, lanes, found.candidates, wanted.now, floor=floor, half_life=self.half_life)
+        answered = frozenset(reply.conversation_id for reply in replies.values())
+        shape: dict[str, Any] = {"floor": floor, "half_life": self.half_life, "answered": answered}
+        ranked = rank(text, lanes, found.candidates, wanted.now, **shape)
         note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude, floor))
         if self.without_index:
             note(without_index=self.without_index)
@@ -277,16 +279,17 @@ class Recall:
         listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
         return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
-    async def _rows(self, rankings: Rankings, wanted: Wanted) -> tuple[FoundRows, frozenset[str]]:
-        """The rows of the index's hits, and which hits are replies and no evidence."""
+    async def _rows(self, rankings: Rankings, wanted: Wanted) -> tuple[FoundRows, Mapping[str, Message]]:
+        """The rows of the index's hits, and the replies among them, which are no evidence."""
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         for hit in (hit for name in LANES for hit in getattr(rankings, name)):
             ids[hit.kind].add(hit.id)
         memories = await self.store.by_ids(ids["memory"], wanted.audience, wanted.now)
-        messages = await self.transcript.by_ids(ids["message"], wanted.audience)
+        placed = await self.transcript.with_seqs(ids["message"], wanted.audience)
+        messages = {id: message for id, (message, _) in placed.items()}
         summaries = await self.conversations.by_ids(ids["summary"], wanted.audience, wanted.now)
-        found = FoundRows(memories, messages, summaries)
-        replies = frozenset(id for id, message in messages.items() if _is_reply(message, wanted))
+        found = FoundRows(memories, messages, summaries, {id: seq for id, (_, seq) in placed.items()})
+        replies = {id: message for id, message in messages.items() if _is_reply(message, wanted)}
         return await self._by_author(found.without(replies), wanted), replies
 
     async def _by_author(self, found: FoundRows, wanted: Wanted) -> FoundRows:

@@ -24,6 +24,14 @@ _SENTENCE_END = re.compile(
     rf"|(?<=[{_STOPS}])(?![{_STOPS}{_CLOSING_QUOTES}])\s*|(?<=[。！？][{_CLOSING_QUOTES}])\s*"
     r"|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
 )
+_FENCED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def prose(text: str) -> str:
+    """The text without the code between its fences; whole if there is nothing else."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    return _FENCED.sub(" ", text).strip() or text
 
 
 def storable(text: str) -> str:

@@ -48,7 +48,7 @@ def kept() -> ColumnElement[bool]:
     return ~MESSAGE_IS_HIDDEN
 
 
-BY_IDS = select(*MESSAGE).where(
+BY_IDS = select(*MESSAGE, messages.c.seq).where(
     messages.c.id.in_(bindparam("ids", expanding=True)), kept(), MESSAGES_READABLE
 )
 _reply = messages.alias("reply")

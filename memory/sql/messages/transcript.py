@@ -309,11 +309,16 @@ class Transcript:
         return await self._named_as_now(rows, audience)
 
     async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, Message]:
+        return {id: message for id, (message, _) in (await self.with_seqs(ids, audience)).items()}
+
+    async def with_seqs(self, ids: Collection[str], audience: Audience) -> dict[str, tuple[Message, int]]:
+        """These messages, each with its position, which increases over all conversations."""
         if not ids:
             return {}
         people, places = people_and_places(audience)
         given = {"ids": list(ids), "people": people, "places": places}
-        return {row[0]: Message(*row) for row in await self._database.rows(BY_IDS, given)}
+        rows = await self._database.rows(BY_IDS, given)
+        return {row[0]: (Message(*row[:-1]), row[-1]) for row in rows}
 
     async def neighbours(self, ids: Collection[str], audience: Audience) -> dict[str, list[Line]]:
         """Each of these messages with up to `REACH` messages on either side of it in its conversation, in

@@ -96,6 +96,44 @@ def test_a_question_that_was_asked_before_comes_after_a_weaker_statement(asked: 
     assert order("skiing", lanes, found) == ["said", "asked"]
 
 
+LONG = (
+    "I have signed up for the course in Ghent, which begins in March, and paid the first half of it already"
+)
+
+
+def test_only_the_end_of_a_long_question_was_asked() -> None:
+    """People tell an assistant facts inside questions."""
+    found = {
+        "asked": message("Can you help me, please?"),
+        "told": message(f"{LONG}, can you help me with it?"),
+    }
+    lanes = {"words": [("asked", 3.0), ("told", 2.9)]}
+    scores = dict(rank("course", lanes, found, NOW))
+    assert scores["told"] > 1.5 * scores["asked"]
+
+
+def test_the_exchange_around_a_long_message_counts_less() -> None:
+    found = {"long": message(3 * LONG), "short": message("Yes, last spring!")}
+    lanes = {"window_words": [("long", 5.0), ("short", 4.9)]}
+    assert order("skiing", lanes, found) == ["short", "long"]
+    code = message("Yes, last spring!\n```\n" + 3 * LONG + "\n```")
+    assert order("skiing", lanes, found | {"long": code}) == ["long", "short"], "code tells nothing"
+
+
+def test_a_long_message_gives_way_beside_a_better_one_of_its_exchange() -> None:
+    talk = {name: message(3 * LONG) for name in ("best", "next", "other")}
+    lanes = {"words": [("best", 3.0), ("next", 2.9), ("other", 2.7)]}
+    seqs = {"best": 5, "next": 6, "other": 20}
+    beside = {name: replace(one, conversation="c", seq=seqs[name]) for name, one in talk.items()}
+    assert order("skiing", lanes, beside) == ["best", "other", "next"]
+    apart = beside | {"next": replace(talk["next"], conversation="d", seq=6)}
+    assert order("skiing", lanes, apart) == ["best", "next", "other"], "another conversation"
+    answered = beside | {"next": replace(beside["next"], seq=7)}
+    assert order("skiing", lanes, answered) == ["best", "next", "other"]
+    ranked = rank("skiing", lanes, answered, NOW, answered=frozenset({"c"}))
+    assert [id for id, _ in ranked] == ["best", "other", "next"], "a reply stands between them"
+
+
 def test_whom_the_question_names_comes_first() -> None:
     found = {"ann": message(author="Ann Lee"), "ben": message(author="Ben")}
     lanes = {"words": [("ben", 2.0), ("ann", 1.9)]}

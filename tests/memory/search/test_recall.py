@@ -8,6 +8,7 @@ from memory.audience import GLOBAL, Audience
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.index import Point
+from memory.index.rows import Rows
 from memory.sql.memories.owner_links import link
 from tests.memory.conftest import Stack
 
@@ -216,3 +217,9 @@ async def test_a_question_about_nothing_known_brings_nothing(stack: Stack) -> No
         await stack.remember(f"Anna {fact}")
     assert await stack.search("tax return") == []
     assert await stack.search("sailing")
+
+
+async def test_a_message_is_near_in_meaning_to_what_it_says_and_not_to_its_code(stack: Stack) -> None:
+    said = await stack.receive("My budget is tight.\n```js\nconst items = all.map((one) => one.price);\n```")
+    [draft] = await Rows(stack.database).shown({"message": [said]}, stack.clock.now)
+    assert (draft.text, "const items" in draft.point.text) == ("My budget is tight.", True)

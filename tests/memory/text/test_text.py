@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text import LONGEST_TAG, one_line, readable, sentences, storable, tag, tags
+from memory.text import LONGEST_TAG, one_line, prose, readable, sentences, storable, tag, tags
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,12 @@ def test_a_tag_has_no_case_and_one_form_that_can_be_stored_and_indexed() -> None
     assert tags([" Zoe\u0308", "ZO\u00cb", "Stra\u00dfe", "", " "]) == ("zo\u00eb", "strasse")
     assert tags(["a\x00b", "\ud800", "\x00"]) == ("ab", "\ufffd")
     assert tag("x" * 10 * LONGEST_TAG) == "x" * LONGEST_TAG
+
+
+def test_prose_is_what_stands_outside_code_unless_there_is_nothing_else() -> None:
+    assert prose("Why does it fail?\n```js\nlet a = `b`;\n```\nIt did not on Monday.").split() == (
+        "Why does it fail? It did not on Monday.".split()
+    )
+    assert prose("Cut off:\n~~~\nlet a") == "Cut off:"
+    for text in ("```\nlet a\n```", "`a` and ```b``` in a line"):
+        assert prose(text) == text
