@@ -7,8 +7,7 @@ others are named ``hachi.…``.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -63,18 +62,21 @@ def attributes_of(span: Span, trace: Trace | None = None) -> dict[str, Any]:
 
 
 def _of_trace(trace: Trace) -> dict[str, Any]:
-    """Return the root span's attributes for the whole trace. The person is a pseudonym."""
+    """Return the root span's attributes for the whole trace. The person is a pseudonym. A conversation is a
+    session of turns; jobs and calls stand outside. Tokens are on the spans of the calls alone."""
     summary, person = trace.summary, trace.summary.user and pseudonym(trace.summary.user)
+    session = summary.conversation if summary.kind == TURN else ""
+    if summary.user and person:
+        session = session.replace(summary.user, person)
     said, replied = (read_data(trace.root, *path) for path in (("incoming", "text"), ("reply", "message")))
     return {
-        "input.value": said,
-        "output.value": replied,
+        **_shown(said, replied),
         "gen_ai.input.messages": _json([_message({"role": "user", "content": said})] if said else None),
-        "gen_ai.output.messages": _json([_message({"content": replied})] if replied else None),
-        "session.id": summary.conversation,
+        "gen_ai.output.messages": _answers([{"content": replied}] if replied else (), None),
+        "session.id": session,
         "user.id": person,
         "gen_ai.agent.name": AGENT,
-        "gen_ai.conversation.id": summary.conversation,
+        "gen_ai.conversation.id": session,
         "gen_ai.request.model": summary.model,
         "enduser.pseudo.id": person,
         "hachi.trace.id": summary.id,
@@ -82,36 +84,50 @@ def _of_trace(trace: Trace) -> dict[str, Any]:
         "hachi.status": summary.status,
         "hachi.place": summary.place or "dm",
         "hachi.surface": summary.surface,
-        **_usage(asdict(summary.usage)),
     }
+
+
+def _shown(given: Any, result: Any) -> dict[str, str]:
+    """Return what a viewer shows as the input and output of a span."""
+    shown = dict[str, str]()
+    for name, value in {"input": given, "output": result}.items():
+        shown[f"{name}.value"] = _json(value)
+        if value and not isinstance(value, str):
+            shown[f"{name}.mime_type"] = "application/json"
+    return shown
 
 
 def pseudonym(user: str) -> str:
     return sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _usage(counted: Mapping[str, Any]) -> dict[str, Any]:
-    names = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read.input_tokens"}
-    return {f"gen_ai.usage.{name}": counted.get(ours) for ours, name in names.items()}
-
-
 def _call(span: Span) -> dict[str, Any]:
     request = span.data.get("request") or {}
     settings, system, given = (request.get(name) for name in ("settings", "system", "input"))
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    finish, usage, output = span.data.get("finish"), span.data.get("usage") or {}, span.data.get("output")
+    tools = [{"type": "function", "name": name} for name in request.get("tools") or ()]
     return {
         "gen_ai.provider.name": PROVIDER,
         "gen_ai.request.model": span.name,
         **{f"gen_ai.request.{name}": (settings or {}).get(name) for name in _SETTINGS},
-        **_usage(span.data.get("usage") or {}),
+        **{f"gen_ai.usage.{name}": usage.get(ours) for ours, name in _USAGE.items()},
         "gen_ai.response.time_to_first_chunk": span.data.get("first"),
-        "gen_ai.response.finish_reasons": [span.data["finish"]] if span.data.get("finish") else None,
+        "gen_ai.response.finish_reasons": [finish] if finish else None,
         "gen_ai.system_instructions": _json([{"type": "text", "content": system}] if system else None),
+        "gen_ai.tool.definitions": _json(tools),
         "gen_ai.input.messages": _json([_message(item) for item in mappings(items)]),
-        "gen_ai.output.messages": _json([_message(item) for item in mappings(span.data.get("output"))]),
+        "gen_ai.output.messages": _answers(mappings(output), finish),
+        **_shown(items, output),
     }
 
 
+def _answers(items: Sequence[Mapping[str, Any]], finish: str | None) -> str:
+    """Return what the model wrote as messages, each with why it ended, which the conventions require."""
+    return _json([_message(item) | {"finish_reason": finish or "stop"} for item in items])
+
+
+_USAGE = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read.input_tokens"}
 _SETTINGS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty")
 
 
@@ -127,6 +143,9 @@ def _message(item: Mapping[str, Any]) -> dict[str, Any]:
         part = {"type": "tool_call", "id": id, "name": item.get("name"), "arguments": item.get("arguments")}
     elif kind == "function_call_output":
         role, part = "tool", {"type": "tool_call_response", "id": id, "response": item.get("output")}
+    elif kind == "reasoning":
+        summary = "\n".join(str(one.get("text")) for one in mappings(item.get("summary")))
+        part = {"type": kind, "content": summary}
     return {"role": role, "parts": [part]}
 
 
@@ -136,52 +155,50 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool(span: Span) -> dict[str, Any]:
+    arguments, result = span.data.get("arguments"), span.data.get("result")
     return {
         "gen_ai.tool.name": span.name,
         "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": span.data.get("call_id"),
-        "input.value": _json(span.data.get("arguments")),
-        "gen_ai.tool.call.arguments": _json(span.data.get("arguments")),
-        "gen_ai.tool.call.result": _json(span.data.get("result")),
+        "gen_ai.tool.call.arguments": _json(arguments),
+        "gen_ai.tool.call.result": _json(result),
+        **_shown(arguments, result),
     }
 
 
 def _search(span: Span) -> dict[str, Any]:
+    """Return the question, what was found, and how many candidates were left out for which reason."""
+    candidates, query = mappings(span.data.get("candidates")), span.data.get("query")
+    texts = {one.get("id"): {"content": one["content"]} for one in candidates if one.get("content")}
+    found = [{"id": id, "score": score, **texts.get(id, {})} for id, score in scored_ids(span)]
+    reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
+    documents = {
+        f"retrieval.documents.{place}.document.{name}": value
+        for place, one in enumerate(found)
+        for name, value in one.items()
+    }
+    if span.kind == "documents":
+        named = {
+            "gen_ai.data_source.id": "documents",
+            "gen_ai.request.top_k": span.data.get("limit"),
+            "gen_ai.retrieval.query.text": query,
+            "gen_ai.retrieval.documents": _json(found),
+        }
+    else:
+        named = {
+            "gen_ai.memory.store.id": "memories",
+            "gen_ai.memory.record.count": len(found),
+            "gen_ai.memory.query.text": query,
+            "gen_ai.memory.records": _json(found),
+        }
     return {
-        "gen_ai.memory.store.id": "memories",
-        "gen_ai.memory.record.count": len(span.data.get("found") or ()),
-        "gen_ai.memory.query.text": span.data.get("query"),
-        "gen_ai.memory.records": _found(span),
+        **named,
+        **documents,
+        "input.value": query,
         "hachi.search.limit": span.data.get("limit"),
-        **_retrieved(span),
+        "hachi.search.left_out": [f"{number} × {reason}" for reason, number in reasons.most_common()],
+        "hachi.search.given": sorted(given_of(span)),
     }
-
-
-def _documents(span: Span) -> dict[str, Any]:
-    return {
-        "gen_ai.data_source.id": "documents",
-        "gen_ai.request.top_k": span.data.get("limit"),
-        "gen_ai.retrieval.query.text": span.data.get("query"),
-        "gen_ai.retrieval.documents": _found(span),
-        **_retrieved(span),
-    }
-
-
-def _retrieved(span: Span) -> dict[str, Any]:
-    """Return the question, and how many candidates were left out for which reason."""
-    reasons = Counter(
-        str(one["left_out"]) for one in mappings(span.data.get("candidates")) if one.get("left_out")
-    )
-    told = [f"{number} × {reason}" for reason, number in reasons.most_common()]
-    given = sorted(given_of(span))
-    return {"input.value": span.data.get("query"), "hachi.search.left_out": told, "hachi.search.given": given}
-
-
-def _found(span: Span) -> str:
-    """Return a search's results as JSON, with the text if the candidates hold it."""
-    candidates = mappings(span.data.get("candidates"))
-    texts = {one.get("id"): {"content": one["content"]} for one in candidates if "content" in one}
-    return _json([{"id": id, "score": score, **texts.get(id, {})} for id, score in scored_ids(span)])
 
 
 def _decision(span: Span) -> dict[str, Any]:
@@ -211,7 +228,7 @@ _ATTRIBUTES: Mapping[str, Callable[[Span], dict[str, Any]]] = {
     "call": _call,
     "tool": _tool,
     "search": _search,
-    "documents": _documents,
+    "documents": _search,
     "decision": _decision,
     "answer": lambda span: {"hachi.answer.well_formed": span.data.get("well_formed")},
 }

@@ -89,7 +89,9 @@ async def test_a_turn_arrives_as_spans_with_conventional_names(pet_at, first_way
     assert attributes(root)["hachi.trace.id"] == reply.trace_id
     viewed = attributes(root)
     assert (viewed["input.value"], viewed["output.value"]) == ("what do I drink?", "Jasmine tea.")
-    assert (viewed["session.id"], viewed["user.id"]) == ("dm:ana", pseudonym("ana"))
+    assert (viewed["session.id"], viewed["user.id"]) == (f"dm:{pseudonym('ana')}", pseudonym("ana"))
+    counted = [span.name for span in collector.spans if "gen_ai.usage.input_tokens" in attributes(span)]
+    assert counted == ["chat tiny"] * 2, "viewers add up the spans"
     kinds = {attributes(span)["openinference.span.kind"] for span in collector.spans}
     assert kinds == {"AGENT", "LLM", "TOOL", "RETRIEVER", "CHAIN"}
     first, second = collector.named("chat tiny")
@@ -195,6 +197,8 @@ async def test_the_work_after_a_turn_is_a_trace_of_its_own_that_names_the_turn(
     assert failed == ["execute_tool nothing"]
     [stored] = collector.named("store_memories")
     assert stored.links[0].span_id == root.span_id
+    assert "session.id" in told
+    assert not {"session.id", "gen_ai.conversation.id"} & attributes(stored).keys(), "it is no turn of it"
 
 
 def decided(*actions: str) -> Span:
@@ -235,10 +239,10 @@ def test_a_call_has_its_model_tokens_and_texts():
     ]
     said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}]
     request = {"system": "Be kind.", "input": asked, "settings": {"temperature": 0.2, "extra_args": {}}}
+    request["tools"] = ["search_memories"]
     usage = {"input": 120, "output": 9, "cached": 100}
-    found = attributes_of(
-        Span("call", "gpt", data={"request": request, "output": said, "usage": usage, "first": 0.5})
-    )
+    data = {"request": request, "output": said, "usage": usage, "first": 0.5, "finish": "length"}
+    found = attributes_of(Span("call", "gpt", data=data))
     assert found["gen_ai.request.model"] == "gpt"
     assert found["gen_ai.usage.cache_read.input_tokens"] == 100
     assert found["gen_ai.request.temperature"] == 0.2
@@ -250,11 +254,22 @@ def test_a_call_has_its_model_tokens_and_texts():
     assert system == [{"type": "text", "content": "Be kind."}]
     assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
     assert answered["parts"] == [{"type": "text", "content": "Yes."}]
+    assert (answered["finish_reason"], found["gen_ai.response.finish_reasons"]) == ("length", ["length"])
+    assert json.loads(found["gen_ai.tool.definitions"]) == [{"type": "function", "name": "search_memories"}]
+    assert (json.loads(found["input.value"]), json.loads(found["output.value"])) == (asked, said)
 
 
-def test_what_was_found_is_listed_with_its_score():
+@pytest.mark.parametrize("kind", ["search", "documents"])
+def test_what_was_found_is_listed_with_its_score(kind):
     candidates = [{"id": "m1", "content": "Ana skis"}, {"id": "m2", "content": "no", "left_out": "far"}]
-    span = Span("search", data={"query": "ski", "candidates": candidates, "found": [["m1", 0.5]]})
+    span = Span(kind, data={"query": "ski", "candidates": candidates, "found": [["m1", 0.5]]})
     found = attributes_of(span)
-    assert json.loads(found["gen_ai.memory.records"]) == [{"id": "m1", "score": 0.5, "content": "Ana skis"}]
-    assert found["gen_ai.memory.record.count"] == 1
+    name = "gen_ai.memory.records" if kind == "search" else "gen_ai.retrieval.documents"
+    assert json.loads(found[name]) == [{"id": "m1", "score": 0.5, "content": "Ana skis"}]
+    shown = {name: value for name, value in found.items() if name.startswith("retrieval.documents.")}
+    assert shown == {
+        "retrieval.documents.0.document.id": "m1",
+        "retrieval.documents.0.document.score": 0.5,
+        "retrieval.documents.0.document.content": "Ana skis",
+    }
+    assert found["hachi.search.left_out"] == ["1 × far"]
