@@ -15,9 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.choice.fallback import ChangedOver
 from agent.models.failures import KnownFailure
-from agent.tracing.differences import was_cut_off
 from agent.tracing.render.text import parsed_json
-from agent.tracing.trace import TURN, Trace, read_data, usage_of
+from agent.tracing.trace import TURN, Trace, read_data, usage_of, was_stopped
 from agent.turn.context.build import BuiltContext
 from memory.facts.decide import Case
 from memory.process.spans import Span, note, span
@@ -101,7 +100,7 @@ def _step(call: Span, trace: Trace, raises: type[KnownFailure]) -> ModelStep:
 
 
 def _no_more(trace: Trace, number: int) -> ModelStep:
-    if was_cut_off(trace):
+    if was_stopped(trace.root):
         return ModelStep.respond(_cancelled)
     return _failing(f"NotRecorded: call {number} is not in the trace: the recorded turn made fewer", "")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from agent.tracing.trace import TURN, Trace, mappings, read_data
+from agent.tracing.trace import TURN, Trace, mappings, read_data, was_stopped
 from memory.process.spans import Span
 
 DECIDED = ("action", "reason", "target_id")
@@ -64,7 +64,7 @@ def _changed(
 
 def _events(before: Trace, after: Trace) -> Iterator[Difference]:
     yield from _data("what was said", before.root, after.root, "incoming", "text")
-    calls, cut_off = 0, was_cut_off(before)
+    calls, cut_off = 0, was_stopped(before.root)
     ours, theirs = steps(before), steps(after)
     for one, other in zip_longest(ours, theirs[: len(ours)] if cut_off else theirs):
         is_call = (one or other).kind == "call"
@@ -111,11 +111,6 @@ def _of_kind(span: Span, *kinds: str) -> list[Span]:
     """Return the spans directly below; of decisions those that were made."""
     below = [one for one in span.spans if one.kind in kinds]
     return [one for one in below if one.kind != "decision" or "decisions" in one.data]
-
-
-def was_cut_off(trace: Trace) -> bool:
-    """Return whether the turn was cancelled, so that it may have ended anywhere."""
-    return (trace.root.error or "").startswith("CancelledError")
 
 
 def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Difference]:

@@ -136,9 +136,9 @@ class Recorder:
         self._breaker = breaker or Breaker("traces database", clock, failures=1)
 
     @contextmanager
-    def turn(self, incoming: TurnRequest, model: str) -> Iterator[TraceRecording]:
+    def turn(self, incoming: TurnRequest, model: str, kind: str = TURN) -> Iterator[TraceRecording]:
         """Record a turn. Its exceptions are recorded and re-raised; a HachiError gets the trace's id."""
-        about = self._about(TURN, incoming.user, incoming.place)
+        about = self._about(kind, incoming.user, incoming.place)
         about = replace(about, conversation=incoming.conversation_id, model=model, said=incoming.text)
         heard = ("text", "author", "conversation", "sent_at")
         told: dict[str, Any] = {"incoming": {name: getattr(incoming, name) for name in heard}} | _host()

@@ -57,23 +57,24 @@ class Redaction:
     ) -> None:
         """`patterns` are regular expressions; `secrets` turns on those of `SECRETS`; `values` are removed
         literally, and what opens a person's pages always. Raises re.error for an invalid pattern."""
-        self._known = [(part.casefold(), re.compile(re.escape(part))) for part in _spellings(values)]
-        self._known.append((LINK, re.compile(rf"{LINK}[\w.-]+")))
+        known = {part: re.compile(re.escape(part)) for part in _spellings(values)}
+        known[LINK] = re.compile(rf"{LINK}[\w.-]+")
         if secrets:
-            self._known += [(part, _pattern(*patterns)) for part, patterns in SECRETS.items()]
+            known |= {part: _pattern(*patterns) for part, patterns in SECRETS.items()}
+        self._known = [(part.encode("utf-8", "surrogatepass").lower(), known[part]) for part in known]
         # Whether a name is there at all is soon found in lower case, but slowly in any case.
         self._named = [
-            (part, re.compile(name + _IS), re.compile(rf"(?i:{name}){_IS}{value}"))
+            (part.encode(), re.compile((name + _IS).encode()), re.compile(rf"(?i:{name}){_IS}{value}"))
             for part, (name, value) in (NAMED if secrets else {}).items()
         ]
         self._more = [re.compile(pattern) for pattern in patterns]
 
     def suspects(self, text: str) -> list[re.Pattern[str]]:
         """Return the patterns that may match somewhere in a text, or in its JSON form."""
-        folded = text.casefold()
-        found = [pattern for part, pattern in self._known if part in folded and pattern.search(text)]
-        named = [one for one in self._named if one[0] in folded and one[1].search(folded)]
-        return [*found, *(pattern for *_, pattern in named if pattern.search(text)), *self._more]
+        lower = text.encode("utf-8", "surrogatepass").lower()  # of ASCII, which is quick
+        found = [pattern for part, pattern in self._known if part in lower and pattern.search(text)]
+        named = [pattern for part, name, pattern in self._named if part in lower and name.search(lower)]
+        return [*found, *(pattern for pattern in named if pattern.search(text)), *self._more]
 
     def text(self, text: str) -> str:
         return _redacted_text(text, self.suspects(text))

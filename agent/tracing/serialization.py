@@ -28,6 +28,7 @@ from agent.tracing.trace import (
     span_json,
     tool_failed,
     usage_of,
+    was_stopped,
 )
 from memory.process.spans import Recording, Span, in_one_line
 from memory.search.explanation import rows_of
@@ -42,28 +43,28 @@ MAX_TEXT = 100_000
 LARGE = 1_000_000
 """Bytes of a whole trace above which each text is cut to `MAX_TEXT`."""
 WITHOUT_CONTENT = frozenset(
-    {
-        "usage",
-        "ok",
-        "well_formed",
-        "tries",
-        "limit",
-        "found",
-        "given",
-        "first",
-        "sections",
-        "finish",
-        "cut",
-        "narrow",
-    }
-    | {"question_at", "question_sections"}
+    (
+        *(
+            "usage",
+            "ok",
+            "well_formed",
+            "tries",
+            "limit",
+            "found",
+            "given",
+            "first",
+            "finish",
+            "cut",
+            "narrow",
+        ),
+        *("sections", "question_at", "question_sections"),
+    )
 )
 """The data of a span that is stored when content is not."""
 MADE_BY_KEY = "maker"
-DELTAS = ("system", "input")
 AS_BEFORE = "as_before"
-"""In a stored request: how many characters of the system message, and how many items, repeat the previous
-request. Its other parts are left out if they are those of the previous request."""
+"""In a stored request: how many messages repeat the previous request. Other parts are left out if they are
+those of the previous request."""
 
 
 _ID = re.compile(rb'"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})')
@@ -191,7 +192,7 @@ def _answering(root: Span, calls: Sequence[Span]) -> str:
 
 def _status(root: Span, spans: list[Span]) -> Status:
     if root.error:
-        return "error"
+        return "stopped" if was_stopped(root) else "error"
     if any(tool_failed(span) for span in spans if span.kind == "tool"):
         return "tool_error"
     return "malformed" if any(span.data.get("well_formed") is False for span in spans) else "ok"
@@ -211,26 +212,17 @@ class _Tree:
         return span_json(replace(span, data=data, spans=[])) | ({"spans": inner} if inner else {})
 
     def _addition(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return a request without the part that repeats the previous one."""
+        """Return a request without what repeats the previous one."""
         before, self._last_request = self._last_request, request
-        system, old_system = request.get("system"), before.get("system")
-        items, old_items = request.get("input"), before.get("input")
-        added = dict(request)
-        repeated = [0, 0]
-        if isinstance(system, str) and old_system and system.startswith(old_system):
-            repeated[0], added["system"] = len(old_system), system[len(old_system) :]
-        if isinstance(items, list) and isinstance(old_items, list) and items[: len(old_items)] == old_items:
-            repeated[1], added["input"] = len(old_items), items[len(old_items) :]
-        added = {
-            name: value for name, value in added.items() if name in DELTAS or value != before.get(name, ...)
-        }
-        return added | {AS_BEFORE: repeated} if any(repeated) else added
+        added = {name: value for name, value in request.items() if value != before.get(name, ...)}
+        items, repeated = request.get("input"), before.get("input")
+        if isinstance(items, list) and isinstance(repeated, list) and items[: len(repeated)] == repeated:
+            added |= {"input": items[len(repeated) :], AS_BEFORE: len(repeated)}
+        return added
 
 
 def _restore(root: Span) -> None:
-    """Convert candidates back to rows, tell searches what their tool gave the model, complete the requests. A
-    repeated system message is copied whole, whatever its stored length, because it may have been cut or
-    redacted."""
+    """Convert candidates to rows, tell searches what their tool gave the model, complete the requests."""
     before: dict[str, Any] = {}
     for span in descend(root):
         if span.kind == "tool" and "given" in span.data:
@@ -240,11 +232,8 @@ def _restore(root: Span) -> None:
             span.data["candidates"] = rows_of(span.data["candidates"])
         request = span.data.get("request")
         if span.kind == "call" and isinstance(request, dict):
-            characters, count = request.pop(AS_BEFORE, (0, 0))
-            if characters:
-                request["system"] = before["system"] + request["system"]
-            if count:
-                request["input"] = before["input"][:count] + request["input"]
+            if count := request.pop(AS_BEFORE, 0):
+                request["input"] = before["input"][:count] + request.get("input", [])
             before = span.data["request"] = before | request
 
 

@@ -9,9 +9,10 @@ from agent.types import Usage
 from memory.audience import Place
 from memory.process.spans import Span
 
-Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed"]
+Status = Literal["ok", "tool_error", "malformed", "stopped", "error", "running", "killed"]
 """`error`: the turn failed. `tool_error`: a tool failed, but the turn was answered. `malformed`: the answer
-was not the requested JSON. `running`: the turn has not ended. `killed`: its process died."""
+was not the requested JSON. `stopped`: somebody stopped it. `running`: the turn has not ended. `killed`: its
+process died."""
 Content = Literal["kept", "hidden", "forgotten"]
 """`hidden`: the trace shows what is forgotten for now, and is not shown. `forgotten`: its body is gone."""
 
@@ -19,6 +20,8 @@ TURN = "turn"
 """The kind of a turn's trace; other traces are named after the background job they belong to."""
 CALL = "tool_call"
 """The kind of the trace of a tool that another agent called."""
+CHORE = "chore"
+"""The kind of the trace of what a client asks for itself, such as the title of a chat."""
 
 COSTLY = 4.0
 """A turn of more than so many times the usual tokens costs far above the usual."""
@@ -190,6 +193,11 @@ def usage_of(calls: Iterable[Span]) -> Usage:
 def retried(root: Span) -> int:
     """Return how many model calls of a turn failed and were tried again."""
     return sum(bool(call.error) for call in [span for span in root.spans if span.kind == "call"][:-1])
+
+
+def was_stopped(span: Span) -> bool:
+    """Return whether somebody stopped it, so that it may have ended anywhere."""
+    return (span.error or "").startswith("CancelledError")
 
 
 def tool_failed(span: Span) -> bool:

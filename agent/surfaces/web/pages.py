@@ -42,6 +42,7 @@ STATUS_NAMES = {
     "ok": "ok",
     "tool_error": "tool failed",
     "malformed": "malformed",
+    "stopped": "stopped",
     "error": "failed",
     "running": "running",
     "killed": "killed",

@@ -1,10 +1,9 @@
 """The list of traces with its filters, and its live updates."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,15 +15,12 @@ from agent.errors import BadInput, HachiError
 from agent.surfaces.web.pages import page, render
 from agent.surfaces.web.sign_in import Visitor, require_visit, visitor_of
 from agent.tracing.store.filters import TraceFilter, read_place, read_seconds, read_since
+from agent.tracing.store.follow import followed
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
 
 PAGE = 50
 """Traces on a page."""
-PAUSE = 0.7
-"""Seconds between two reads of a live list, at least."""
-PAUSE_RATIO = 10
-"""The pause after a slow read, as a multiple of the read's duration."""
 READERS: dict[str, Callable[[str], Any]] = {
     "text": str,
     "user": str,
@@ -111,22 +107,12 @@ async def live(request: Request) -> EventSourceResponse:
 async def live_rows(
     traces: Traces, query: Query, clock: Callable[[], datetime], stopping: Callable[[], bool]
 ) -> AsyncIterator[ServerSentEvent]:
-    shown: dict[str, Summary] | None = None
-    while not stopping():
-        begun = perf_counter()
-        try:
-            found = await traces.list(query.filter, clock(), PAGE)
-        except HachiError:  # the stream ends, and the browser connects again by itself
-            return
-        if shown is None:
-            shown = {one.id: one for one in found}
-            yield ServerSentEvent(event="ready", data="")
-        changed = [one for one in reversed(found) if shown.get(one.id) != one]
-        shown = {one.id: one for one in found}
-        for one in changed:
-            row = render("row.html", query=query, one=one, fresh=True)
-            yield ServerSentEvent(event="trace", id=one.id, data=row)
-        for _ in range(int(max(PAUSE, PAUSE_RATIO * (perf_counter() - begun)) / 0.1)):
-            await asyncio.sleep(0.1)
-            if stopping():
-                return
+    ready = False
+    with suppress(HachiError):  # the stream ends, and the browser connects again by itself
+        async for changed in followed(traces, query.filter, clock, lambda one: one, stopping):
+            for one in changed if ready else ():
+                row = render("row.html", query=query, one=one, fresh=True)
+                yield ServerSentEvent(event="trace", id=one.id, data=row)
+            if not ready:
+                yield ServerSentEvent(event="ready", data="")
+                ready = True

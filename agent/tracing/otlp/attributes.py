@@ -12,7 +12,16 @@ from hashlib import sha256
 from typing import Any
 
 from agent.tracing.redact import map_texts
-from agent.tracing.trace import TURN, Trace, given_of, mappings, read_data, scored_ids, tool_failed
+from agent.tracing.trace import (
+    TURN,
+    Trace,
+    given_of,
+    mappings,
+    read_data,
+    scored_ids,
+    tool_failed,
+    was_stopped,
+)
 from memory.process.spans import Span
 from memory.text import storable
 
@@ -44,7 +53,7 @@ def span_name(span: Span) -> str:
 
 def error_type(span: Span) -> str | None:
     """Return ``error.type``: the exception's name, or ``tool_error`` if a tool reported that it failed."""
-    if span.error:
+    if span.error and not was_stopped(span):
         return span.error.partition(":")[0].strip()
     return "tool_error" if span.kind == "tool" and tool_failed(span) else None
 

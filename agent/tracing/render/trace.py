@@ -180,6 +180,7 @@ def warnings(trace: Trace) -> list[str]:
         "⚠ a small window: the short prompt, two tools, and an answer in plain text": root.data.get("narrow"),
         f"✗ unfinished: its process was killed {_doing(trace)}": summary.status == "killed",
         f"⚠ unfinished: still running, {_doing(trace)}": summary.status == "running",
+        "⚠ somebody stopped it before it ended": summary.status == "stopped",
         f"✗ the turn failed: {one_line(root.error, 3 * TEXT)}": turn_failed,
         f"⚠ its content could not be written: {one_line(unwritten, TEXT)}": unwritten,
         "⚠ something was redacted before this was written": trace.redacted,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Table, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Table, delete, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -95,7 +95,7 @@ class Traces:
             if not kept:
                 return 0
             rows = [to_row(one.summary, now) for one in kept]
-            await connection.execute(_upsert(traces, "id"), rows)
+            written_rows = (await connection.execute(_upsert(traces, "id"), rows)).all()
             bodies = [{"trace_id": one.summary.id, "body": one.body} for one in kept if one.body is not None]
             if made_by is not None and made_by[0] not in self._made_by:
                 body = zlib.compress(json.dumps(made_by[1], ensure_ascii=False).encode())
@@ -104,22 +104,10 @@ class Traces:
                 await connection.execute(_upsert(trace_bodies, "trace_id"), bodies)
             if emptied := [id for one in kept if one.body is None and (id := one.summary.id) in stored]:
                 await delete_bodies(connection, emptied)  # an earlier write had left one
-            await self._note_rows(connection, kept)
+            await _note_rows(connection, {row.id: row.seq for row in written_rows}, kept)
         if made_by is not None:
             self._made_by[made_by[0]] = made_by[1]
         return len(kept)
-
-    async def _note_rows(self, connection: AsyncConnection, kept: Sequence[Stored]) -> None:
-        shown = {one.summary.id: {as_bytes(id) for id in one.rows} - {None} for one in kept if one.rows}
-        if shown:
-            query = select(traces.c.id, traces.c.seq).where(traces.c.id.in_(shown))
-            found = (await connection.execute(query)).all()
-            rows = [(trace.seq, id) for trace in found for id in shown[trace.id]]
-            if rows:  # some hundred a turn: past SQLAlchemy, which would take three times as long for each
-                insertion = insert(trace_rows).on_conflict_do_nothing()
-                columns, dialect = trace_rows.c.keys(), connection.dialect
-                written = insertion.compile(dialect=dialect, column_keys=columns)
-                await connection.exec_driver_sql(str(written), rows)
 
     async def showing(self, ids: Collection[str]) -> int:
         """Return how many traces of turns, and of the work after them, show one of these rows. Those of calls
@@ -344,8 +332,19 @@ class Traces:
 
 
 @cache
-def _upsert(table: Table, key: str) -> Insert:
-    """Built once: building it takes longer than running it."""
+def _upsert(table: Table, key: str) -> Any:
+    """Built once: building it takes longer than running it. Of `traces` it returns the numbers."""
     new = insert(table)
     values = {c.name: new.excluded[c.name] for c in table.c if c.name not in (key, "seq")}
-    return new.on_conflict_do_update(index_elements=[key], set_=values)
+    statement = new.on_conflict_do_update(index_elements=[key], set_=values)
+    return statement.returning(table.c.id, table.c.seq) if table is traces else statement
+
+
+async def _note_rows(connection: AsyncConnection, numbers: Mapping[str, int], kept: Sequence[Stored]) -> None:
+    """Note which rows each trace shows, by its number."""
+    shown = {(numbers[one.summary.id], as_bytes(id)) for one in kept for id in one.rows}
+    rows = [row for row in shown if row[1] is not None]
+    if rows:  # past SQLAlchemy, which would take three times as long for each
+        insertion = insert(trace_rows).on_conflict_do_nothing()
+        written = insertion.compile(dialect=connection.dialect, column_keys=trace_rows.c.keys())
+        await connection.exec_driver_sql(str(written), rows)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 from scripted_server import Call, Fail, Hang, Say, answer
+from sqlalchemy import event
 
 from agent.errors import ModelError
 from agent.tracing import recorder
@@ -156,8 +157,8 @@ async def test_a_turn_that_its_client_gives_up_is_recorded(pet_at, one_streamed,
     await asyncio.wait([turn])
     await until(lambda: pet.components.recorder._ended, 10)
     trace = await last(pet)
-    assert (trace.summary.status, trace.summary.said) == ("error", "hello")
-    assert "CancelledError" in str(trace.summary.error)
+    assert (trace.summary.status, trace.summary.error) == ("stopped", "CancelledError: it was stopped")
+    assert await pet.traces.list(TraceFilter(failed=True), pet.clock()) == [], "a stop is no failure"
 
 
 async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(pet_at, first_way, server, home):
@@ -392,4 +393,20 @@ async def test_a_row_that_is_forgotten_while_a_turn_runs_takes_its_content(pet_a
     await asyncio.wait([turn])
     await pet.settle()
     [summary] = await pet.traces.list(TraceFilter(), pet.clock())
-    assert (summary.status, summary.content, summary.said, summary.calls) == ("error", "forgotten", "", 2)
+    assert (summary.status, summary.content, summary.said, summary.calls) == ("stopped", "forgotten", "", 2)
+
+
+async def test_a_turn_and_the_work_after_it_are_written_in_five_statements(
+    pet_at, first_way, server, monkeypatch
+):
+    monkeypatch.setattr(recorder, "PAUSE", 3600.0)
+    pet = await pet_at(first_way, look_back="off")
+    server.script(Call("search_memories", {"query": "tea"}), answer("Tea.", {"content": "Ana likes tea"}))
+    await pet.respond("what do I drink?", user="ana")
+    await (await pet.runtime()).worker.settle()
+    asked = list[str]()
+    engine = pet.components.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2].split()[0]))
+    await pet.components.recorder.flush()
+    assert await pet.traces.count(TraceFilter(kinds=frozenset())) == 2
+    assert [word for word in asked if word != "BEGIN"][:-1] == ["SELECT"] * 2 + ["INSERT"] * 3

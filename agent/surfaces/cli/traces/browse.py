@@ -2,11 +2,8 @@
 commands of the group have modules of their own."""
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,21 +12,13 @@ from agent.errors import HachiError
 from agent.surfaces.cli.operate.servers import serve_traces
 from agent.surfaces.cli.options import Limit
 from agent.surfaces.cli.output import Output, say, table_of
-from agent.surfaces.cli.session import Session, with_session, with_traces
+from agent.surfaces.cli.session import Session, now, with_session, with_traces
 from agent.surfaces.cli.traces import export, replay
 from agent.surfaces.cli.traces.options import TraceId, filtered
 from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.tracing.store.traces import Traces
-    from agent.tracing.trace import Summary
-
-PAUSE = 0.5
-"""Seconds between two reads."""
-NEWEST_SEARCHED = 200
-"""Traces of one read. Changes of older ones are missed."""
-MAX_KNOWN = 5_000
-
 
 group = typer.Typer(help="See what happened in each turn, and why.", rich_markup_mode=None)
 
@@ -42,12 +31,11 @@ async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output
     from agent.surfaces.cli.traces.lines import COLUMNS, row
     from agent.tracing.render.export import summary_json
 
-    now = datetime.now(UTC)
-    found = await traces.list(wanted, now, limit)
+    found = await traces.list(wanted, now(), limit)
     none = "there is no trace yet; none is recorded while HACHI_TRACES is false"
     if wanted != TraceFilter(kinds=wanted.kinds) and await traces.count(TraceFilter(kinds=frozenset())):
         none = "no trace fits these filters; without them there are some"
-    return table_of(found, COLUMNS, lambda one: row(one, now), empty=none, to_json=summary_json)
+    return table_of(found, COLUMNS, lambda one: row(one, now()), empty=none, to_json=summary_json)
 
 
 @group.command()
@@ -62,38 +50,20 @@ async def tail(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Follow turns as they begin and end, until Ctrl-C."""
-    from agent.surfaces.cli.traces.lines import line, print_lines
+    from agent.surfaces.cli.traces.lines import print_lines, turn_line
     from agent.tracing.render.export import summary_json
     from agent.tracing.render.text import json_text
+    from agent.tracing.store.follow import followed
 
+    first = True
     with suppress(asyncio.CancelledError):  # Ctrl-C
-        async for summary in followed(traces, wanted, limit):
-            if json:
-                print(json_text(summary_json(summary)), flush=True)
-            else:
-                print_lines([line(summary, datetime.now(UTC))])
-
-
-async def followed(
-    traces: "Traces", wanted: TraceFilter, before: int, pause: float = PAUSE
-) -> "AsyncIterator[Summary]":
-    """Yield so many earlier traces, then each when it appears and when its status changes."""
-    newest = await traces.list(wanted, datetime.now(UTC), NEWEST_SEARCHED)
-    known = OrderedDict((summary.id, summary.status) for summary in reversed(newest))
-    for summary in reversed(newest[:before]):
-        yield summary
-    oldest = newest[-1].started_at if len(newest) == NEWEST_SEARCHED else None
-    while True:
-        await asyncio.sleep(pause)
-        for summary in reversed(await traces.list(wanted, datetime.now(UTC), NEWEST_SEARCHED)):
-            if oldest is not None and summary.started_at < oldest:
-                continue  # it moved up because others were deleted
-            if known.get(summary.id) != summary.status:
-                known[summary.id] = summary.status
-                known.move_to_end(summary.id)
-                yield summary
-        while len(known) > MAX_KNOWN:
-            known.popitem(last=False)
+        async for changed in followed(traces, wanted, now, lambda one: one.status):
+            for summary in changed[max(0, len(changed) - limit) :] if first else changed:
+                if json:
+                    print(json_text(summary_json(summary)), flush=True)
+                else:
+                    print_lines([turn_line(summary)])
+            first = False
 
 
 @group.command()
@@ -110,10 +80,9 @@ async def show(
     from agent.tracing.render.export import trace_json
     from agent.tracing.render.trace import full_lines, overview_lines
 
-    now = datetime.now(UTC)
-    found = await traces.get_with_jobs(id, now)
+    found = await traces.get_with_jobs(id, now())
     if full:
-        await traces.add_left_out_texts(found.trace, now)
+        await traces.add_left_out_texts(found.trace, now())
     lines = full_lines if full else overview_lines
     return Output(trace_json(found), lambda: print_lines(lines(found.trace, found.jobs), whole=full))
 
@@ -136,7 +105,7 @@ async def diff(
 
     try:
         async with session.traces() as traces:
-            one, other = [await traces.get(id, datetime.now(UTC)) for id in (before, after)]
+            one, other = [await traces.get(id, now()) for id in (before, after)]
     except HachiError as error:
         session.report(error)
         raise typer.Exit(2) from None

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from agent.tracing.store.traces import Traces
 
 DEFAULT_SINCE = "7d"
-COLUMNS = (
-    "",
-    *("turns", "errors", "searched", "p50", "p95", "first", "in", "cached", "out", "upkeep", "cost"),
-)
+COLUMNS = {name: name for name in ("turns", "errors", "searched", "p50", "p95")}
+COLUMNS |= {"first_p50": "first", "input": "in", "cached": "cached", "output": "out"}
+COLUMNS |= {"upkeep_tokens": "upkeep", "cost": "cost"}
+"""The figures that are printed, and their heads."""
 
 
 @with_traces
@@ -91,7 +91,7 @@ def _print_stats(data: Mapping[str, Any]) -> None:
     rows = [["all turns", *_cells(data["total"])]]
     for what in ("days", "people", "models", "surfaces"):
         rows += [[f"{what}: {name}", *_cells(counted)] for name, counted in data[what].items()]
-    print_table(COLUMNS, rows)
+    print_table(("", *COLUMNS.values()), rows)
     for name, counted in data["tools"].items():
         print(f"tool {name}: {counted['calls']:,} calls, {counted['errors']:,} errors")
     if number := data["upkeep_waiting"]["jobs"]:
@@ -101,10 +101,5 @@ def _print_stats(data: Mapping[str, Any]) -> None:
 def _cells(counted: Mapping[str, Any]) -> list[str]:
     from agent.tracing.render.text import duration, money
 
-    numbers = {name: f"{counted[name]:,}" for name in counted if isinstance(counted[name], int)}
-    return [
-        *(numbers[name] for name in ("turns", "errors", "searched")),
-        *(duration(counted[name]) for name in ("p50", "p95", "first_p50")),
-        *(numbers[name] for name in ("input", "cached", "output", "upkeep_tokens")),
-        money(counted["cost"]),
-    ]
+    shown = {"p50": duration, "p95": duration, "first_p50": duration, "cost": money}
+    return [shown.get(name, "{:,}".format)(counted[name]) for name in COLUMNS]

@@ -56,11 +56,11 @@ def row(summary: Summary, now: datetime) -> list[str]:
     ]
 
 
-def line(summary: Summary, now: datetime) -> Line:
+def turn_line(summary: Summary) -> Line:
     """Return a line of turns that are followed."""
-    id, when, place, user, said, *_, took, status = row(summary, now)
     tone: Tone = "plain" if summary.status == "ok" and not summary.trouble else "warning"
-    return Line("", "  ".join(filter(None, [id, when, status, place, f"{user}: {said}", took])), tone)
+    who = one_line(summary.name or summary.user or "-", 16)
+    return Line("", "  ".join([heading(summary), f"{who}: {_said(summary)}", *summary.trouble]), tone)
 
 
 def _said(summary: Summary) -> str:
@@ -76,6 +76,7 @@ def _status(summary: Summary) -> str:
     """Return the status, and what went wrong."""
     failed = dict.fromkeys(one_line(name[:-1], 40) for name in summary.tools if name.endswith("!"))
     wrong = ", ".join(failed) if summary.status == "tool_error" else summary.error or ""
+    wrong = "" if summary.status == "stopped" else wrong
     why = ", ".join(filter(None, [wrong, *summary.trouble]))
     return f"{summary.status}: {one_line(why, 80)}" if why else summary.status
 

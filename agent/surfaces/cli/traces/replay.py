@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.replay.replay import NotReplayed, Replayed
     from agent.tracing.render.tree import Line
-    from agent.tracing.trace import Summary, TraceWithJobs
+    from agent.tracing.trace import TraceWithJobs
 
 CHANGED = 3
 """The exit code if a turn went differently: 1 is an error, 2 a mistyped command."""
@@ -97,22 +97,14 @@ def _as_json(one: "Replayed | NotReplayed") -> dict[str, Any]:
 
     if isinstance(one, NotReplayed):
         return {"id": one.id, "not_replayed": one.why}
-    before, after = one.before.trace.summary, one.after.summary
-    return {
-        "id": before.id,
-        "same": one.same,
-        "behaves_otherwise": one.behaves_otherwise,
-        "memory": one.options.memory,
-        "forked_at": one.options.fork,
-        "differences": [asdict(difference) for difference in one.differences],
-        "before": _figures(before),
-        "after": _figures(after),
-        "root": span_json(one.after.root),
-    }
-
-
-def _figures(summary: "Summary") -> dict[str, Any]:
-    return {"usage": asdict(summary.usage), "took": summary.took, "cost": summary.cost}
+    before, after = (
+        {"usage": asdict(summary.usage), "took": summary.took, "cost": summary.cost}
+        for summary in (one.before.trace.summary, one.after.summary)
+    )
+    told = {name: getattr(one, name) for name in ("same", "behaves_otherwise")}
+    told |= {"memory": one.options.memory, "forked_at": one.options.fork, "before": before, "after": after}
+    told |= {"differences": [asdict(difference) for difference in one.differences]}
+    return {"id": one.before.trace.id, **told, "root": span_json(one.after.root)}
 
 
 def _print(found: "Sequence[Replayed | NotReplayed]", *, full: bool) -> None:

@@ -38,23 +38,19 @@ async def why(
     trace = await pet.traces.get(within, pet.clock()) if within else None
     asked = Asked(pet.clock(), user, trace)
     found = await explain(pet.components.database, pet.traces, asked, wanted)
-    seen = {} if trace else {one.id: await traces_of(pet.traces, one.id, pet.clock()) for one in found}
-    data = [_as_json(one, seen.get(one.id, ())) for one in found]
-    told = (line for one in found for line in lines(one, seen.get(one.id, ())))
-    return Output(data, lambda: print_lines(told, whole=True))
+    seen = [[] if trace else await traces_of(pet.traces, one.id, pet.clock()) for one in found]
+    pairs = list(zip(found, seen, strict=True))
+    told = (line for pair in pairs for line in _lines(*pair))
+    return Output([_as_json(*pair) for pair in pairs], lambda: print_lines(told, whole=True))
 
 
 def _as_json(one: "Why", traces: "Sequence[tuple[Summary, str]]") -> dict[str, Any]:
-    stopped = one.stopped_at.name if one.stopped_at else None
-    told = {name: value for name, value in asdict(one).items() if name != "in_turn"}
-    return told | {
-        "given": one.given,
-        "stopped_at": stopped,
-        "traces": [{"id": summary.id, "part": part} for summary, part in traces],
-    }
+    told = asdict(one) | {"given": one.given, "stopped_at": one.stopped_at and one.stopped_at.name}
+    del told["in_turn"]
+    return told | {"traces": [{"id": summary.id, "part": part} for summary, part in traces]}
 
 
-def lines(one: "Why", traces: "Sequence[tuple[Summary, str]]" = ()) -> "Iterator[Line]":
+def _lines(one: "Why", traces: "Sequence[tuple[Summary, str]]") -> "Iterator[Line]":
     from agent.tracing.render.text import one_line, when
     from agent.tracing.render.tree import Line
 

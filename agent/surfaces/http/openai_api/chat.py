@@ -32,6 +32,7 @@ from agent.surfaces.http.openai_api.response_events import ResponseEvents
 from agent.surfaces.http.pictures import fitting
 from agent.surfaces.http.routes import api_routes
 from agent.surfaces.links import forget_page, link_to
+from agent.tracing.trace import CHORE
 from agent.turn.reply_stream import ReplyStream
 from agent.types import Ending, ToolCall, TurnRequest
 from memory.records import ForgetCandidate
@@ -165,9 +166,9 @@ async def _answer_client_task(pet: Companion, task: str) -> str:
     from agent.models.failures import model_error
 
     house = (await pet.runtime()).turn
-    with house.recorder.turn(TurnRequest(task, None, pet.clock()), house.model.name):
+    with house.recorder.turn(TurnRequest(task, None, pet.clock()), house.model.name, CHORE):
         try:
-            return await ask(house.model, "chore", task)
+            return await ask(house.model, CHORE, task)
         except Exception as error:
             fault = model_error(error, pet.settings)
             if fault is None:

@@ -10,6 +10,7 @@ from agent.surfaces.web import trace_list
 from agent.surfaces.web.application import beside
 from agent.surfaces.web.sign_in import Visitor
 from agent.surfaces.web.trace_list import live_rows, read_query
+from agent.tracing.store import follow
 from agent.types import Usage
 
 
@@ -186,7 +187,7 @@ async def test_what_there_is_not_is_told(write, ask):
 
 
 async def test_a_list_that_goes_on_tells_what_is_new_and_what_has_changed(write, pet, monkeypatch):
-    monkeypatch.setattr(trace_list, "PAUSE", 0.1)
+    monkeypatch.setattr(follow, "PAUSE", 0.1)
     first = await write(a_turn("first"), status="running", took=None)
     done: list[bool] = []
     rows = live_rows(

@@ -105,7 +105,7 @@ async def service(site: Any, user: str, chat: str) -> dict[str, str]:
 
 async def recorded(site: Any) -> Any:
     await site.pet.components.recorder.flush()
-    return await site.pet.traces.list(TraceFilter(), site.pet.clock())
+    return await site.pet.traces.list(TraceFilter(kinds=frozenset({"turn", "chore"})), site.pet.clock())
 
 
 async def trace_of(site: Any, id: str) -> Any:
@@ -150,7 +150,7 @@ async def test_what_it_asks_for_itself_leaves_times_and_tokens_alone(scripted, m
     model.script(Say('{"title": "A zebu"}'))
     await scripted.say(task, await service(scripted, "tia", CHAT))
     [summary] = [trace for trace in await recorded(scripted) if trace.id not in before]
-    assert (summary.status, summary.calls, summary.user) == ("ok", 1, None)
+    assert (summary.kind, summary.status, summary.calls, summary.user) == ("chore", "ok", 1, None)
     assert (summary.usage.input, summary.said, summary.reply) == (10, "", "")
     assert "zebu" not in str((await trace_of(scripted, summary.id)).root)
 
