@@ -6,13 +6,11 @@ whole: the object that was asked for, not cut off, with a summary and lists.
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
-from pydantic_core import from_json
 
 from agent.background.consolidation_citations import REFUSED, with_one_author_each
 from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput
@@ -164,12 +162,8 @@ def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
 def _object_in(answer: str) -> tuple[dict[str, Any], bool]:
     """Return what was asked for, wherever and in however many objects it stands, and whether the end of each
     was written. Of one that is cut off, all up to the last item that is whole; without one nothing."""
-    objects = [one for one in objects_in(answer) if one.damage != "cut"]
-    values, rest = [one.value for one in objects], answer[objects[-1].end if objects else 0 :]
-    whole, closed = up_to_the_last_end(rest)
-    if not (closed and values) and (begun := _BEGINS.search(whole)):
-        with suppress(ValueError):
-            values.append(from_json(whole[begun.start() :], allow_partial=True))
+    whole, closed = up_to_the_last_end(answer)
+    values = [one.value for one in objects_in(answer if closed else whole)]
     found: dict[str, Any] = {}
     for number, one in enumerate(_asked_for(values)):
         for name, value in one.items():

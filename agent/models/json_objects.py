@@ -1,143 +1,123 @@
-"""Read the JSON objects in what a model wrote: strictly where they are whole, else as json-repair mends them.
-
-A string in which the text ends is left out, except that of a `message`.
-"""
+"""Read the JSON in what a model wrote: strictly where it is whole, else as json-repair mends it."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import json_repair
-
-from memory.text import without_surrogates
+from pydantic_core import from_json
 
 MOST_MARKS = 100_000_000
 """Characters times marks that are repaired in one text, at most three seconds: json-repair is quadratic where
 a text is nothing but quotes or braces. Of a longer text the first 2,000 characters are."""
-MOST_OBJECTS = 1000
-_CUT = "\uffff"
-"""Stands after the last character while a text is repaired, so that the string that it ends in is known."""
 _STARTS = re.compile(
-    r"\{(?=\s*+(?:[\"'`“”„\\}/]|[A-Za-z_]\w{0,40}\s*+:))|\[(?=\s*+[\[{\"'“])"
+    r"\{(?=\s*+(?:[\"'`\\}/]|[A-Za-z_]\w{0,40}\s*+:))|\[(?=\s*+[\[{\"'])"
     r"|[\"'](?=(?:message|memories)[\"']\s*+:)",
     re.IGNORECASE,
 )
 """Where an object or a list begins, or the first key of an object whose brace is missing."""
 _FLAT = re.compile(r'(?=(\{\s*+(?=")(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}))', re.DOTALL)
 """An object without others in it."""
+_NESTED = re.compile(r"(?:[\[{][^\[\]{}]{0,20}){50}")
+"""What json-repair fails at, after long."""
 _MARKS = re.compile(r"[\"'{}\[\]]")
-_MEMORIES = re.compile(r"""(["'])memories\1(?=\s*+:)""", re.IGNORECASE)
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\],]', re.DOTALL)
-_KEY_BEGUN = re.compile(r',?\s*+"(?:[^"\\]|\\.)*+"?\s*+:?\s*+\w*+', re.DOTALL)
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»＂「『″]|[\"”＂]\s*[：﹕]")
 _IN_ASCII = str.maketrans("｛｝［］【】：﹕，﹐、“”„＂″「」『』«»", "{}[][]::,,," + '"' * 11)
+CUT = "\uffff"
+"""Stands after the last character of a text that is mended, so that the string that it ends in is known."""
 
 
 class JsonValue(NamedTuple):
     """An object or a list in a text, and its position."""
 
-    value: dict[str, Any] | list[Any]
+    value: Any
     start: int
     end: int
-    damage: Literal["", "mended", "cut"] = ""
-    """Cut if the text ends in it."""
+    whole: bool = True
+    """Whether it is neither cut nor damaged."""
 
 
-def objects_in(text: str) -> Iterator[JsonValue]:
-    """Yield the successive objects and lists in a text, whatever is written between them."""
-    position = 0
-    for _ in range(MOST_OBJECTS):
-        if (opened := _STARTS.search(text, position)) is None:
-            return
+def objects_in(text: str) -> list[JsonValue]:
+    """Return the successive objects and lists in a text. Behind a damaged one all is read as one text."""
+    text = text.translate(_IN_ASCII) if _FOREIGN.search(text) else text
+    found, at = list[JsonValue](), 0
+    while opened := _STARTS.search(text, at):
         start, value = opened.start(), None
         with suppress(ValueError, RecursionError):
-            value, position = _WHOLE.raw_decode(text, start)
+            value, at = _WHOLE.raw_decode(text, start)
         if not isinstance(value, dict | list):
-            cut, end = _open_at_end(text[start:])[0], text.rfind("}") + 1 or len(text)
-            for one in (*_repaired(text[start:]), *_flat(text[start:])):
-                yield JsonValue(one, start, end, "cut" if cut else "mended")
-            return
-        yield JsonValue(value, start, position)
+            end = text.rfind("}") + 1 or len(text)
+            mended = (*_mended(text[start:]), *_flat(text[start:]))
+            return found + [JsonValue(one, start, end, whole=False) for one in mended]
+        found.append(JsonValue(value, start, at))
+    return found
 
 
 def object_with(text: str, *keys: str) -> dict[str, Any] | None:
-    """Return the first object in `text` that has one of `keys`; None if none has, or if it was cut."""
-    there = (one for one in objects_in(text) if isinstance(one.value, dict) and one.damage != "cut")
-    return next((one.value for one in there if not one.value.keys().isdisjoint(keys)), None)  # type: ignore
+    """Return the first object in `text` that has one of `keys`; None if none has, or if the text is cut."""
+    values = [one.value for one in objects_in(text)] if up_to_the_last_end(text)[1] else []
+    return next((one for one in values if isinstance(one, dict) and not one.keys().isdisjoint(keys)), None)
 
 
 def up_to_the_last_end(text: str) -> tuple[str, bool]:
-    """Return a text up to the end of its last object that ends, and whether no other is open behind it."""
-    start = max(text.find("{"), 0)
-    ends = [mark.end() for mark in _STRUCTURE.finditer(text, start) if mark[0] == "}"]
-    return text[: ends[-1] if ends else 0], not _open_at_end(text[start:])[0]
-
-
-def in_ascii(text: str) -> str:
-    """Return a text whose JSON is in curly or full-width punctuation with that of ASCII; others unchanged."""
-    return text.translate(_IN_ASCII) if _FOREIGN.search(text) and not _MEMORIES.search(text) else text
+    """Return a text up to the end of its last object that ends, and whether nothing is open behind it."""
+    last, depth = 0, 0
+    for mark in _STRUCTURE.finditer(text, max(text.find("{"), 0)):
+        depth += (mark[0] in "{[") - (mark[0] in "}]")
+        last = mark.end() if mark[0] == "}" else last
+    return text[:last], depth <= 0
 
 
 def simple_keys(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields by their names in lower case without punctuation; values of equal names joined."""
+    """Return the fields by their names in lower case without punctuation; lists of equal names joined."""
     return _joined(("".join(filter(str.isalnum, name.casefold())), item) for name, item in value.items())
 
 
-def _repaired(text: str) -> list[Any]:
+def items(value: Any) -> list[Any]:
+    """Return a list as it is, None as an empty one, and any other value as the only item of one."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _mended(text: str) -> list[Any]:
     """Return the objects and lists in a text that is cut or damaged."""
+    if (begun := _begun(text)) is not None:
+        return [begun]
     if len(text) * len(_MARKS.findall(text)) > MOST_MARKS:
         text = text[:2000]
-    text = _HALF_ESCAPE.sub("", text)
-    closers, pairs_end = _open_at_end(text)
-    in_key = [text[:pairs_end]] if _KEY_BEGUN.fullmatch(text, pairs_end) else []
-    for begun in (f'{text}{_CUT}"', text.rstrip(", \t\r\n"), *in_key):
-        with suppress(ValueError, RecursionError):
-            return [_read(_WHOLE.decode(begun + closers))]
-    number = iter(range(MOST_OBJECTS))  # equal keys would become one
-    text = _MEMORIES.sub(lambda _: f'"memories{next(number, 0) or ""}"', text)
+    if _NESTED.search(text):
+        return []
     with suppress(ValueError, RecursionError):
-        value = json_repair.loads(("{" if text[0] in "\"'" else "") + text + _CUT, skip_json_loads=True)
+        brace = "{" if text[0] in "\"'" else ""
+        value = json_repair.loads(brace + _HALF_ESCAPE.sub("", text) + CUT, skip_json_loads=True)
         values = value if isinstance(value, list) and text[0] != "[" else [value]
-        return [one for one in map(_read, values) if isinstance(one, dict | list) and one]
+        return [one for one in values if isinstance(one, dict | list) and one]
     return []
 
 
-def _open_at_end(text: str) -> tuple[str, int]:
-    """Return the brackets that close what is open at the end of a text, and where its last pair began."""
-    closers, end = "", 0
-    for mark in _STRUCTURE.finditer(text):
-        if mark[0][0] == '"':
-            continue
-        end = mark.start() if mark[0] == "," else mark.end()
-        if mark[0] in ("{", "["):
-            closers = "]}"[mark[0] == "{"] + closers
-        elif mark[0] != ",":
-            closers = closers[1:]
-    return closers, end
+def _begun(text: str) -> dict[str, Any] | list[Any] | None:
+    """Return what a text that is cut, and not damaged, was to be. The string in which it ends counts if it is
+    a field of the outermost object: a message."""
+    try:
+        from_json(text)
+    except ValueError as error:
+        if not str(error).startswith("EOF"):
+            return None
+    whole, begun = from_json(text, allow_partial=True), from_json(text, allow_partial="trailing-strings")
+    if isinstance(whole, dict):
+        return whole | {name: value for name, value in begun.items() if isinstance(value, str)}
+    return whole if isinstance(whole, list) else None
 
 
-def _flat(text: str) -> Iterator[dict[str, Any]]:
+def _flat(text: str) -> Iterable[dict[str, Any]]:
     """Yield the objects without others in them that a damaged text holds whole: one stray mark loses none."""
     for flat in _FLAT.finditer(text):
         with suppress(ValueError):
             if "message" not in (fields := _WHOLE.decode(flat[1])):
                 yield fields
-
-
-def _read(value: Any) -> Any:
-    """Return a repaired value without the mark at its end and the string that was cut there."""
-    if isinstance(value, list):
-        return [_read(item) for item in value if not (isinstance(item, str) and _CUT in item)]
-    if isinstance(value, dict):
-        names = (without_surrogates(name).rstrip("123456789") for name in value)
-        there = zip(names, value.values(), strict=True)
-        return _joined(
-            (name, _read(item)) for name, item in there if name == "message" or _CUT not in str(item)[-1:]
-        )
-    return without_surrogates(value.replace(_CUT, "")) if isinstance(value, str) else value
 
 
 def _joined(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -150,11 +130,6 @@ def _joined(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         elif before is None or value is not None:
             fields[name] = value
     return fields
-
-
-def items(value: Any) -> list[Any]:
-    """Return a list as it is, None as an empty one, and any other value as the only item of one."""
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 _WHOLE = json.JSONDecoder(strict=False, object_pairs_hook=_joined)

@@ -32,7 +32,7 @@ from agent.models.choice.fallback import both_failed, changes_over, without_kept
 from agent.models.failures import NO_ANSWER
 from agent.models.model_call import finish_of, recorded_call
 from agent.models.wire.incoming import completed, message_item
-from agent.turn.output.answer_schema import ANSWER_SCHEMA
+from agent.turn.output.answer import ANSWER_SCHEMA
 from agent.types import Usage
 from agent.types.client import AnswerForm
 from memory.text import storable

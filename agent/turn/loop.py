@@ -36,10 +36,11 @@ from agent.turn.call_limit import TurnModel, tool_calls
 from agent.turn.client.our_calls import ids_of_ours
 from agent.turn.client.parameters import model_settings, refused_parameter, shown_names
 from agent.turn.extensions import Extensions
-from agent.turn.output.client_form import FormStream, StopText, shaped, until_stop
+from agent.turn.output.answer import Answer
+from agent.turn.output.client_form import shaped
 from agent.turn.output.mend import unsupported, without_echo
-from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
-from agent.turn.output.stream import MessageStream, ShownText
+from agent.turn.output.parse import FALLBACK, parse_answer, well_formed
+from agent.turn.output.stream import FormStream, MessageStream, ShownText, until_stop
 from agent.turn.reply_stream import OnEvent
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn, Item, Returned
@@ -194,11 +195,10 @@ async def _answer(
 ) -> Answer:
     """Run the loop to its answer. A model that misses the form that a client wants is told so, and asked once
     more, unless a part of its answer was shown already."""
-    stops = client.sampling.stop
-    on_event = arguments["context"].on_event
-    until = StopText(stops, _text_shown(on_event)) if on_event else None
-    extract = partial(FormStream, model.enforced) if client.form else MessageStream
-    shown = ShownText(until, extract, one_object=client.form is not None) if until else None
+    stops, on_event, shown = client.sampling.stop, arguments["context"].on_event, None
+    if on_event:
+        extract = partial(FormStream, model.enforced) if client.form else MessageStream
+        shown = ShownText(_text_shown(on_event), extract, stops, one_object=client.form is not None)
     result = await _result(agent, arguments, shown)
     try:
         answer = await _read(result, arguments["context"], client.form, model.cut)
@@ -210,10 +210,10 @@ async def _answer(
         again = arguments | {"input": [*result.to_input_list(), told], "max_turns": left}
         result = await _result(agent, again, shown)
         answer = await _read(result, arguments["context"], client.form, model.cut)
-    if until and shown:
+    answer = replace(answer, message=until_stop(answer.message, stops))
+    if shown:
         shown.end(answer.message)
-        until.end()
-    return replace(answer, message=until_stop(answer.message, stops))
+    return answer
 
 
 def _text_shown(on_event: OnEvent) -> Callable[[str], None]:

@@ -9,7 +9,7 @@ import pytest
 
 import agent
 import prompts
-from agent.turn.output.answer_schema import ANSWER_SCHEMA
+from agent.turn.output.answer import ANSWER_SCHEMA
 from memory.people.findings import Findings
 from memory.people.profile_entries import FIELDS, field_named
 from memory.records import TaskStatus

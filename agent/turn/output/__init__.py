@@ -1,1 +1,1 @@
-"""Parses the model's final answer leniently: the whole (`parse`) or as it streams in (`stream`)."""
+"""The answer: in one model (`answer`), parsed leniently whole (`parse`) or as it streams in (`stream`)."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agent.turn.output.parse import FALLBACK_NOTED, Answer
+from agent.turn.output.answer import Answer
+from agent.turn.output.parse import FALLBACK_NOTED
 from memory.index.bm25 import stems
 from memory.records import Draft
 from prompts.echo import is_echo

@@ -1,15 +1,15 @@
-"""Show the message of an answer while the model is still writing it: the inside of the envelope's ``message``
-string, or plain text once no envelope can follow. Everything else waits for the whole answer.
-"""
+"""Show the message of an answer while the model is still writing it: that of an envelope, as far as it can be
+read, or plain text once no envelope can follow. Everything else waits for the whole answer."""
 
-import json
 import re
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from pydantic_core import from_json
 
 from agent.errors import ModelError
+from agent.turn.output.answer import EDGES
 from agent.turn.output.cleaning import OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS
-from agent.turn.output.written_memory import EDGES
 from memory.text import readable
 from prompts.echo import may_become_echo
 
@@ -20,18 +20,16 @@ CERTAIN = 120
 PATIENCE = 8192
 """After this many undecided characters, nothing is shown until the end."""
 LOOKAHEAD = 60
-"""Characters in which what has begun shows what it is: a tag, a fence, an escape."""
+"""Characters in which what has begun shows what it is: a tag, a fence."""
 
 _OBJECT = re.compile(r"(?:```\w*\s*)?(?=\{)")
-_STRINGS_AND_BRACES = re.compile(r"""(["'])((?:(?!\1)[^\\\n]|\\.)*+)\1|[{}\[\]]""", re.DOTALL)
-_MESSAGE = re.compile(r"""[{,]\s*(["']?)message\1\s*:\s*"(?=..)""", re.I | re.DOTALL)
 _TAG = r"[<◁]/?[|｜a-z]|\[/?(?:INST|TOOL|THINK)"
 _NOT_PROSE = re.compile(rf"[`\[\"“｛]|{_TAG}|(?:assistant)?analysis[A-Z]|(?:message|reply):", re.IGNORECASE)
 _KEYS = "(?:message|memories|reply|response|answer|name|tool|function|type|text|content|thoughts?|output)"
 _ENVELOPE = re.compile(rf"""(?:```\w*\s*)?(?=\{{\s*\\*["']?{_KEYS}\\*["']?\s*:)""", re.IGNORECASE)
 _PROSE_ENDS = re.compile(rf"{_ENVELOPE.pattern}|{_TAG}", re.IGNORECASE)
 _DOUBTFUL = re.compile(r"[{｛<◁\[`]")
-_UNITS = re.compile(r"""(?:[^\\"]++|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*+""")
+_STRINGS, _ESCAPES = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL), {n: f"\\u{n:04x}" for n in range(32)}
 _UNFINISHED = re.compile(r"(?:\r|[\ud800-\udbff]|\x1b(?:\[[0-?]{0,32}[ -/]{0,4})?)\Z")
 
 
@@ -42,41 +40,39 @@ class MessageStream:
     def __init__(self) -> None:
         self.shown = ""
         """The text returned so far."""
-        self._tail = ""
-        """What was fed and is not decided yet; short."""
-        self._step: Callable[[], str | None] = self._before
-        """Reads from the tail and returns what to show, or None to wait for more."""
-        self._searched = 0
-        self._unsettled = ""
-        """Blanks that may be the last ones, and half a character."""
+        self._text = ""
+        """What was written of the answer, from the brace of an object on."""
+        self._step: Callable[[], str] = self._before
+        """Returns what may be shown of it; ends with `_wait_for_end`."""
+        self._message = self._unsettled = ""
+        """What was read of it, and its blanks that may be the last ones, or half a character."""
 
     def feed(self, delta: str) -> str:
         """Add text from the model. Returns the newly visible text, often none."""
         if self._step == self._wait_for_end:
             return ""
-        self._tail += delta
-        before = len(self.shown)
-        while self._tail and (piece := self._step()) is not None:
-            self.shown += self._settled(piece)
-        if len(self._tail) + len(self._unsettled) > PATIENCE:
-            self._wait_for_end()
-        return self.shown[before:]
+        self._text += delta
+        new = self._step() if self.shown or len(self._text) < PATIENCE else self._wait_for_end()
+        ready = self._settled(new) if new else ""
+        self.shown += ready
+        return ready
 
-    def _wait_for_end(self) -> str | None:
+    def _wait_for_end(self) -> str:
         """Show nothing more: the rest comes with the final answer."""
-        return self._go(self._wait_for_end, "") or None
-
-    def _go(self, step: Callable[[], str | None], tail: str) -> str:
-        self._step, self._tail = step, tail
+        self._step = self._wait_for_end
         return ""
 
-    def _before(self) -> str | None:
+    def _go(self, step: Callable[[], str], text: str) -> str:
+        self._step, self._text = step, text
+        return step()
+
+    def _before(self) -> str:
         """Handle text before its kind is known: thoughts, an envelope, or sentences."""
-        text = self._tail = self._tail.lstrip(EDGES)
+        text = self._text = self._text.lstrip(EDGES)
         if opened := THOUGHT_OPENS.match(text):
             closed = THOUGHT_CLOSES.search(text, opened.end())
-            self._tail = opened[0] + text[opened.end() :][-80:]  # enough to recognise an open thought
-            return self._go(self._before, text[closed.end() :]) if closed else None
+            self._text = opened[0] + text[opened.end() :][-80:]  # enough to recognise an open thought
+            return self._go(self._before, text[closed.end() :]) if closed else ""
         if (token := OPENING_TOKENS.match(text)) and token.end() < len(text):
             return self._go(self._before, text[token.end() :])
         if brace := _OBJECT.match(text):
@@ -88,37 +84,31 @@ class MessageStream:
         if opened := _ENVELOPE.search(text):  # a fenced envelope after prose may be a sample
             fenced = text.count("```", 0, opened.end()) % 2
             return self._wait_for_end() if fenced else self._go(self._object, text[opened.end() :])
-        return None if len(text) < CERTAIN else self._go(self._prose, text)
+        return "" if len(text) < CERTAIN else self._go(self._prose, text)
 
-    def _prose(self) -> str | None:
+    def _prose(self) -> str:
         """Show plain text, up to where an object or a chat token begins or may begin."""
-        if ends := _PROSE_ENDS.search(self._tail):
-            text = self._tail[: ends.start()]
+        ends = _PROSE_ENDS.search(self._text)
+        if ends:
             self._wait_for_end()
-            return text
-        doubtful = _DOUBTFUL.search(self._tail, max(0, len(self._tail) - LOOKAHEAD))
-        end = doubtful.start() if doubtful else len(self._tail)
-        text, self._tail = self._tail[:end], self._tail[end:]
-        return text or None
+        end = ends or _DOUBTFUL.search(self._text, max(0, len(self._text) - LOOKAHEAD))
+        text, self._text = (self._text[: end.start()], self._text[end.start() :]) if end else (self._text, "")
+        return text
 
-    def _object(self) -> str | None:
-        """Read the outermost object up to the string of its message."""
-        for opened in _MESSAGE.finditer(self._tail, self._searched):
-            self._searched = opened.start() + 1
-            before, inside = self._tail[: self._searched], self._tail[opened.end() :]
-            if _depth(before) == 1 and not inside.startswith('""'):  # three quotes are another string
-                return self._go(self._string, inside)
-        self._searched = max(self._searched, len(self._tail) - 2 * LOOKAHEAD)
-        return None
-
-    def _string(self) -> str | None:
-        """Show the inside of the message up to its closing quote, or to one that should have been escaped."""
-        units = _UNITS.match(self._tail)
-        if units and units.end():
-            self._tail = self._tail[units.end() :]
-            return str(json.loads(f'"{units[0]}"', strict=False))
-        undecided = self._tail[0] == "\\" and len(self._tail) < LOOKAHEAD
-        return None if undecided else self._wait_for_end()
+    def _object(self) -> str:
+        """Show the message of an object as far as it was written."""
+        with suppress(ValueError):
+            try:
+                written = from_json(self._text, allow_partial="trailing-strings")
+            except ValueError:  # perhaps lines in a string, which should have been escaped
+                self._text = _STRINGS.sub(lambda found: found[0].translate(_ESCAPES), self._text)
+                written = from_json(self._text, allow_partial="trailing-strings")
+            before, message = self._message, written.get("message", "")
+            # One that begins with a brace is perhaps an envelope that is encoded twice.
+            if isinstance(message, str) and message.startswith(before) and message.lstrip()[:1] != "{":
+                self._message = message
+                return message[len(before) :]
+        return self._wait_for_end()
 
     def _settled(self, text: str) -> str:
         """Return the part that is safe to show: whole characters, without blanks that may be trailing."""
@@ -127,28 +117,21 @@ class MessageStream:
         whole = readable(text[:cut])
         words = whole.rstrip(EDGES)
         self._unsettled = whole[len(words) :] + text[cut:]
-        if self.shown:
-            return words
-        words = words.lstrip(EDGES)
-        if self._step == self._string and words.startswith("{"):  # perhaps an envelope that is encoded twice
-            self._wait_for_end()
-            return ""
-        return words
+        return words if self.shown else words.lstrip(EDGES)
 
 
-def _depth(text: str) -> int:
-    """Return how many brackets are open at the end of a text."""
-    marks = [mark[0] for mark in _STRINGS_AND_BRACES.finditer(text)]
-    return sum(mark in ("{", "[") for mark in marks) - sum(mark in ("}", "]") for mark in marks)
+class FormStream:
+    """Passes on the JSON object that a client wants as the model writes it, if the server enforces its form;
+    else nothing, as the model may yet have to be asked once more."""
 
+    def __init__(self, enforced: bool) -> None:
+        self._enforced = enforced
+        self._text = self.shown = ""
 
-class Extract(Protocol):
-    """Reads the answer's text out of what the model writes."""
-
-    shown: str
-    """The text returned so far."""
-
-    def feed(self, text: str) -> str: ...
+    def feed(self, text: str) -> None:
+        """Take in what can be shown now, without white space around the object."""
+        self._text += text
+        self.shown = self._text.strip() if self._enforced and self._text.lstrip().startswith("{") else ""
 
 
 class ShownText:
@@ -158,9 +141,18 @@ class ShownText:
     text that an earlier call wrote beside its tool calls is shown too, on lines of its own.
     """
 
-    def __init__(self, on_text: OnText, extract: Callable[[], Extract], *, one_object: bool = False) -> None:
-        """`extract` begins with a model call. An answer that is `one_object` has no text before it."""
-        self._on_text, self._extract, self._one_object = on_text, extract, one_object
+    def __init__(
+        self,
+        on_text: OnText,
+        extract: Callable[[], MessageStream | FormStream] = MessageStream,
+        stops: Sequence[str] = (),
+        *,
+        one_object: bool = False,
+    ) -> None:
+        """`extract` begins with a model call, and text ends at one of the `stops`. An answer that is
+        `one_object` has no text before it."""
+        self._on_text, self._extract, self._stops, self._one_object = on_text, extract, stops, one_object
+        self._waits = max(map(len, stops), default=1) - 1
         self._new_line = ""
         self._call = extract()
         self.text = ""
@@ -168,25 +160,34 @@ class ShownText:
 
     def feed(self, written: str) -> None:
         self._call.feed(written)
-        if self.text or not may_become_echo(self._call.shown):
-            self._show(self._call.shown[len(self.text) :])
+        shown = self._call.shown
+        if self.text or not may_become_echo(shown):
+            # what may be the beginning of a stop waits
+            ready = until_stop(shown, self._stops)
+            self._show(ready[: len(ready) - self._waits * (ready == shown)])
 
     def call_tools(self) -> None:
         """Begin with the text of the next model call."""
         if self._one_object and self.text:
             raise ModelError("the model called a tool after its answer in the form of response_format")
+        self._show(until_stop(self._call.shown, self._stops))
         self._new_line = "\n" if self.text else self._new_line
         self._call, self.text = self._extract(), ""
 
     def end(self, message: str) -> None:
-        """Show what is left of the answer; all of it, below, if what was shown is not the answer."""
-        if self.text.startswith(message):
-            return  # such as one that was cut where it began to loop
-        if not message.startswith(self.text):
+        """Show what is left of the answer; all of it, below, if what was shown is not the answer. One that
+        was cut where it began to loop was shown."""
+        if not (message.startswith(self.text) or self.text.startswith(message)):
             self.text, self._new_line = "", "\n"
-        self._show(message[len(self.text) :])
+        self._show(message)
 
     def _show(self, text: str) -> None:
-        if text:
-            self._on_text(self._new_line + text)
-            self.text, self._new_line = self.text + text, ""
+        """Show the rest of the text."""
+        if new := text[len(self.text) :]:
+            self._on_text(self._new_line + new)
+            self.text, self._new_line = text, ""
+
+
+def until_stop(text: str, stops: Sequence[str]) -> str:
+    """Return the text before the first stop sequence in it."""
+    return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]

@@ -14,7 +14,7 @@ from openai.types.responses import Response, ResponseCompletedEvent, ResponseOut
 from scripted_server import Call, Fail, Refuse, Say, answer
 
 from agent.models.choice.choose import keep_traces_here
-from agent.turn.output.answer_schema import ANSWER_SCHEMA
+from agent.turn.output.answer import ANSWER_SCHEMA
 from agent.turn.output.parse import FALLBACK
 from agent.types import Usage
 from agent.types.client import ClientTool, ClientTurn

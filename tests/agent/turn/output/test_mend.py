@@ -1,7 +1,7 @@
 import pytest
 
+from agent.turn.output.answer import Answer
 from agent.turn.output.mend import until_loop, without_echo
-from agent.turn.output.parse import Answer
 from memory.records import Draft
 from prompts import read
 

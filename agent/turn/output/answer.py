@@ -1,0 +1,245 @@
+"""The answer, in one pydantic model: what a model is asked for, and every form in which models write it."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated, Any, get_args
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import WithJsonSchema as Schema
+from pydantic.dataclasses import dataclass
+from pydantic.json_schema import GenerateJsonSchema
+
+from agent.models.ask import RequestedSchema
+from agent.models.json_objects import CUT, objects_in, simple_keys
+from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
+from memory.text import readable
+
+MOST_FORGET, MOST_SUBJECTS, LONGEST_SUBJECT = 8, 64, 40
+"""The last in characters: a model that writes a longer tag writes a sentence."""
+EDGES = " \t\r\n\f\v\u200b\u2060\ufeff"
+"""Blank and invisible characters."""
+_NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty - – —".split())
+_NOTHING |= {"", "no memories", "no new memories"}
+_NO_SENTENCES = frozenset(
+    "thought thoughts thinking reasoning analysis plan mood tone role name parameters arguments".split()
+)
+
+
+class _Plain(GenerateJsonSchema):
+    """Strict mode takes no defaults, and titles tell a model nothing."""
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        return self.generate_inner(schema["schema"])
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _schema_of(model: Any) -> dict[str, Any]:
+    schema = TypeAdapter(model).json_schema(mode="serialization", schema_generator=_Plain)
+    properties = schema["properties"]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _text(longest: int, *types: str) -> dict[str, Any]:
+    return {"type": ["string", *types] if types else "string", "maxLength": longest}
+
+
+def _list_of(most: int, item: dict[str, Any]) -> Schema:
+    return Schema({"type": "array", "maxItems": most, "items": item})
+
+
+def _field(names: str, description: str, default: Any = ...) -> Any:
+    """Return a field that models write by any of these names, as `simple_keys` has them."""
+    return Field(default, validation_alias=AliasChoices(*names.split()), description=description or None)
+
+
+def text_of(value: object) -> str | None:
+    """Return a text or number as text; None if it says nothing, or was cut."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or CUT in str(value):
+        return None
+    text = readable(str(value)).strip(EDGES)
+    return None if text.casefold().strip(".") in _NOTHING else text
+
+
+def _content(value: object) -> str:
+    text = text_of(value) if isinstance(value, str) else None
+    if text is None or not any(map(str.isalpha, text)) or text in WrittenMemory.model_fields:
+        raise ValueError("it says nothing")
+    return text
+
+
+def _subjects(value: object) -> tuple[str, ...]:
+    """Return flat tags in lower case, each once."""
+    words = value.split(",") if isinstance(value, str) else _items_of(value)
+    tags = (text_of(word) for word in words if isinstance(word, str))
+    short = (tag.strip("#").casefold() for tag in tags if tag and len(tag) <= LONGEST_SUBJECT)
+    return tuple(dict.fromkeys(short))[:MOST_SUBJECTS]
+
+
+def _type(value: object) -> str:
+    word = str(value).strip().casefold().removesuffix("s")
+    return word if word in get_args(MemoryType) else "fact"
+
+
+def _importance(value: object) -> float:
+    """Return a number between 0 and 1; the default for a negative number or anything else."""
+    with suppress(ValueError):
+        number = float(str(value).strip().replace(",", "."))
+        if 0 <= number < math.inf:
+            return min(1.0, number)
+    return DEFAULT_IMPORTANCE
+
+
+class WrittenMemory(BaseModel):
+    """One memory. A wrong value costs that value alone."""
+
+    content: Annotated[str, BeforeValidator(_content), Schema(_text(160))] = _field(
+        "content fact text memory statement description summary note insight",
+        "One fact, understood on its own.",
+    )
+    subjects: Annotated[tuple[str, ...], BeforeValidator(_subjects), _list_of(4, _text(LONGEST_SUBJECT))] = (
+        _field(
+            "subjects subject tags topics entities keywords about",
+            "Flat lower-case tags: who and what it is about.",
+            (),
+        )
+    )
+    ttl: Annotated[str | None, BeforeValidator(text_of), Schema(_text(10, "null"))] = _field(
+        "ttl timetolive expiresin expires expiry duration lifetime validfor",
+        "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever.",
+        None,
+    )
+    type: Annotated[MemoryType, BeforeValidator(_type)] = _field("type kind category memorytype", "", "fact")
+    importance: Annotated[float, BeforeValidator(_importance)] = _field(
+        "importance priority weight", "0.0 to 1.0.", DEFAULT_IMPORTANCE
+    )
+    replaces: Annotated[str | None, BeforeValidator(text_of), Schema(_text(36, "null"))] = _field(
+        "replaces replace supersedes", "The id of the memory that this one corrects.", None
+    )
+
+
+def _items_of(value: object) -> Iterator[object]:
+    """Yield the items of a list and of the lists in it; any other value itself."""
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    for item in value:
+        yield from _items_of(item)
+
+
+def _drafts(value: object) -> Iterator[Draft]:
+    for item in _items_of(value):
+        if isinstance(item, Draft):
+            yield item
+        elif isinstance(item, str) and item.lstrip()[:1] in ("{", "[") and (inner := objects_in(item)):
+            yield from _drafts([one.value for one in inner])
+        else:
+            fields = simple_keys(item) if isinstance(item, Mapping) else {"content": item}
+            try:
+                yield Draft(**WrittenMemory.model_validate(fields).model_dump())
+            except ValidationError:
+                if fields.keys().isdisjoint({"content", "subjects", "ttl"}):  # grouped or numbered by key
+                    yield from _drafts([one for one in fields.values() if isinstance(one, list | Mapping)])
+
+
+def drafts_in(value: object) -> tuple[Draft, ...]:
+    """Return the memories in a `memories` value, each content once, in order; skip what says nothing."""
+    first: dict[str, Draft] = {}
+    for draft in _drafts(value):
+        first.setdefault(" ".join(draft.content.casefold().split()), draft)
+    return tuple(first.values())
+
+
+def _message(value: object) -> str:
+    """Return a message that was written as a string, a number, lines, or an object of a chat API."""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_message, value)))
+    if isinstance(value, Mapping):
+        texts = [one for one in value.values() if isinstance(one, str)]
+        return max(sentences_in(texts), key=len, default="")
+    return "" if value is None or isinstance(value, bool) else str(value)
+
+
+def _requests(value: object) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(draft.content for draft in drafts_in(value)))[:MOST_FORGET]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The message for the user, the memories to store, and what the person asked to forget, in a sentence
+    each. Nothing is forgotten until they confirm."""
+
+    message: Annotated[str, BeforeValidator(_message), Schema(_text(1_800))] = _field(
+        "message reply response answer msg finalanswer finalreply finalresponse", "What the user sees.", ""
+    )
+    memories: Annotated[
+        tuple[Draft, ...], BeforeValidator(drafts_in), _list_of(3, _schema_of(WrittenMemory))
+    ] = _field(
+        "memories memory newmemories memoriestostore facts newfacts",
+        "New facts worth keeping about the user and the people around them. Often empty.",
+        (),
+    )
+    forget: Annotated[tuple[str, ...], BeforeValidator(_requests), _list_of(2, _text(160))] = _field(
+        "forget",
+        "What the user asks to forget, one sentence each, in the words they told it in. Nearly always empty.",
+        (),
+    )
+
+
+ANSWER_SCHEMA = RequestedSchema("answer", _schema_of(Answer))
+ANSWER = TypeAdapter(Answer)
+
+
+def sentences_in(value: object) -> Iterator[str]:
+    """Yield the texts in a value that may be what a model says."""
+    if isinstance(value, str) and (" " in value.strip() or value.rstrip().endswith((".", "!", "?", "…"))):
+        yield readable(value).strip(EDGES)
+    if isinstance(value, Mapping):
+        value = [item for name, item in simple_keys(value).items() if name not in _NO_SENTENCES]
+    for item in value if isinstance(value, list) else ():
+        yield from sentences_in(item)
+
+
+def answer_in(value: object, *, wrapped: bool = False) -> Answer | None:
+    """Return the answer that a value is or wraps, as JSON in a text too; None for other data."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        objects = objects_in(value)
+        value = [one.value for one in objects] if objects and objects[-1].end >= len(value) else []
+    if isinstance(value, list):
+        return joined([part for item in value if (part := answer_in(item, wrapped=wrapped))])
+    if not isinstance(value, Mapping):
+        return None
+    fields = simple_keys(value)
+    named, signs = "memories" in fields, fields.keys() & {"subjects", "ttl", "importance"}
+    if signs and not named and "message" not in fields and (drafts := drafts_in([value])):
+        return Answer("", drafts)
+    written = ANSWER.validate_python(fields)
+    message = fields.get("message")
+    inside, deep = (message, False) if named or isinstance(message, str) else ([*fields.values()], True)
+    inner = answer_in(inside, wrapped=deep)
+    if inner and (inner.message or inner.memories):
+        written = joined([replace(written, message="") if named else written, inner]) or inner
+        named = True
+    if named and not written.message:
+        beside = [one for one in fields.values() if isinstance(one, str)]
+        written = replace(written, message=next(sentences_in(beside), ""))
+    return written if named or (written.message and not wrapped) else None
+
+
+def joined(parts: Sequence[Answer]) -> Answer | None:
+    """Return successive answers as one: the last message, and the memories of all."""
+    if not parts:
+        return None
+    return Answer(
+        next((part.message for part in reversed(parts) if part.message), ""),
+        drafts_in([part.memories for part in parts]),
+        tuple(text for part in parts for text in part.forget),
+    )
