@@ -1,7 +1,8 @@
-"""Recognise text that a model copied out of its prompt: headings, rules, descriptions."""
+"""Recognise text that a model copied out of its prompt: headings, rules, what was rendered into it."""
 
 import re
-from functools import cache
+from collections.abc import Collection
+from functools import cache, lru_cache
 from importlib.resources import files
 
 SHORTEST_ECHO = 2
@@ -10,24 +11,32 @@ _PARTS = re.compile(r"(?<=[.!?…])\s+|\n")
 _WORDS = re.compile(r"\w+")
 
 
-def is_echo(text: str) -> bool:
-    """Whether each sentence of a text stands in a prompt, word for word."""
+def is_echo(text: str, rendered: Collection[str] = ()) -> bool:
+    """Whether each sentence of a text stands in a prompt, word for word: in a file of ours, or among the
+    `rendered_sentences` of the one that the model was given."""
     parts = [part for part in map(_key, _PARTS.split(text)) if part]
-    return bool(parts) and all(part in _sentences() for part in parts)
+    return bool(parts) and all(part in _sentences() or part in rendered for part in parts)
 
 
-def may_become_echo(text: str) -> bool:
+def may_become_echo(text: str, rendered: Collection[str] = ()) -> bool:
     """Whether a text that is still being written is the beginning of a sentence of a prompt."""
     key = _key(text)
-    return bool(key) and any(sentence.startswith(key) for sentence in _sentences())
+    return bool(key) and any(one.startswith(key) for part in (_sentences(), rendered) for one in part)
+
+
+@lru_cache(maxsize=64)
+def rendered_sentences(text: str) -> frozenset[str]:
+    """Return the lines and sentences of a rendered prompt as they are compared, without what it quotes."""
+    lines = [line for line in text.splitlines() if not line.startswith(">")]
+    keys = (_key(part) for line in lines for part in (line, *_PARTS.split(line)))
+    return frozenset(key for key in keys if key.count(" ") >= SHORTEST_ECHO - 1)
 
 
 @cache
 def _sentences() -> frozenset[str]:
     """The lines and sentences of all prompts, as they are compared."""
     prompts = (file.read_text("utf-8") for file in files("prompts").iterdir() if file.name.endswith(".md"))
-    parts = (part for text in prompts for line in text.splitlines() for part in (line, *_PARTS.split(line)))
-    return frozenset(key for key in map(_key, parts) if key.count(" ") >= SHORTEST_ECHO - 1)
+    return frozenset(key for text in prompts for key in rendered_sentences(text))
 
 
 def _key(text: str) -> str:

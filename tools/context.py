@@ -31,6 +31,8 @@ class TurnContext:
     knowledge: DocumentLibrary
     knowledge_characters: int = 4_000
     """How much of the documents one look-up brings."""
+    rendered: frozenset[str] = frozenset()
+    """The sentences of the prompt that are ours, see `prompts.echo`. No memory is one of them."""
     zone: tzinfo = UTC
     """The person's time zone, where they told it."""
     searches: list[Sequence[Hit]] = field(default_factory=list)

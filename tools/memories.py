@@ -126,7 +126,7 @@ async def remember(
     """Store one fact now. If it corrects one in `close`, call again with its id as `replaces`."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: nothing can be remembered of them")
-    if is_echo(content):
+    if is_echo(content, turn.rendered):
         raise TryAgain(
             "content: this is a sentence of your instructions; pass what the person said, if anything"
         )

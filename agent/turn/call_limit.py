@@ -223,7 +223,9 @@ class TurnModel(Model):
 
     def _schema(self, tools: list[Any]) -> AgentOutputSchemaBase | None:
         plain = self._plain and self.form is None
-        if plain or self._chosen.structured != "schema" or (tools and not self._chosen.schema_beside_tools):
+        fit = self._chosen.fit
+        offered = tools and not self._chosen.schema_beside_tools and (fit is None or fit.tools)
+        if plain or self._chosen.structured != "schema" or offered:
             return None
         if self.form is None:
             return ANSWER_SCHEMA if self._chosen.bounded else ANSWER_SCHEMA.without_bounds

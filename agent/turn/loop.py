@@ -35,6 +35,7 @@ from agent.settings import Settings
 from agent.turn.call_limit import TurnModel, tool_calls
 from agent.turn.client.our_calls import ids_of_ours
 from agent.turn.client.parameters import model_settings, refused_parameter, shown_names
+from agent.turn.context.prompt import our_sentences
 from agent.turn.extensions import Extensions
 from agent.turn.output.answer import Answer
 from agent.turn.output.client_form import shaped
@@ -121,6 +122,7 @@ async def run_agent(
     GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
+    turn.rendered = our_sentences(messages)
     tools = [tool for tool in await added.offered() if not narrow or tool.name in NARROW_TOOLS]
     ours = ids_of_ours(client.after)
     theirs = {
@@ -195,10 +197,13 @@ async def _answer(
 ) -> Answer:
     """Run the loop to its answer. A model that misses the form that a client wants is told so, and asked once
     more, unless a part of its answer was shown already."""
-    stops, on_event, shown = client.sampling.stop, arguments["context"].on_event, None
+    run: _Run = arguments["context"]
+    stops, on_event, shown = client.sampling.stop, run.on_event, None
     if on_event:
         extract = partial(FormStream, model.enforced) if client.form else MessageStream
-        shown = ShownText(_text_shown(on_event), extract, stops, one_object=client.form is not None)
+        shown = ShownText(
+            _text_shown(on_event), extract, stops, run.turn.rendered, one_object=client.form is not None
+        )
     result = await _result(agent, arguments, shown)
     try:
         answer = await _read(result, arguments["context"], client.form, model.cut)
@@ -278,7 +283,9 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: 
             answer = Answer(raw)
         else:
             answer = (
-                await asyncio.to_thread(shaped, raw, form) if form else without_echo(parse_answer(raw, ""))
+                await asyncio.to_thread(shaped, raw, form)
+                if form
+                else without_echo(parse_answer(raw, ""), run.turn.rendered)
             )
         if not answer.message and (cut or not form):
             answer = replace(answer, message=_quoted(run) or (CUT_SHORT if cut else FALLBACK))

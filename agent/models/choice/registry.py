@@ -165,7 +165,7 @@ async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
     with suppress(openai.OpenAIError, AgentsException):  # it is told where it is asked something
         about = await ask_about(chosen.client, chosen.name, ABOUT_SECONDS)
         if chosen.fit:
-            chosen.fit.learn(about.window)
+            chosen.fit.learn(about.window, about.tools)
         if about.slots and settings.model_slots is None:
             SLOTS[chosen.client].become(about.slots)
 

@@ -75,9 +75,11 @@ class Fit:
         """Whether the window is too small for all rules and tools, so that the short prompt is used."""
         return self._window is not None and self._window < NARROW
 
-    def learn(self, window: int | None) -> None:
-        """Note the window that the server tells, where no setting does."""
+    def learn(self, window: int | None, tools: bool | None = None) -> None:
+        """Note the window that the server tells, where no setting does, and whether its template takes
+        tools. One that does not is asked without them, and with the answer's schema in each call."""
         self._window = self._window or window
+        self.tools = self.tools and tools is not False
 
     def room(self, tools: int) -> int | None:
         """Return how many characters of messages fit beside so many of tools, as far as that is known."""

@@ -177,7 +177,7 @@ class Answer:
     """The message for the user, the memories to store, and what the person asked to forget, in a sentence
     each. Nothing is forgotten until they confirm."""
 
-    message: Annotated[str, BeforeValidator(_message), Schema(_text(1_800))] = _field(
+    message: Annotated[str, BeforeValidator(_message), Schema(_text(1_200))] = _field(
         "message reply response answer msg finalanswer finalreply finalresponse", "What the user sees.", ""
     )
     memories: Annotated[

@@ -1,7 +1,9 @@
 """Leave out of an answer what repeats the prompt word for word, and what repeats itself without end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import filterfalse
 
 from agent.turn.output.answer import Answer
 from agent.turn.output.parse import FALLBACK_NOTED
@@ -14,18 +16,20 @@ MOST_REPEATS, SHORTEST_LOOP, LONGEST_LOOP = 8, 200, 1_000
 _END_LENGTH = 12
 
 
-def without_echo(answer: Answer) -> Answer:
-    """Return the answer without memories, tags and requests to forget that are sentences of the prompt. A
-    message that is nothing else becomes empty; one that loops ends after its first round."""
+def without_echo(answer: Answer, rendered: Collection[str] = ()) -> Answer:
+    """Return the answer without memories, tags and requests to forget that are sentences of a prompt, or of
+    the `rendered` one. A message that is nothing else becomes empty; one that loops ends after its first
+    round."""
+    copied = partial(is_echo, rendered=rendered)
     memories = tuple(
-        replace(one, subjects=tuple(tag for tag in one.subjects if not is_echo(tag)))
+        replace(one, subjects=tuple(filterfalse(copied, one.subjects)))
         for one in answer.memories
-        if not is_echo(one.content)
+        if not copied(one.content)
     )
     message = until_loop(answer.message)
-    if is_echo(message):
+    if copied(message):
         message = FALLBACK_NOTED if memories else ""
-    return Answer(message, memories, tuple(one for one in answer.forget if not is_echo(one)))
+    return Answer(message, memories, tuple(filterfalse(copied, answer.forget)))
 
 
 def until_loop(text: str) -> str:

@@ -2,7 +2,7 @@
 read, or plain text once no envelope can follow. Everything else waits for the whole answer."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from pydantic_core import from_json
@@ -146,12 +146,14 @@ class ShownText:
         on_text: OnText,
         extract: Callable[[], MessageStream | FormStream] = MessageStream,
         stops: Sequence[str] = (),
+        rendered: Collection[str] = (),
         *,
         one_object: bool = False,
     ) -> None:
-        """`extract` begins with a model call, and text ends at one of the `stops`. An answer that is
-        `one_object` has no text before it."""
+        """`extract` begins with a model call, and text ends at one of the `stops`. What may become a sentence
+        of the `rendered` prompt waits. An answer that is `one_object` has no text before it."""
         self._on_text, self._extract, self._stops, self._one_object = on_text, extract, stops, one_object
+        self._rendered = rendered
         self._waits = max(map(len, stops), default=1) - 1
         self._new_line = ""
         self._call = extract()
@@ -161,7 +163,7 @@ class ShownText:
     def feed(self, written: str) -> None:
         self._call.feed(written)
         shown = self._call.shown
-        if self.text or not may_become_echo(shown):
+        if self.text or not may_become_echo(shown, self._rendered):
             # what may be the beginning of a stop waits
             ready = until_stop(shown, self._stops)
             self._show(ready[: len(ready) - self._waits * (ready == shown)])

@@ -63,3 +63,6 @@ async def test_what_the_server_tells_is_followed_from_the_first_turn_on(open_pet
     assert {asked.json["max_tokens"] for asked in server.asked} == {1_000}
     chosen = await pet.components.models.answering()
     assert SLOTS[chosen.client]._number == 3
+    for asked in server.asked:  # its template takes no tools: none is sent, and each answer is bounded
+        assert "tools" not in asked.json
+        assert "maxLength" in json.dumps(asked.json["response_format"])

@@ -4,6 +4,7 @@ from agent.turn.output.answer import Answer
 from agent.turn.output.mend import until_loop, without_echo
 from memory.records import Draft
 from prompts import read
+from prompts.echo import rendered_sentences
 
 RULE = next(
     line for line in read("assistant").splitlines() if len(line.split()) > 8 and "{" not in line
@@ -45,3 +46,10 @@ def test_sentences_of_the_prompt_are_neither_shown_nor_kept():
 def test_words_of_the_prompt_in_a_sentence_of_ones_own_are_shown():
     message = f'You asked for my rules: "{RULE}" is one of them.'
     assert without_echo(Answer(message)).message == message
+
+
+def test_what_was_rendered_into_this_prompt_is_neither_shown_nor_kept():
+    answer = Answer("Reminders: sent to them.", (Draft("Your task"),), ("your task",))
+    rendered = rendered_sentences("Reminders: sent to them.\n## Your task")
+    assert without_echo(answer, rendered) == Answer("")
+    assert without_echo(answer) == answer
