@@ -84,11 +84,8 @@ async def search_memories(
 async def get_recent_memories(
     turn: TurnContext,
     limit: Limit = 10,
-    asked: Annotated[
-        bool, Field(description="they ask what you remember", json_schema_extra=without_default)
-    ] = False,
 ) -> dict[str, Any]:
-    """The newest facts, and all open tasks."""
+    """The newest facts, and all open tasks: also where they ask what you remember."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     found = await newest(turn.reader, limit)

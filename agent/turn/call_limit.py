@@ -241,7 +241,12 @@ class TurnModel(Model):
             input = [*without_kept(input[: self._items_before]), *input[self._items_before :]]
         if self._failed and self._settings_for:
             settings = replace(self._settings_for(self._chosen), tool_choice=settings.tool_choice)
-        if not self._last:
+        required = settings.tool_choice not in (
+            None,
+            "auto",
+            "none",
+        )  # a client's tool, whose call ends the turn
+        if required or not self._last:
             return _Asked(system, input, settings, tools, self._schema(tools))
         # The system message and the tools stay as they were, for servers that have computed them.
         settings = replace(settings, tool_choice="none" if tools else None, parallel_tool_calls=None)

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -98,8 +99,11 @@ def extensions(
 
 
 def tools_named(names: str) -> list[Any]:
-    """What the setting `tools` names, as `module:name`, between blanks. Raises SettingsError."""
+    """What the setting `tools` names, as `module:name`, between blanks. A module may be in the working
+    directory. Raises SettingsError."""
     found = []
+    if names and os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())
     for name in names.split():
         module, _, attribute = name.partition(":")
         try:
@@ -122,7 +126,7 @@ def tool(
     """Make a tool of a typed function, sync or async, or of a function tool of the Agents SDK; also as a
     decorator. The docstring tells the model what it is for, unless there is a `description`.
 
-    A function whose first argument is a `TurnContext` gets that of the turn: who asks, and where. What it
+    A function with an argument that is a `TurnContext` gets that of the turn: who asks, and where. What it
     returns is told as JSON, a text as it is. What it raises is told to the model, with the text of the
     exception. After `timeout` seconds, 30 unless said otherwise, the model goes on without it. Raises
     BadInput.
@@ -139,17 +143,17 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
     called = name or getattr(given, "__name__", "")
     if not callable(given) or not _NAME.fullmatch(called):
         raise refuse("tools", given, "no function with a name of letters, digits, _ and -")
-    with_turn, signature = _signature(given, called)
+    turn_in, signature = _signature(given, called)
     said = description or inspect.getdoc(given)
     if not said:
         raise BadInput(f"tools: {called} says nothing; tell the model in a docstring what it is for")
 
     async def run(turn: TurnContext, **values: Any) -> Any:
-        arguments = (turn,) if with_turn else ()
+        call = _with_turn(given, turn_in, turn)
         try:
             if inspect.iscoroutinefunction(given):
-                return await given(*arguments, **values)
-            result = await in_thread(partial(_result_of, given, *arguments, **values))
+                return await call(**values)
+            result = await in_thread(partial(_result_of, call, **values))
             return await result if inspect.isawaitable(result) else result
         except (TryAgain, ToolFailed, HachiError):
             raise
@@ -167,27 +171,39 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
         ) from error
 
 
-def _result_of(function: Callable[..., Any], *given: Any, **values: Any) -> Any:
+def _result_of(function: Callable[..., Any], **values: Any) -> Any:
     """What a sync tool returns, as it is told: to write much as JSON takes long. An awaitable as it is."""
-    result = function(*given, **values)
+    result = function(**values)
     return result if inspect.isawaitable(result) else as_text(result)
 
 
-def _signature(function: Callable[..., Any], name: str) -> tuple[bool, inspect.Signature]:
-    """Whether the function wants the context of the turn, and the signature of one that does."""
+def _with_turn(
+    function: Callable[..., Any], turn_in: inspect.Parameter | None, turn: TurnContext
+) -> Callable[..., Any]:
+    """Return the function with the context of the turn in its place."""
+    if turn_in is None:
+        return function
+    by_position = turn_in.kind is turn_in.POSITIONAL_ONLY
+    return partial(function, turn) if by_position else partial(function, **{turn_in.name: turn})
+
+
+def _signature(function: Callable[..., Any], name: str) -> tuple[inspect.Parameter | None, inspect.Signature]:
+    """Return the argument that is to be the context of the turn, and the signature of a function whose first
+    argument that is."""
     try:
         typed = function if inspect.isroutine(function) else type(function).__call__
         hints = get_type_hints(typed, include_extras=True)
         parameters = [*inspect.signature(function).parameters.values()]
     except (NameError, TypeError, ValueError) as error:
         raise BadInput(f"tools: the types of {name} cannot be read: {error}") from error
-    with_turn = bool(parameters) and hints.get(parameters[0].name) is TurnContext
-    for one in parameters[with_turn:]:
+    turn_in = next((one for one in parameters if hints.get(one.name) is TurnContext), None)
+    others = [one for one in parameters if one is not turn_in]
+    for one in others:
         if one.name not in hints or one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
             raise BadInput(f"tools: {name} must say what {one.name} is: annotate it, such as town: str")
     first = inspect.Parameter("turn", inspect.Parameter.POSITIONAL_ONLY)
-    asked = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in parameters[with_turn:]]
-    return with_turn, inspect.Signature([first, *asked])
+    asked = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in others]
+    return turn_in, inspect.Signature([first, *asked])
 
 
 def _named(guardrail: Any) -> Any:

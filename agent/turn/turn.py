@@ -110,7 +110,9 @@ async def take_turn(
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise ModelUnavailable(f"no reply within {within:g} s, the timeout of the call") from error
+            kept = "; the message is kept" if deps.settings.memory and request.user else ""
+            late = f"no reply within {within:g} s, the timeout of the call{kept}"
+            raise ModelUnavailable(late) from error
         stored = await _store(deps, answered, trace.id)
         decisions = await _settled(deps, stored.job, limit.when(), on_event) if settle and stored.job else []
         reply = _reply(deps, answered, stored, decisions, trace.id)

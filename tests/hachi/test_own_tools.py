@@ -138,7 +138,16 @@ async def test_a_function_that_wants_it_gets_the_turn(ask):
         """Who asks."""
         return f"{turn.user}!" if loud else str(turn.user)
 
-    assert await ask([whoami], tool_call("whoami", loud=True)) == "ana!"
+    def also(loud: bool = False, *, turn: TurnContext) -> str:
+        """Who asks."""
+        return whoami(turn, loud)
+
+    async def first(turn: TurnContext, /, loud: bool = False) -> str:
+        """Who asks."""
+        return whoami(turn, loud)
+
+    for given in (whoami, also, first):
+        assert await ask([given], tool_call(given.__name__, loud=True)) == "ana!"
 
 
 @pytest.mark.parametrize(
@@ -253,11 +262,16 @@ async def test_a_tool_of_ours_that_does_not_exist_is_refused(hachi_companion):
             pass
 
 
-async def test_the_settings_name_tools_for_every_surface(hachi_companion, monkeypatch):
+async def test_the_settings_name_tools_for_every_surface(hachi_companion, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "weather", SimpleNamespace(get=get_weather))
     async with hachi_companion(settings={"tools": "weather:get"}, only_tools=[]) as pet:
         [added] = pet.components.extensions.tools
     assert added.name == "get_weather"
+    (tmp_path / "towns_of_mine.py").write_text('def town() -> str:\n    """A town."""\n    return "Lyon"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    async with hachi_companion(settings={"tools": "towns_of_mine:town"}, only_tools=[]) as pet:
+        assert [one.name for one in pet.components.extensions.tools] == ["town"]
     for name in ("math:nothing", "nowhere:x", "math"):
         with pytest.raises(SettingsError, match=f"HACHI_TOOLS: {name} cannot be loaded"):
             async with hachi_companion(settings={"tools": name}):
@@ -414,7 +428,7 @@ async def test_a_call_may_name_its_model_and_its_limits(hachi_companion):
             await pet.respond("hello", user="ana", model="tiny")
         slow = AnsweringModel(hold="hello")
         with pytest.raises(
-            ModelUnavailable, match=r"no reply within 0\.05 s, the timeout of the call"
+            ModelUnavailable, match=r"no reply within 0\.05 s, the timeout of the call; the message is kept"
         ) as late:
             await pet.respond("hello", user="ana", model=slow, timeout=0.05)
         await pet.settle()

@@ -1,6 +1,7 @@
 """The parameters of a client of a chat API, as `temperature`: refused, or applied to the calls of a model."""
 
 import json
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import count
@@ -13,7 +14,7 @@ from openai.types.shared import Reasoning
 
 from agent.errors import BadInput
 from agent.models.choice.providers import api_of, sees_images, takes_others
-from agent.models.wire.errors import server_words
+from agent.models.wire.errors import TooLong, server_words
 from agent.settings import Settings
 from agent.types import TurnRequest
 from agent.types.client import AN_IMAGE, Called, ClientTurn, Item, Returned, Said, Sampling
@@ -141,11 +142,23 @@ def refused_parameter(error: Exception, asked: Sampling) -> BadInput | None:
     """Return the error to show if the model's server refused one of the client's parameters."""
     if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
         return None
+    if isinstance(error, TooLong):
+        return None
     known = ("seed", "stop", "reasoning_effort", "verbosity", *NAMES)
     for name in (*(name for name in known if getattr(asked, name) not in (None, ())), *asked.others):
-        if name in server_words(error) or error.param == name:
+        if error.param == name or _names(server_words(error), name):
             return BadInput(f"{name}: the model does not take this value")
     return None
+
+
+def _names(words: str, name: str) -> bool:
+    """Return whether words name a parameter, and not only contain a word like "stop" or "user"."""
+    alone = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    as_a_name = (
+        rf"[`'\".]{alone}|{alone}[`'\":=]|(?:parameter|field|argument|property|value|option)s?:? {alone}"
+    )
+    subject = rf"{alone} (?:must|should|is|does|cannot|may|needs|has)\b"
+    return bool(re.search(alone if "_" in name else f"{as_a_name}|{subject}", words, re.IGNORECASE))
 
 
 def shown_names(theirs: Iterable[str], ours: Collection[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import agents.tracing.processors
 import agents.tracing.setup
+import pytest
 from agents import Usage as SdkUsage
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.tracing import set_trace_provider
@@ -23,7 +24,7 @@ from prompts import read
 TOOLS = {
     # name: (asked for, all)
     "search_memories": (set(), {"query", "subjects", "limit", "since", "until", "author", "kind"}),
-    "get_recent_memories": (set(), {"asked", "limit"}),
+    "get_recent_memories": (set(), {"limit"}),
     "search_knowledge": ({"query"}, {"query", "limit"}),
     "remember": (
         {"content", "subjects", "ttl"},
@@ -304,3 +305,19 @@ async def test_a_call_of_a_tool_that_there_is_not_names_those_that_there_are(ope
     assert not called.ok
     assert "there are search_memories" in called.result
     assert "update_task, weather" in called.result
+
+
+@pytest.mark.parametrize("choice", ["required", "weather"])
+async def test_a_clients_tool_that_is_required_may_be_called_in_the_only_call(
+    pet_at, some_way, server, choice
+):
+    pet = await pet_at(some_way, max_turns=1)
+    weather = ClientTool("weather", "The weather", {"type": "object", "properties": {}})
+    server.script(Call("weather", {}))
+
+    reply, _ = await some_way.ask(
+        pet, "hello", user="ana", client=ClientTurn((), tools=(weather,), tool_choice=choice)
+    )
+
+    assert [call.name for call in reply.client_calls] == ["weather"]
+    assert len(server.asked) == 1

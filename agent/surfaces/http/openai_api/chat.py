@@ -148,9 +148,7 @@ def _links(pet: Companion, here: Where, request: Request) -> Ending | None:
 
     async def ending(found: Sequence[ForgetCandidate] | None, calls: Sequence[ToolCall]) -> str:
         told = [await forget_page(pet, user, base, found)] if found is not None else []
-        if any(
-            call.ok and isinstance(call.arguments, dict) and call.arguments.get("asked") for call in calls
-        ):
+        if any(call.ok and call.name == "get_recent_memories" for call in calls):
             told.append(
                 f"[All that is remembered of you]({await link_to(pet, user, base)}), within ten minutes."
             )

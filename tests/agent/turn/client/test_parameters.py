@@ -1,6 +1,11 @@
 """What a client asks of the model."""
 
-from agent.turn.client.parameters import shown_names
+import httpx2
+import openai
+import pytest
+
+from agent.turn.client.parameters import refused_parameter, shown_names
+from agent.types.client import Sampling
 
 
 def test_a_tool_with_a_name_that_is_not_ours_keeps_it():
@@ -13,3 +18,21 @@ def test_a_tool_with_a_name_of_ours_gets_one_that_nothing_else_has():
     shown = shown_names(theirs, ours)
     assert shown == {name: name for name in theirs} | {"remember": "client4_remember"}
     assert shown_names(reversed(theirs), ours) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "param", "named"),
+    [
+        ("Unsupported value: 'stop' does not support this.", None, True),
+        ("body.stop: extra inputs are not permitted", None, True),
+        ("Unknown parameter: stop", None, True),
+        ("it is wrong", "stop", True),
+        ("please stop sending pictures", None, False),
+        ("non-stop requests are refused, unstoppable ones too", None, False),
+    ],
+)
+def test_a_refusal_is_blamed_on_a_parameter_only_where_the_provider_names_it(words, param, named):
+    request = httpx2.Request("POST", "http://127.0.0.1/")
+    body = {"message": words, "param": param}
+    error = openai.BadRequestError(words, response=httpx2.Response(400, request=request), body=body)
+    assert bool(refused_parameter(error, Sampling(stop=("END",)))) is named

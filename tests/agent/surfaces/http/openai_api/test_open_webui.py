@@ -190,7 +190,7 @@ async def test_forgetting_ends_in_a_link_and_so_does_asking_what_is_remembered(
     assert "- Lea has a zebu" in reply  # it is in the client's history word for word
     assert "Nothing that you told matches" in (await scripted.say("Forget my harpsichords.", headers)).text
 
-    model.script(Call("get_recent_memories", {"asked": True}), answer("A zebu."))
+    model.script(Call("get_recent_memories", {}), answer("A zebu."))
     answered = (await scripted.say("What do you remember of me?", headers, stream=stream)).text
     page = await read_link(scripted.pet, re.findall(r"link=([\w.-]+)", answered)[0])
     assert (page.user, page.page) == (user, "/memories")
