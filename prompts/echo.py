@@ -5,15 +5,12 @@ from collections.abc import Collection
 from functools import cache, lru_cache
 from importlib.resources import files
 
-SHORTEST_ECHO = 2
-"""Words. One word alone may be anybody's."""
 _PARTS = re.compile(r"(?<=[.!?…])\s+|\n")
 _WORDS = re.compile(r"\w+")
 
 
 def is_echo(text: str, rendered: Collection[str] = ()) -> bool:
-    """Whether each sentence of a text stands in a prompt, word for word: in a file of ours, or among the
-    `rendered_sentences` of the one that the model was given."""
+    """Whether each sentence of a text stands in a prompt of ours, or in the one that was `rendered`."""
     parts = [part for part in map(_key, _PARTS.split(text)) if part]
     return bool(parts) and all(part in _sentences() or part in rendered for part in parts)
 
@@ -26,17 +23,16 @@ def may_become_echo(text: str, rendered: Collection[str] = ()) -> bool:
 
 @lru_cache(maxsize=64)
 def rendered_sentences(text: str) -> frozenset[str]:
-    """Return the lines and sentences of a rendered prompt as they are compared, without what it quotes."""
-    lines = [line for line in text.splitlines() if not line.startswith(">")]
+    """Return the lines and sentences of more than a word in a prompt, without what it quotes."""
+    lines = (line for line in text.splitlines() if not line.startswith(">"))
     keys = (_key(part) for line in lines for part in (line, *_PARTS.split(line)))
-    return frozenset(key for key in keys if key.count(" ") >= SHORTEST_ECHO - 1)
+    return frozenset(key for key in keys if " " in key)
 
 
 @cache
 def _sentences() -> frozenset[str]:
-    """The lines and sentences of all prompts, as they are compared."""
-    prompts = (file.read_text("utf-8") for file in files("prompts").iterdir() if file.name.endswith(".md"))
-    return frozenset(key for text in prompts for key in rendered_sentences(text))
+    texts = (file.read_text("utf-8") for file in files("prompts").iterdir() if file.name.endswith(".md"))
+    return frozenset(key for text in texts for key in rendered_sentences(text))
 
 
 def _key(text: str) -> str:
