@@ -5,8 +5,7 @@ from collections.abc import Collection
 from functools import cache, lru_cache
 from importlib.resources import files
 
-_PARTS = re.compile(r"(?<=[.!?…])\s+|\n")
-_WORDS = re.compile(r"\w+")
+_PARTS, _WORDS = re.compile(r"(?<=[.!?…])\s+|\n"), re.compile(r"\w+")
 
 
 def is_echo(text: str, rendered: Collection[str] = ()) -> bool:
@@ -25,8 +24,7 @@ def may_become_echo(text: str, rendered: Collection[str] = ()) -> bool:
 def rendered_sentences(text: str) -> frozenset[str]:
     """Return the lines and sentences of more than a word in a prompt, without what it quotes."""
     lines = (line for line in text.splitlines() if not line.startswith(">"))
-    keys = (_key(part) for line in lines for part in (line, *_PARTS.split(line)))
-    return frozenset(key for key in keys if " " in key)
+    return frozenset(key for line in lines for key in map(_key, (line, *_PARTS.split(line))) if " " in key)
 
 
 @cache
