@@ -65,8 +65,3 @@ def _spans(node: Node, branch: str = "", below: str = "") -> Iterator[tuple[Node
     for one in inner:
         last = one is inner[-1]
         yield from _spans(one, f"{below}{'└' if last else '├'} ", f"{below}{'  ' if last else '│ '}")
-
-
-def find_row(trees: Sequence[SpanTree], address: str) -> Row:
-    """Return the row at an address. Raises LookupError."""
-    return {row.address: row for tree in trees for row in tree.rows}[address]

@@ -28,44 +28,49 @@ from memory.text import storable
 AGENT = "hachi"
 PROVIDER = "openai"
 """The provider whose API is used; the model may be anybody's."""
-OPERATIONS = {TURN: "invoke_agent", "call": "chat", "tool": "execute_tool"}
-OPERATIONS |= {"search": "search_memory", "documents": "retrieval"}
-"""``gen_ai.operation.name`` by kind of span."""
-VIEWER_KINDS = {TURN: "AGENT", "call": "LLM", "tool": "TOOL", "search": "RETRIEVER", "documents": "RETRIEVER"}
-"""``openinference.span.kind``, which viewers such as Phoenix know; CHAIN for decisions, jobs and the rest."""
-SUBJECTS = {TURN: AGENT, "search": "memories", "decision": "memories", "documents": "documents"}
-"""The rest of a span's name by kind; other kinds use the name of the model or tool."""
+_KINDS = {
+    TURN: ("invoke_agent", AGENT, "AGENT"),
+    "call": ("chat", None, "LLM"),
+    "tool": ("execute_tool", None, "TOOL"),
+    "search": ("search_memory", "memories", "RETRIEVER"),
+    "documents": ("retrieval", "documents", "RETRIEVER"),
+    "decision": ("upsert_memory", "memories", "CHAIN"),
+}
+"""By kind of span: ``gen_ai.operation.name``, the rest of its name (None: the model or tool), and
+``openinference.span.kind``, which viewers such as Phoenix know. Others are named after their kind."""
 _MEMORY_OPERATIONS = {"add": "create_memory", "merge": "update_memory", "replace": "update_memory"}
 
 
-def operation_of(span: Span) -> str:
-    """Return ``gen_ai.operation.name``, or the span's kind if the conventions define no operation for it."""
-    if span.kind == "decision":
-        made = {_MEMORY_OPERATIONS.get(one.get("action", "")) for one in mappings(span.data.get("decisions"))}
-        return (made.pop() if len(made) == 1 else None) or "upsert_memory"
-    return OPERATIONS.get(span.kind, span.kind)
+def _kind(span: Span) -> tuple[str, str, str]:
+    operation, subject, viewed = _KINDS.get(span.kind, (span.kind, None, "CHAIN"))
+    made = {_MEMORY_OPERATIONS.get(one.get("action", "")) for one in mappings(span.data.get("decisions"))}
+    if span.kind == "decision" and len(made) == 1:
+        operation = made.pop() or operation
+    return operation, subject or span.name, viewed
 
 
 def span_name(span: Span) -> str:
     """Return ``chat gpt-5-mini``, ``execute_tool search_memories`` …"""
-    return f"{operation_of(span)} {SUBJECTS.get(span.kind, span.name)}".strip()
+    return " ".join(_kind(span)[:2]).strip()
 
 
 def error_type(span: Span) -> str | None:
     """Return ``error.type``: the exception's name, or ``tool_error`` if a tool reported that it failed."""
-    if span.error and not was_stopped(span):
+    if was_stopped(span):
+        return None
+    if span.error:
         return span.error.partition(":")[0].strip()
     return "tool_error" if span.kind == "tool" and tool_failed(span) else None
 
 
 def attributes_of(span: Span, trace: Trace | None = None) -> dict[str, Any]:
     """Return a span's attributes, with those of the whole `trace` if it is given."""
-    found: dict[str, Any] = {"gen_ai.operation.name": operation_of(span), "hachi.span.kind": span.kind}
-    found["openinference.span.kind"] = VIEWER_KINDS.get(span.kind, "CHAIN")
+    operation, _, viewed = _kind(span)
+    found: dict[str, Any] = {"gen_ai.operation.name": operation, "hachi.span.kind": span.kind}
+    found |= {"openinference.span.kind": viewed, "error.type": error_type(span)}
     if read := _ATTRIBUTES.get(span.kind):
         found |= read(span)
     found |= _of_trace(trace) if trace else {}
-    found["error.type"] = error_type(span)
     # without unpaired surrogates, which would block the whole export
     return {name: map_texts(value, storable) for name, value in found.items() if value not in (None, "", [])}
 
@@ -127,7 +132,7 @@ def _call(span: Span) -> dict[str, Any]:
         "gen_ai.tool.definitions": _json(tools),
         "gen_ai.input.messages": _json([_message(item) for item in mappings(items)]),
         "gen_ai.output.messages": _answers(mappings(output), finish),
-        **_shown(items, output),
+        **_shown(mappings(items)[-1:], output),  # the messages have the rest
     }
 
 
