@@ -29,17 +29,27 @@ COLUMN = 60
 
 
 def span_node(span: Span) -> Node:
-    """Return the node of a span without its child spans and its request."""
+    """Return the node of a span without its child spans; of a call, of what it holds only the error."""
     node = _NODES.get(span.kind, _other_node)(span)
     node.span = span
-    return node if span.kind == "tool" else failed(node)
+    if span.kind != "tool":
+        mark(node, span)
+    elif span.error:
+        node.detail("error", "bad", text_lines(span.error))
+    candidates = mappings(span.data.get("candidates"))
+    for name, value in span.data.items():
+        if name == "candidates":
+            node.detail(f"candidates  {len(candidates)}", block=_table(candidates, given_of(span)))
+        elif not (candidates and name in ("found", "given")):  # the table has them
+            node.detail(one_line(name, 60), "bad" if name == "traceback" else "faint", as_lines(value))
+    return node
 
 
-def failed(node: Node) -> Node:
-    """Mark the node of a span that failed."""
-    if node.span and node.span.error:
-        node.text, node.tone = f"✗ {node.text}  {one_line(node.span.error, TEXT)}", "bad"
-        node.detail("error", "bad", text_lines(node.span.error))
+def mark(node: Node, span: Span) -> Node:
+    """Mark the node if the span failed."""
+    if span.error:
+        node.text, node.tone = f"✗ {node.text}  {one_line(span.error, TEXT)}", "bad"
+        node.detail("error", "bad", text_lines(span.error))
     return node
 
 
@@ -51,7 +61,7 @@ def call_node(span: Span, number: int) -> Node:
     streamed += "  lost in mid-stream" if span.data.get("lost") else ""
     streamed += "  cut off" if span.data.get("finish") in ("length", "content_filter") else ""
     text = joined(f"call {number}", one_line(span.name, 40), counted, took(span), streamed)
-    return failed(Node(text, "warning" if span.took is None else "plain", span=span))
+    return mark(Node(text, "warning" if span.took is None else "plain", span=span), span)
 
 
 def took(span: Span) -> str:
@@ -62,15 +72,8 @@ def joined(*parts: str) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _with_data(node: Node, span: Span) -> Node:
-    """Add what the span holds, each under its name."""
-    for name, value in span.data.items():
-        node.detail(one_line(name, 60), "bad" if name == "traceback" else "faint", as_lines(value))
-    return node
-
-
 def _other_node(span: Span) -> Node:
-    return _with_data(Node(joined(one_line(f"{span.kind} {span.name}".strip(), 60), took(span))), span)
+    return Node(joined(one_line(f"{span.kind} {span.name}".strip(), 60), took(span)))
 
 
 def _context_node(span: Span) -> Node:
@@ -81,8 +84,7 @@ def _context_node(span: Span) -> Node:
     listed["message"] = prompt.get("history")
     parts = [count(len(items), name) for name, items in listed.items() if items]
     parts += [name for name in ("summary", "knowledge") if prompt.get(name)]
-    text = joined(f"scene: {', '.join(parts)}".removesuffix(": "), took(span))
-    return _with_data(Node(text, "faint"), span)
+    return Node(joined(f"scene: {', '.join(parts)}".removesuffix(": "), took(span)), "faint")
 
 
 def _tool_node(span: Span) -> Node:
@@ -99,9 +101,7 @@ def _tool_node(span: Span) -> Node:
             node.add(Node(_raised(traceback), "faint", depths=SHORT))
     elif result is not None:
         node.add(Node(f"→ {_fields(result, ': ', _brief)}", "faint", depths=SHORT))
-    if span.error:
-        node.detail("error", "bad", text_lines(span.error))
-    return _with_data(node, span)
+    return node
 
 
 def _fields(written: Any, joint: str, show: Callable[[Any], str]) -> str:
@@ -146,17 +146,10 @@ def _search_node(span: Span) -> Node:
     for rank, (id, score) in enumerate(found[:HITS]):
         shown = quoted(contents[id], TEXT) if contents.get(id) else one_line(id, 8)
         node.add(Node(f"{score:.2f}  {shown}", "faint", depths=SHORT[1 + bool(rank) :]))
-    hidden = ("candidates", "found", "given")
-    if facts := {name: value for name, value in span.data.items() if name not in hidden}:
-        node.detail("asked", "faint", block=as_facts(facts))
-    if candidates:
-        node.detail(f"candidates  {len(candidates)}", block=_candidate_table(candidates, given))
-    elif found:
-        node.detail("found", block=[f"{score:.4f}  {one_line(id, 40)}" for id, score in found])
     return node
 
 
-def _candidate_table(candidates: Sequence[Mapping[str, Any]], given: Set[str]) -> list[str]:
+def _table(candidates: Sequence[Mapping[str, Any]], given: Set[str]) -> list[str]:
     """Return one row per candidate; the first column marks those that the model was given."""
     rows = [["", "score", "lanes", "id", "content", "left out"]]
     for one in candidates:
@@ -168,25 +161,12 @@ def _candidate_table(candidates: Sequence[Mapping[str, Any]], given: Set[str]) -
     return aligned(rows)
 
 
-def as_facts(values: Mapping[str, Any]) -> list[str]:
-    """Return names and values as lines in two columns, without empty ones."""
-    told = {name: value for name, value in values.items() if value not in (None, "", [])}
-    return aligned([[one_line(name, 40), one_line(_fact(value))] for name, value in told.items()])
-
-
-def _fact(value: Any) -> str:
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return ", ".join(value)
-    return value if isinstance(value, str) else json_text(value)
-
-
 def _decision_node(span: Span) -> Node:
     made = [_decision(one) for one in mappings(span.data.get("decisions"))]
     if len(made) == 1:
-        return _with_data(Node(joined(made[0], took(span))), span)
-    node = Node(joined(count(len(made), "decision") if made else "decision", took(span)))
-    node.nodes = [Node(text, depths=SHORT) for text in made]
-    return _with_data(node, span)
+        return Node(joined(made[0], took(span)))
+    heading = count(len(made), "decision") if made else "decision"
+    return Node(joined(heading, took(span)), nodes=[Node(text, depths=SHORT) for text in made])
 
 
 def _decision(one: Mapping[str, Any]) -> str:
@@ -203,9 +183,8 @@ def _exchange_node(span: Span) -> Node:
     names = {"new_facts": "new fact", "new_preferences": "new preference", "task_updates": "task update"}
     new = [count(len(updates[name]), one) for name, one in names.items() if updates.get(name)]
     faults = [one_line(fault, TEXT) for fault in read_data(span, "findings", "faults") or ()]
-    node = Node(f"{text}; {', '.join(new) or 'nothing new'}", "warning" if faults else "faint")
-    node.nodes = [Node(f"not read: {fault}", depths=SHORT) for fault in faults]
-    return _with_data(node, span)
+    nodes = [Node(f"not read: {fault}", depths=SHORT) for fault in faults]
+    return Node(f"{text}; {', '.join(new) or 'nothing new'}", "warning" if faults else "faint", nodes)
 
 
 def message_nodes(name: str, items: Sequence[Any]) -> Iterator[Node]:

@@ -7,7 +7,6 @@ from typing import Any
 from agent.tracing.differences import sections
 from agent.tracing.render.spans import (
     TEXT,
-    as_facts,
     call_node,
     joined,
     message_nodes,
@@ -26,7 +25,7 @@ from agent.tracing.render.text import (
     when,
     where,
 )
-from agent.tracing.render.tree import DETAIL, FULL, Line, Node, drawn
+from agent.tracing.render.tree import DETAIL, FULL, Line, Node, aligned, drawn
 from agent.tracing.trace import TURN, Summary, Trace, descend, read_data, retried, tool_failed
 from memory.process.spans import Span
 
@@ -94,7 +93,9 @@ def tree(trace: Trace) -> Node:
     )
     names = ("id", "turn_id", "conversation", "surface", "model", "message_id", "process")
     about = {name: getattr(trace.summary, name) for name in names}  # data that the heading does not show
-    root.detail("trace", "faint", as_facts(about | {"redacted": "yes" if trace.redacted else None}))
+    about["redacted"] = "yes" if trace.redacted else ""
+    told = [[name, one_line(value)] for name, value in about.items() if value]
+    root.detail("trace", "faint", aligned(told))
     if incoming := data.get("incoming"):
         root.detail("incoming", block=as_lines(incoming))
     if _job_failed(trace) and trace.root.error:

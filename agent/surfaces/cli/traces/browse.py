@@ -11,7 +11,7 @@ import typer
 from agent.errors import HachiError
 from agent.surfaces.cli.operate.servers import serve_traces
 from agent.surfaces.cli.options import Limit
-from agent.surfaces.cli.output import Output, say, table_of
+from agent.surfaces.cli.output import Output, say
 from agent.surfaces.cli.session import Session, now, with_session, with_traces
 from agent.surfaces.cli.traces import export, replay
 from agent.surfaces.cli.traces.options import TraceId, filtered
@@ -28,14 +28,14 @@ group = typer.Typer(help="See what happened in each turn, and why.", rich_markup
 @filtered()
 async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output:
     """List turns, newest first."""
-    from agent.surfaces.cli.traces.lines import COLUMNS, row
+    from agent.surfaces.cli.traces.lines import print_turns
     from agent.tracing.render.export import summary_json
 
     found = await traces.list(wanted, now(), limit)
     none = "there is no trace yet; none is recorded while HACHI_TRACES is false"
     if wanted != TraceFilter(kinds=wanted.kinds) and await traces.count(TraceFilter(kinds=frozenset())):
         none = "no trace fits these filters; without them there are some"
-    return table_of(found, COLUMNS, lambda one: row(one, now()), empty=none, to_json=summary_json)
+    return Output([summary_json(one) for one in found], lambda: print_turns(found) if found else say(none))
 
 
 @group.command()

@@ -2,11 +2,11 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rich.text import Text
 
-from agent.surfaces.cli.output import console
+from agent.surfaces.cli.output import console, print_table
 from agent.tracing.differences import Difference
 from agent.tracing.render.text import as_lines, clipped, duration, money, one_line, quoted, tokens, where
 from agent.tracing.render.trace import heading
@@ -14,6 +14,8 @@ from agent.tracing.render.tree import Line, Tone
 from agent.tracing.trace import TURN, Summary
 
 COLUMNS = tuple("id when where user said calls tools tokens cost took status".split())
+WIDE = 100
+"""Columns that the table needs."""
 MAX_LINES = 12
 """Lines of one difference, unless all are asked for."""
 
@@ -36,6 +38,14 @@ def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
             out.print(text, no_wrap=True, overflow="ignore" if whole else "ellipsis", soft_wrap=whole)
         else:
             print(line)
+
+
+def print_turns(turns: Sequence[Summary]) -> None:
+    """Print a table; on a terminal that is too narrow for it a line for each."""
+    if console().width < WIDE:
+        print_lines(map(turn_line, turns))
+    else:
+        print_table(COLUMNS, [row(one, datetime.now(UTC)) for one in turns])
 
 
 def row(summary: Summary, now: datetime) -> list[str]:

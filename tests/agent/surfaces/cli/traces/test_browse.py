@@ -38,6 +38,9 @@ def test_turns_are_listed_newest_first(told):
     assert ["shoulder" in line for line in lines] == [True, False, False]
     assert "acme/general" in lines[0]
     assert all(line.endswith("  ok") for line in lines)
+    narrow = told("traces", "ls", COLUMNS="60").out.splitlines()
+    assert [line.split()[1] for line in narrow] == ["ok"] * 3
+    assert narrow[0].endswith('  ben: "I broke my shoulder"')
 
 
 @pytest.mark.parametrize(
