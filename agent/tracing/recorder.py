@@ -8,7 +8,6 @@ import asyncio
 import logging
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -126,9 +125,8 @@ class Recorder:
         self._on, self._traces, self._serializer = on, traces, serializer
         self._clock, self._listeners = clock, listeners
         self._running: dict[str, TraceRecording] = {}
-        self._ended: deque[TraceRecording] = deque()
-        self._waiting: deque[_Serialized] = deque()
-        self._dropped = 0
+        self._ended: list[TraceRecording] = []
+        self._waiting: list[_Serialized] = []
         self._writer: asyncio.Task[None] | None = None
         self._flushes: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
@@ -202,12 +200,6 @@ class Recorder:
         finally:
             if self._running.pop(about.id, None) is not None and one.worth_keeping():
                 self._ended.append(one)
-            self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        while len(self._ended) + len(self._waiting) > MAX_WAITING:
-            (self._waiting or self._ended).popleft()
-            self._dropped += 1
 
     async def _write_while_needed(self) -> None:
         while not self._closing and (self._ended or self._running or self._waiting):
@@ -226,12 +218,11 @@ class Recorder:
             ended = [(one, one.recording, one.about) for one in self._ended]
             self._ended.clear()
             if due := [*ended, *self._copies_of_running()]:
-                self._waiting.extend(await asyncio.to_thread(self._serialize, due))
+                self._waiting += await asyncio.to_thread(self._serialize, due)
+            if (dropped := len(self._waiting) - MAX_WAITING) > 0:
+                log.warning("%d traces came faster than they could be written and are dropped", dropped)
+                del self._waiting[:dropped]
             await self._write_waiting(last=last)
-            self._drop_oldest()
-            if self._dropped:
-                log.warning("%d traces came faster than they could be written and are dropped", self._dropped)
-                self._dropped = 0
 
     def _copies_of_running(self) -> Iterator[_Due]:
         """Yield the running traces that are due and have changed since their last write."""
@@ -267,21 +258,19 @@ class Recorder:
         accept some. Finished traces wait until they are written. The `last` time the database is asked even
         if it is left alone."""
         size = BATCH
-        while batch := list(self._waiting)[:size]:
+        while batch := self._waiting[:size]:
             try:
                 with nullcontext() if last else self._breaker.calling(_blame):
                     await self._write(batch)
-            except (CircuitOpen, *_AWAY):
-                # running ones are serialized again anyway
-                self._waiting = deque(one for one in self._waiting if one[1].summary.status != "running")
+            except (CircuitOpen, *_AWAY):  # running ones are serialized again anyway
+                self._waiting = [one for one in self._waiting if one[1].summary.status != "running"]
                 return
             except Exception as error:
                 if len(batch) > 1:
                     size = 1
                     continue
                 log.warning("the trace %s could not be written: %s", batch[0][0].id, error)
-            written = {id(one) for one in batch}
-            self._waiting = deque(one for one in self._waiting if id(one) not in written)
+            del self._waiting[: len(batch)]
 
     async def _write(self, batch: Sequence[_Serialized]) -> None:
         stored = {source.id for source, _ in batch if source.stored}
@@ -295,8 +284,8 @@ class Recorder:
         """Drop the recordings of a person who is erased, and those of the places where they spoke."""
         self._running = {id: one for id, one in self._running.items() if not one.belongs_to(user, places)}
         async with self._lock:  # a write in progress reaches the database first and is erased there
-            self._ended = deque(one for one in self._ended if not one.belongs_to(user, places))
-            self._waiting = deque(one for one in self._waiting if not one[0].belongs_to(user, places))
+            self._ended = [one for one in self._ended if not one.belongs_to(user, places)]
+            self._waiting = [one for one in self._waiting if not one[0].belongs_to(user, places)]
 
     async def forget_rows(self, ids: Collection[str]) -> None:
         """Write the finished traces, so that `Traces.forget` finds them, and empty those that show one of
@@ -307,7 +296,7 @@ class Recorder:
         async with self._lock:
             for one in self._ended:
                 one.forgotten.update(ids)
-            self._waiting = deque((source, one.without(set(ids))) for source, one in self._waiting)
+            self._waiting = [(source, one.without(set(ids))) for source, one in self._waiting]
 
     async def close(self) -> None:
         """Write all finished traces and close the listeners. What takes longer than `FLUSH_TIMEOUT` is
