@@ -25,7 +25,8 @@ from agent.tracing.setup import made_by, redaction_of
 from agent.tracing.trace import Trace, TraceWithJobs
 from agent.turn.context.build import BuiltContext
 from agent.turn.context.persona import read_persona
-from agent.turn.context.prompt import budgets_of, build_messages_for_model
+from agent.turn.context.prompt import budgets_of, messages_of, within_budgets
+from agent.turn.context.smaller import fitted
 from agent.turn.extensions import Extensions
 from agent.turn.loop import run_agent
 from memory.audience import Place
@@ -187,7 +188,7 @@ async def run_turn(
         result = await run_agent(
             chosen,
             settings,
-            build_messages_for_model(built.prompt),
+            messages_of(fitted(within_budgets(built.prompt), trace.root.data.get("room"))),
             turn,
             Extensions(tools),
             built.prompt.client,

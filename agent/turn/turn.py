@@ -172,7 +172,10 @@ async def _run(
         (on_event or _nobody)(event)
 
     for left in (3, 2, 1, 0):
-        messages = messages_of(fitted(built.prompt, fit.room(beside) if fit else None))
+        room = fit.room(beside) if fit else None
+        messages = messages_of(fitted(built.prompt, room))
+        if room is not None:
+            note(room=room)  # a replay fits the prompt into the same
         try:
             follow = tell if on_event else None
             return messages, await run_agent(
@@ -182,6 +185,8 @@ async def _run(
             if not (fit and left and isinstance(error.__cause__, TooLong)) or shown:
                 raise
             fit.refused(size_of(messages), error.__cause__)
+            tools.searches.clear()  # what was found is not in the next prompt
+            tools.lists.clear()
     raise AssertionError("the last attempt returns or raises")
 
 

@@ -92,6 +92,9 @@ async def test_a_refusal_for_length_is_asked_again_with_less_history_and_remembe
     assert reply.message == "I am here."
     assert 1 <= len(refused) <= 3
     assert "5: On day 0" in server.asked[0].text, "the newest is kept"
+    await pet.components.recorder.flush()
+    whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
+    assert (await replay(pet, whole)).differences == ()
     refused.clear()
     assert (await one_streamed.ask(pet, "and now?", user="ana"))[0].message == "And here."
     assert refused == [], "what fits is remembered"
