@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from agent.types import ReceivedMessage
 from memory.audience import Audience, user_key
 from memory.errors import MemoryFault
+from memory.facts.compare import normalise, within
 from memory.index import Kind
 from memory.index.bm25 import stems
 from memory.records import ForgetCandidate, ForgetKind, Hit
@@ -67,11 +68,11 @@ class ForgetRequests:
         self, texts: Sequence[str], user: str, audience: Audience, asked_in: str = ""
     ) -> tuple[ForgetCandidate, ...]:
         """Return the facts and messages of this person that match one of the texts, facts first, then the
-        best."""
+        best. Those in the very words of a text are meant, and no others. The only fact is sure."""
         found: dict[str, tuple[Hit, bool]] = {}
         for text in texts:
             told = await self._told(text, user, audience, {asked_in})
-            near = _without_sources(_near(told))
+            near = _without_sources(_worded_so(told, text) or _near(told))
             facts = [hit for hit in near if hit.memory]
             only = (facts or near)[0] if len(facts or near) == 1 else None
             found |= {hit.id: (hit, hit is only) for hit in near}
@@ -120,6 +121,12 @@ class ForgetRequests:
 
 def _near(hits: Sequence[Hit], share: float = NEAR_SHARE_OF_BEST) -> list[Hit]:
     return [hit for hit in hits if hit.score >= share * hits[0].score]
+
+
+def _worded_so(hits: Sequence[Hit], text: str) -> list[Hit]:
+    """Return the hits that have the words of the text as they stand there, or all of whose words it has."""
+    asked = normalise(text)
+    return [hit for hit in hits if within(asked, said := normalise(hit.content)) or within(said, asked)]
 
 
 def _without_sources(hits: Sequence[Hit]) -> list[Hit]:

@@ -28,6 +28,7 @@ from rapidfuzz.distance import Levenshtein
 
 from memory.index.bm25 import stems
 from memory.index.embedders.thresholds import Thresholds
+from memory.text import sentences
 from memory.text.names import fold, without_names
 
 Relation = Literal["same", "subsumed", "contradiction", "outdated", "different"]
@@ -68,13 +69,14 @@ _DENYING = frozenset(
         ne n pas jamais sans plus aucun aucune ni arrete arreter cesse ancien ancienne
         nicht kein keine keinen keiner keinem nie niemals ohne kaum nur aufgehort ehemalig ehemalige
         nunca sin dejo dejado tampoco nao sem parou deixou nem mai senza smesso niet geen nooit zonder gestopt
-        inte aldrig utan ikke aldri slutade nigdy bez nu degil ei en
+        inte aldrig utan ikke aldri slutade nigdy bez nu degil ei
         не нет никогда без бросил бросила перестал перестала δεν οχι ποτε χωρις
         לא אין אינו אינה בלי מעולם הפסיק הפסיקה لا ليس ليست لم لن بدون नहीं
         不 没 沒 無 无 未 非 안 못 않 없""".split(),
     )
 )
 """Words, without accents, that deny or limit what stands beside them, or say that it is over."""
+_ASKING = ("?", "？", "؟", "՞", "\u037e")
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "MYANMAR", "KHMER")
 _TOKEN = re.compile(
     r"(?:(?<=\s)|^)[-+]?\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*"
@@ -130,12 +132,22 @@ def same_words(one: str, other: str) -> bool:
     return normalise(one) == normalise(other)
 
 
+def within(words: str, text: str) -> bool:
+    """Return whether a text has these words in their order, both normalised."""
+    unspaced = words and _is_unspaced(words)
+    return words in text if unspaced else f" {words} " in f" {text} "
+
+
 def alike(one: str, other: str, similarity: float, thresholds: Thresholds) -> bool:
     """Whether two statements share a topic, as far as vectors and spelling tell. `similarity` is the cosine
     of their embeddings, calibrated by `thresholds`."""
-    near = similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
     spelling = Levenshtein.normalized_similarity(normalise(one), normalise(other))
-    return near or spelling > NEARLY_THE_SAME_SPELLING
+    return near(similarity, thresholds) or spelling > NEARLY_THE_SAME_SPELLING
+
+
+def near(similarity: float, thresholds: Thresholds) -> bool:
+    """Return whether a cosine means a shared topic."""
+    return similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
 
 
 def _plain_digit(letter: str) -> str:
@@ -169,19 +181,67 @@ def lost_value(new: str, known: str) -> str | None:
 
 
 def mentions(text: str, fact: str, aside: Collection[str] = ()) -> bool:
-    """Whether a text has a word of a fact, other than the names `aside`, that states something."""
+    """Return whether a text has a word of a fact, besides the names `aside`, that states something."""
     return not _telling(text).isdisjoint(_telling(without_names(fact, aside)))
 
 
 def tells(text: str, fact: str, aside: Collection[str] = ()) -> bool:
-    """Whether a text has a third of what a fact states, or two words of it."""
+    """Return whether a text has a third of what a fact states, or two words of it."""
     stated = _telling(without_names(fact, aside))
     return len(stated & _telling(text)) >= min(2, max(1, len(stated) / 3))
+
+
+def only_recalls(new: str, known: str, said: str, aside: Collection[str] = ()) -> bool:
+    """Return whether the words that were `said` give nothing of the new fact, which is like a known one. A
+    question gives it if nothing of it had to be recalled; another sentence if it has a word of it. What adds
+    a denial, or is in another script than what was said, may come from the speaker all the same."""
+    stated, before = (_telling(without_names(text, aside)) for text in (new, known))
+    words = [_words(text) for text in (new, known, said)]
+    if _denials(words[0]) ^ _denials(words[1]) or _scripts(new).isdisjoint(_scripts(said)):
+        return False
+    spoken = spoken_sentences(said)
+    if not stated.isdisjoint(_telling(" ".join(spoken))):
+        return False
+    question = _telling(" ".join(one for one in sentences(said) if one not in spoken))
+    return not (stated & question - before and stated & before <= question)
+
+
+def spoken_sentences(said: str) -> list[str]:
+    """Return the sentences that do not ask."""
+    return [one for one in sentences(said) if not one.rstrip(_CLOSING).endswith(_ASKING)]
+
+
+def _scripts(text: str) -> set[str]:
+    return {unicodedata.name(letter, " ").split()[0] for letter in text if letter.isalpha()}
 
 
 @lru_cache(maxsize=4096)
 def _telling(text: str) -> frozenset[int]:
     return stems(" ".join(word for word in _words(text) if _tells(word)))
+
+
+def other_value(new: str, known: str) -> bool:
+    """Return whether the new fact has a number, name, sign or denial that the known one has not, or only
+    other words in the same places. In a script without capitals any word may be a name."""
+    every, every_before = _words(new), _words(known)
+    said, there = ([word.casefold() for word in words] for words in (every, every_before))
+    if _denials(said) ^ _denials(there):
+        return True
+    marks = {word.casefold() for at, word in enumerate(every) if _is_mark(word, first=at == 0)}
+    runs = SequenceMatcher(None, there, said, autojunk=False).get_opcodes()
+    others = [j - i == m - k and how == "replace" for how, i, j, k, m in runs if how != "equal"]
+    return not marks <= {*there} or (bool(others) and all(others))
+
+
+def coarser(new: str, known: str) -> bool:
+    """Return whether the new fact has at most half as many words that state something, and two of its own."""
+    said, there = ({word.casefold() for word in _words(text) if _tells(word)} for text in (new, known))
+    return 2 * len(said) <= len(there) and len(said - there) <= 2
+
+
+def _is_mark(word: str, first: bool) -> bool:
+    cased = word.lower() != word.upper()
+    return _is_number(word) or _is_sign(word) or not (word.islower() or (cased and first) or not _tells(word))
 
 
 def _words(text: str) -> list[str]:

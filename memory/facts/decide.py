@@ -17,8 +17,17 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import DIFFERENT, SAME, Relation, Verdict, lost_value, same_words
-from memory.facts.refusal import refusal, repeats_found
+from memory.facts.compare import (
+    DIFFERENT,
+    SAME,
+    Relation,
+    Verdict,
+    coarser,
+    lost_value,
+    other_value,
+    same_words,
+)
+from memory.facts.refusal import refusal, repeats_found, repeats_recalled
 from memory.process.traced import Traced
 from memory.records import Action, Decision, Draft, Memory
 from memory.text.names import Aliases
@@ -171,10 +180,20 @@ def allowed(
     candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases = NO_ALIASES
 ) -> Verdict:
     """The verdict, or "different" where it may not be followed: what is taken for known loses no value, only
-    a newer statement replaces, and one that holds for a time does not end a permanent one."""
+    a newer statement replaces, and one that holds for a time does not end a permanent one. Of two in other
+    words, of which a model judged that they say the same, the newer one stays, or the one that says more; the
+    words of the other stay in the history."""
     if verdict.relation in ("same", "subsumed"):
-        lost = lost_value(*map(aliases.canonical, (candidate.draft.content, old.content)))
-        return Verdict("different", f"a model judged it known, but {lost!r} is not") if lost else verdict
+        new, known = map(aliases.canonical, (candidate.draft.content, old.content))
+        if (lost := lost_value(new, known)) is None:
+            return verdict
+        if other_value(new, known):
+            return Verdict("different", f"a model judged it known, but {lost!r} is not")
+        alike = verdict.relation == "same" and not other_value(known, new)
+        if not alike and not coarser(new, known):
+            return Verdict("different", f"a model judged it known, but {lost!r} is not")
+        stays = alike and candidate.newer_than(old) and old.expires_at is None
+        verdict = Verdict("contradiction" if stays else "outdated", f"{verdict.reason}, in other words")
     if verdict.relation != "contradiction":
         return verdict
     if not candidate.newer_than(old):
@@ -246,6 +265,8 @@ class Case(Traced):
     """By owner, the memory in the same words."""
     near: tuple[Memory, ...] = ()
     cosine: Mapping[str, float] = field(default_factory=dict)
+    recalled: frozenset[str] = frozenset()
+    """The ids of those that the fact only repeats in other words, since its message states nothing of it."""
     aliases: tuple[tuple[str, str], ...] = ()
     ended: Decision | None = None
     """What the rows alone decided: the message was gone, or the fact had ended or was made private."""
@@ -263,6 +284,7 @@ class Case(Traced):
         made, rulings = set(self.made), dict(self.rulings)
         fact = CandidateFact(self.draft, self.origin, None, self.now, made=made, rulings=rulings)
         decided = refusal(fact, importance_floor) or self.ended or repeats_found(fact, self.worded_so)
+        decided = decided or repeats_recalled(fact, [one for one in self.near if one.id in self.recalled])
         if decided:
             return decided, None
         worded_so, _ = fact.still_valid(self.worded_so)

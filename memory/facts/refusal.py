@@ -1,6 +1,6 @@
 """What is not worth keeping: too unimportant, too long, over already, or only repeats what a search found."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from memory.audience import user_key
 from memory.facts.candidate import CandidateFact
@@ -34,6 +34,16 @@ def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> 
     here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
     reason = f"only repeats what was found: {repeated!r}"
     return candidate.decision("ignore", here, reason, target=here)
+
+
+def repeats_recalled(candidate: CandidateFact, recalled: Sequence[Memory]) -> Decision | None:
+    """Return the decision to ignore what is no statement of its message, but known in other words; None where
+    nothing was `recalled` that the people present may read, or where the model names it by its id."""
+    here = [memory for memory in recalled if candidate.sees(memory) and not candidate.corrects(memory)]
+    if not here or candidate.draft.replaces:
+        return None
+    reason = f"not said in the message, and known: {here[0].content!r}"
+    return candidate.decision("ignore", here[0], reason, target=here[0])
 
 
 def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:

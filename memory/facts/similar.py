@@ -15,8 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import SAME, Verdict, alike
+from memory.facts.compare import SAME, Verdict, alike, near, only_recalls, spoken_sentences
 from memory.facts.decide import RULINGS, Case, said_before, weighed
+from memory.facts.refusal import states
 from memory.index import Question, Rankings
 from memory.index.bm25 import stems
 from memory.index.embedders import Embedder
@@ -49,6 +50,8 @@ class Searched:
     """Of those that are nearest by meaning. The others are farther."""
     followed: Position | None
     """What the search knew of the log of changes; None without a search."""
+    recalled: frozenset[str] = frozenset()
+    """Those that the candidate is like in meaning, where its message states nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,26 @@ class SimilarFacts:
         )
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
-        return Searched(
-            frozenset(owners), tuple(ids), {hit.id: hit.score for hit in found.dense}, found.followed
-        )
+        cosine = {hit.id: hit.score for hit in found.dense}
+        recalled = await self._recalled(candidate, cosine)
+        return Searched(frozenset(owners), tuple(ids), cosine, found.followed, recalled)
+
+    async def _recalled(self, candidate: CandidateFact, cosine: Mapping[str, float]) -> frozenset[str]:
+        """Return the ids of the memories like which the candidate is, where its message states nothing of it,
+        in words or in meaning: a model that was shown them says the same in other words."""
+        origin, thresholds = candidate.origin, self.embedder.thresholds
+        ids = [id for id, similarity in cosine.items() if near(similarity, thresholds)]
+        if not (origin.live and origin.said and ids) or states(origin.said, candidate.draft.content):
+            return frozenset()
+        async with self.database.read() as connection:
+            known = await self.store.candidates(connection, ids, origin.owners, candidate.now)
+            names = await _names(connection, origin.user)
+        new = candidate.draft.content
+        recalled = [one.id for one in known if only_recalls(new, one.content, origin.said, names)]
+        for vector in await self.embed(spoken_sentences(origin.said)) if recalled else ():
+            if near(_cosine(vector, candidate.vector), thresholds):
+                return frozenset()
+        return frozenset(recalled)
 
     async def read(
         self,
@@ -124,6 +144,7 @@ class SimilarFacts:
             worded_so=known.worded_so,
             near=tuple(known.near),
             cosine=searched.cosine,
+            recalled=searched.recalled,
             aliases=aliases.pairs,
         )
 
@@ -131,17 +152,13 @@ class SimilarFacts:
         """Whether two facts of this person share a tag, a name or a meaning, besides the person's own
         name."""
         async with self.database.read() as connection:
-            signed = select(speakers.c.author).where(speakers.c.owner == user_key(user))
-            own = [user, *await connection.scalars(signed)]
+            own = await _names(connection, user)
         texts = [without_names(text, own) for text in (draft.content, old.content)]
         names = [{fold(w) for w in _WORD.findall(text) if w[0].isupper() and stems(w)} for text in texts]
         shared = [without_names(tag, own) for tag in {*draft.subjects}.intersection(old.subjects)]
         if any(shared) or names[0] & names[1]:
             return True
-        one, other = await self.embed(texts)
-        if one is None or other is None or not (size := np.linalg.norm(one) * np.linalg.norm(other)):
-            return False
-        return float(np.dot(one, other) / size) >= self.embedder.thresholds.recall
+        return _cosine(*await self.embed(texts)) >= self.embedder.thresholds.recall
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
@@ -192,18 +209,18 @@ class SimilarFacts:
         searched = await self.search(candidate, owners, patient=True)
         async with self.database.read() as connection:
             case = await self.read(connection, candidate, searched)
-        near = weighed(candidate, case.near, case.aliases, case.cosine)
+        weighted = weighed(candidate, case.near, case.aliases, case.cosine)
         said = candidate.origin
         if any(
             verdict is SAME and memory.user_id == said.user and memory.owners >= said.owners
-            for memory, verdict in near
+            for memory, verdict in weighted
         ):
             return []
         text, tags = candidate.draft.content, set(candidate.draft.subjects)
         thresholds, cosine = self.embedder.thresholds, searched.cosine
         return [
             memory
-            for memory, verdict in near
+            for memory, verdict in weighted
             if verdict.relation == "different"
             and candidate.sees(memory)
             and candidate.decides_for(memory)
@@ -234,6 +251,18 @@ class SimilarFacts:
             limit=NEAR,
         )
         return await self.search_index(question, patient=patient)
+
+
+async def _names(connection: AsyncConnection, user: str) -> list[str]:
+    signed = select(speakers.c.author).where(speakers.c.owner == user_key(user))
+    return [user, *await connection.scalars(signed)]
+
+
+def _cosine(one: Any, other: Any) -> float:
+    if one is None or other is None:
+        return 0.0
+    size = np.linalg.norm(one) * np.linalg.norm(other)
+    return float(np.dot(one, other) / size) if size else 0.0
 
 
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:

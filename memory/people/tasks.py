@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
 from memory.errors import NotFound
-from memory.facts.compare import normalise, same_words
+from memory.facts.compare import normalise, same_words, within
 from memory.index.bm25 import stems
 from memory.process.spans import new_id
 from memory.records import Task, TaskStatus
@@ -280,8 +280,8 @@ def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: b
 
 def _stand_in(said: str, description: str) -> bool:
     """Whether the words of one stand in the other, as they are and next to each other."""
-    asked, there = (f" {normalise(text)} " for text in (said, description))
-    return asked in there or there in asked
+    asked, there = normalise(said), normalise(description)
+    return within(asked, there) or within(there, asked)
 
 
 async def _finished_before(

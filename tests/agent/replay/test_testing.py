@@ -29,8 +29,8 @@ from tools.registry import TOOLS, ToolResult
 
 KEEPS = (
     Call("search_memories", {"query": "whom Ana loves"}),
-    Call("remember", {"content": "Ana asks whom she loves", "subjects": ["ana"], "ttl": "7d"}),
-    answer("You love your dog Rex.", {"content": "Ana has a dog"}),
+    Call("remember", {"content": "The ferry runs on Sundays", "subjects": ["ana"], "ttl": "7d"}),
+    answer("You love your dog Rex.", {"content": "The harbour froze over"}),
 )
 
 

@@ -126,4 +126,4 @@ async def test_what_was_summed_up_of_them_is_let_go_when_something_is_made_priva
     told = await pet.remember("Ana had measles", user="ana", place=GENERAL)
     await pet.people.set_context("memory_summary", "Ana had measles.", user="ana", place=GENERAL)
     await pet.memories.make_private(told.id, user="ana", place=GENERAL)
-    assert rows("SELECT * FROM context_entries") == []
+    assert rows("SELECT value FROM context_entries") == [{"value": ""}]

@@ -137,3 +137,18 @@ async def test_what_was_told_beside_the_request_stays_known(pet_at, first_way, s
 
     assert [memory.content for memory in await pet.memories.list(user="ben")] == ["Ben works at Acme"]
     assert "thing about my job" not in str(await pet.conversations.messages(user="ben"))
+
+
+async def test_the_words_of_a_fact_mean_it_surely_and_no_other(pet_at, first_way, server):
+    pet = await pet_at(first_way)
+    for fact in ("Ana lives in Lyon", "Ana is allergic to penicillin", "Ana lived in Rome", "安娜住在里昂"):
+        await pet.remember(fact, user="ana", subjects=["ana"])
+    words = ("lives in Lyon", "the fact that Ana lives in Lyon", "Allergic to penicillin!", "住在里昂")
+    meant = [await pet.memories.find_to_forget(text, user="ana") for text in words]
+
+    assert [[(one.content, one.sure) for one in found] for found in meant] == [
+        [("Ana lives in Lyon", True)],
+        [("Ana lives in Lyon", True)],
+        [("Ana is allergic to penicillin", True)],
+        [("安娜住在里昂", True)],
+    ]

@@ -461,3 +461,47 @@ async def test_an_overdue_task_is_marked_in_the_first_prompt_of_a_day_alone(open
     marked = ["overdue)" in asked[-1]["content"] for asked in model.inputs]
     assert marked == [True, True, False, True]
     assert "dentist" in model.inputs[-1][-1]["content"]
+
+
+ASKED = [
+    "What do you know about me?",
+    "Tell me everything.",
+    "And my home?",
+    "Where do I live again?",
+    "Go on",
+]
+REWORDED = [
+    "Ana's home is in Lyon",
+    "Lyon is where Ana resides",
+    "Ana is based in Lyon",
+    "Ana has her home in the city of Lyon",
+    "Ana is living in Lyon these days",
+    "Ana is a resident of Lyon",
+]
+
+
+async def test_a_recalled_fact_that_a_model_rewords_in_thirty_turns_is_not_noted_again(
+    open_pet, light_embedder
+):
+    def noted(*texts: str) -> dict[str, Any]:
+        return {
+            "message": "You live in Lyon.",
+            "memories": [{"content": one, "subjects": ["ana"]} for one in texts],
+        }
+
+    def found(asked: str) -> dict[str, Any]:
+        new = [{"text": one, "importance": "medium", "tags": [], "messages": [1]} for one in REWORDED]
+        return {"summary": "Ana lives in Lyon.", "new_facts": new}
+
+    model = AnsweringModel(*(noted(REWORDED[n % len(REWORDED)]) for n in range(30)))
+    pet = await open_pet(given=model, looking_back=AnsweringModel(then=found))
+    await pet.remember("Ana lives in Lyon", user="ana", importance=0.9)
+    for n in range(30):
+        await pet.respond(ASKED[n % len(ASKED)], user="ana")
+        await pet.settle(hurry=n % 6 == 0)
+    assert [fact.content for fact in await pet.memories.list(user="ana")] == ["Ana lives in Lyon"]
+
+    model.answers = [noted("Ana's home in Lyon has a garden")]
+    await pet.respond("I have a garden there now!", user="ana")
+    await pet.settle(hurry=False)
+    assert "Ana's home in Lyon has a garden" in [fact.content for fact in await pet.memories.list(user="ana")]

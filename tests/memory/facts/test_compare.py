@@ -7,7 +7,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memory.facts.compare import alike, content_key, lost_value, mentions, normalise, same_words, tells
+from memory.facts.compare import (
+    alike,
+    content_key,
+    lost_value,
+    mentions,
+    normalise,
+    only_recalls,
+    same_words,
+    tells,
+)
 from memory.index.embedders.thresholds import Thresholds
 
 ONE_KEY = [
@@ -190,3 +199,30 @@ def test_a_text_tells_a_fact_of_which_it_has_a_third_or_two_words(
     text: str, fact: str, mentioned: bool, told: bool
 ) -> None:
     assert (mentions(text, fact, ["Ana", "安娜"]), tells(text, fact, ["Ana", "安娜"])) == (mentioned, told)
+
+
+TEA, HOME = "Ana likes tea", "Ana lives in Lyon"
+
+
+@pytest.mark.parametrize(
+    ("said", "new", "known", "recalls"),
+    [
+        ("What do you know about me?", "Ana is fond of tea", TEA, True),
+        ("Tell me all you remember.", "Lyon is where Ana resides", HOME, True),
+        ("What is my home town?", "Ana's home town is Lyon", HOME, True),
+        ("Yes, exactly!", "Ana's home is Lyon", HOME, True),
+        ("I have it every morning.", "Ana has tea every morning", TEA, False),
+        ("Not any more.", "Ana no longer likes tea", TEA, False),
+        (
+            "What may my sister eat, who is allergic to nuts?",
+            "Ana's sister is allergic to nuts",
+            "Ana has a sister",
+            False,
+        ),
+        ("מה שלומך?", "Ana is fond of tea", TEA, False),
+    ],
+)
+def test_only_what_the_speakers_words_do_not_give_is_recalled(
+    said: str, new: str, known: str, recalls: bool
+) -> None:
+    assert only_recalls(new, known, said, ["Ana"]) == recalls

@@ -56,6 +56,35 @@ async def test_a_ruling_that_would_lose_a_value_leaves_both(stack: Stack, ruling
     assert await stack.known() == {early, late, later}
 
 
+CARDS = "Rachel sees her cardiologist Dr. Lin in Leeds on the first Monday of every month"
+
+
+@on_both
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize(
+    ("old", "ttl", "new", "ruling", "stays"),
+    [
+        ("Sofia is afraid of thunderstorms", None, "Thunderstorms scare Sofia", "same", 1),
+        ("Sofia is ill", "7d", "Sofia has caught a cold", "same", 0),
+        (CARDS, None, "Rachel visits Leeds regularly", "ignore", 0),
+        ("Rachel has a dog", None, "Rachel's dog died", "ignore", None),
+        ("Rachel loves tea", None, "Rachel hates tea", "same", None),
+        ("Rachel has a dog", None, "Rachel is the owner of a dog called Rex", "same", None),
+    ],
+)
+async def test_of_two_in_other_words_one_stays_and_the_other_is_history_unless_a_value_is_lost(
+    stack: Stack, stored: bool, old: str, ttl: str | None, new: str, ruling: Ruling, stays: int | None
+) -> None:
+    first = await stack.remember(old, ttl=ttl)
+    stack.clock.advance(days=1)
+    if stored:
+        await rule(stack, await stack.remember(new), first, ruling)
+    else:
+        origin = Provenance("anna", stack.clock.now, live=True)
+        await stack.writer.remember([Draft(new)], origin, {str(first.id): ruling})
+    assert await stack.known() == ({old, new} if stays is None else {(old, new)[stays]})
+
+
 async def test_another_name_of_the_same_person_is_no_value(stack: Stack) -> None:
     await stack.remember("Mickael is also called dev")
     old = await stack.remember("Mickael has the flu")
