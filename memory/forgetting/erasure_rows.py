@@ -34,6 +34,7 @@ from memory.forgetting.purge import NOBODY
 from memory.process.pace import unhurried
 from memory.sql import tables as t
 from memory.sql.hidden import parts
+from memory.sql.rests_on import drop_rows
 
 SHARED, SHOWN = "memories shared", "replies shown"
 LEFT = {
@@ -175,8 +176,7 @@ async def delete_rows(connection: AsyncConnection, user: str, now: datetime) -> 
     removed = {}
     for kind, (table, mine) in _own(user).items():
         if table is t.context_entries:
-            ids = select(table.c.id).where(mine)
-            await connection.execute(delete(t.rests_on).where(t.rests_on.c.derived_id.in_(ids)))
+            await drop_rows(connection, list(await connection.scalars(select(table.c.id).where(mine))))
         statement: Delete | Update = delete(table).where(mine)
         if table is t.api_keys:
             blank = {"name": "erased", "user_id": NOBODY, "digest": table.c.id, "last_used_at": None}
@@ -189,7 +189,7 @@ async def delete_summaries(connection: AsyncConnection, user: str) -> list[str]:
     """Delete the summaries of the person's private conversations. Returns their ids."""
     mine = t.active_conversations.c.owner == user_key(user)
     ids = list(await connection.scalars(select(t.active_conversations.c.id).where(mine)))
-    await connection.execute(delete(t.rests_on).where(t.rests_on.c.derived_id.in_(ids)))
+    await drop_rows(connection, ids)
     await connection.execute(delete(t.active_conversations).where(mine))
     return ids
 

@@ -23,7 +23,7 @@ from memory.sql.memories.memory_rows import WHOLE_ID
 from memory.sql.memories.owner_links import hold_again
 from memory.sql.memories.store import CORRECTED
 from memory.sql.messages.message_rows import kept
-from memory.sql.rests_on import let_go, record_each, resting_on, statements_of
+from memory.sql.rests_on import drop_rows, let_go, record_each, resting_on, statements_of
 from memory.sql.tables import (
     context_entries,
     forgettings,
@@ -253,8 +253,7 @@ async def _rest_on_messages(connection: AsyncConnection, ids: Iterable[str]) -> 
 async def _delete_sources(connection: AsyncConnection, ids: Iterable[str]) -> None:
     """Delete what rests on these rows, and what they rest on, from the record."""
     for part in parts(ids):
-        named = or_(rests_on.c.derived_id.in_(part), rests_on.c.source_id.in_(part))
-        await connection.execute(delete(rests_on).where(named))
+        await drop_rows(connection, part)
 
 
 async def drop_jobs(connection: AsyncConnection, ids: Collection[str]) -> None:

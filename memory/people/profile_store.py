@@ -21,7 +21,8 @@ from memory.people.profile_entries import READ_EVERYWHERE, Entry, context_of, me
 from memory.sql.engine import Database
 from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, MESSAGE_IS_HIDDEN, show
 from memory.sql.rests_on import How, let_go, record_each
-from memory.sql.tables import Utc, context_entries, memories, messages, rests_on
+from memory.sql.tables import Utc, context_entries, evidence, evidence_ids, memories, messages, rests_on
+from memory.sql.tables.evidence import CODES
 
 
 class ProfileStore:
@@ -113,10 +114,13 @@ class ProfileStore:
 
 _KEY = ("user_id", "place", "field", "item")
 
+_entry, _source = evidence_ids.alias("entry_ids"), evidence_ids.alias("source_ids")
 _ENTRIES = (
-    select(context_entries, messages.c.id.label("shown"), rests_on.c.source_id.label("message"))
-    .outerjoin(rests_on, and_(rests_on.c.derived_id == context_entries.c.id, rests_on.c.how == "stated"))
-    .outerjoin(messages, and_(messages.c.id == rests_on.c.source_id, ~MESSAGE_IS_HIDDEN))
+    select(context_entries, messages.c.id.label("shown"), _source.c.id.label("message"))
+    .outerjoin(_entry, _entry.c.id == context_entries.c.id)
+    .outerjoin(evidence, and_(evidence.c.derived == _entry.c.number, evidence.c.how == CODES["stated"]))
+    .outerjoin(_source, _source.c.number == evidence.c.source)
+    .outerjoin(messages, and_(messages.c.id == _source.c.id, ~MESSAGE_IS_HIDDEN))
     .where(context_entries.c.user_id == bindparam("user"), ~ENTRY_IS_HIDDEN)
 )
 """A row for each entry and each message in which it was said; `shown` is NULL where that is hidden."""

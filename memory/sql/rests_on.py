@@ -1,17 +1,43 @@
 """What rests on what: the only record of where facts, replies, summaries and profiles come from."""
 
+import json
 from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
-from sqlalchemy import BindParameter, Select, delete, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import ARRAY, BindParameter, Integer, Select, Text, bindparam, delete, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.sql.tables import rests_on
+from memory.sql.tables import evidence, evidence_ids, rests_on
+from memory.sql.tables.evidence import CODES
 
 How = Literal["stated", "answered", "found", "covered"]
 """How a text rests on a source: the message says it; it is a reply to that message; the prompt, or what was
 shown of a result, held the source; a summary was written from it."""
+
+
+_IDS_SQLITE = text(
+    "INSERT INTO evidence_ids (id) SELECT value FROM json_each(:ids) WHERE true ON CONFLICT DO NOTHING"
+)
+_ROWS_SQLITE = text("""
+    INSERT INTO evidence (derived, source, how)
+    SELECT derived.number, source.number, json_extract(row.value, '$[2]') FROM json_each(:rows) AS row
+    JOIN evidence_ids AS derived ON derived.id = json_extract(row.value, '$[0]')
+    JOIN evidence_ids AS source ON source.id = json_extract(row.value, '$[1]')
+    WHERE true ON CONFLICT DO NOTHING
+""")
+_IDS = text("INSERT INTO evidence_ids (id) SELECT unnest(:ids) ON CONFLICT DO NOTHING").bindparams(
+    bindparam("ids", type_=ARRAY(Text))
+)
+_ROWS = text("""
+    INSERT INTO evidence (derived, source, how) SELECT derived.number, source.number, row.how
+    FROM unnest(:derived, :sources, :codes) AS row (derived, source, how)
+    JOIN evidence_ids AS derived ON derived.id = row.derived
+    JOIN evidence_ids AS source ON source.id = row.source
+    ON CONFLICT DO NOTHING
+""").bindparams(
+    *(bindparam(name, type_=ARRAY(Text)) for name in ("derived", "sources")),
+    bindparam("codes", type_=ARRAY(Integer)),
+)
 
 
 async def record(connection: AsyncConnection, derived: str, sources: Iterable[str], how: How) -> None:
@@ -20,10 +46,18 @@ async def record(connection: AsyncConnection, derived: str, sources: Iterable[st
 
 
 async def record_each(connection: AsyncConnection, found: Iterable[tuple[str, str, How]]) -> None:
-    """Store which text rests on which source, and how, in one statement."""
-    rows = [dict(zip(("derived_id", "source_id", "how"), row, strict=True)) for row in sorted(found)]
-    if rows:
-        await connection.execute(insert(rests_on).on_conflict_do_nothing(), rows)
+    """Store which text rests on which source, and how."""
+    rows = [(derived, source, CODES[how]) for derived, source, how in sorted(found)]
+    if not rows:
+        return
+    ids = sorted({id for derived, source, _ in rows for id in (derived, source)})
+    if connection.dialect.name == "sqlite":
+        await connection.execute(_IDS_SQLITE, {"ids": json.dumps(ids)})
+        await connection.execute(_ROWS_SQLITE, {"rows": json.dumps(rows)})
+    else:
+        await connection.execute(_IDS, {"ids": ids})
+        derived, sources, codes = (list(column) for column in zip(*rows, strict=True))
+        await connection.execute(_ROWS, {"derived": derived, "sources": sources, "codes": codes})
 
 
 async def rest_as_others(connection: AsyncConnection, reply: str, question: str) -> None:
@@ -39,6 +73,15 @@ async def let_go(connection: AsyncConnection, ids: Collection[str]) -> None:
     """Delete what is stored of the sources of these texts."""
     if ids:
         await connection.execute(delete(rests_on).where(rests_on.c.derived_id.in_(ids)))
+
+
+async def drop_rows(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """Delete what is stored of rows that are deleted for good: what they rest on, what rests on them, and
+    their ids."""
+    numbers = select(evidence_ids.c.number).where(evidence_ids.c.id.in_(ids))
+    for column in (evidence.c.derived, evidence.c.source):
+        await connection.execute(delete(evidence).where(column.in_(numbers)))
+    await connection.execute(delete(evidence_ids).where(evidence_ids.c.id.in_(ids)))
 
 
 def stated_in(ids: Collection[str] | BindParameter[Any]) -> Select[str]:

@@ -19,6 +19,7 @@ from memory.index.embedded.folder import delete_unheld
 from memory.sql.engine.loop_sqlite import FOREIGN, read_only_uri
 from memory.sql.engine.schema import FIRST, HEAD
 from memory.sql.tables import metadata
+from memory.sql.tables.evidence import VIEW
 from memory.sql.tables.triggers import ON_SQLITE
 
 OTHERS = (*rotated(DECISIONS), TYPED)
@@ -129,7 +130,8 @@ _FOREIGN = """
     WHERE type != 'index' AND NOT (
         type = 'table' AND rootpage > 0
         AND (:older OR name IN (SELECT value FROM json_each(:tables)) OR substr(name, 1, 7) = 'sqlite_')
-    ) AND NOT (type = 'trigger' AND (:older OR sql IN (SELECT value FROM json_each(:triggers))))
+    ) AND NOT (type = 'view' AND sql = :view)
+    AND NOT (type = 'trigger' AND (:older OR sql IN (SELECT value FROM json_each(:triggers))))
 """
 
 
@@ -139,6 +141,7 @@ def _require_sound(path: Path) -> None:
     home that it is brought back to."""
     given = {
         "tables": json.dumps([*metadata.tables, "alembic_version"]),
+        "view": VIEW,
         "triggers": json.dumps([*ON_SQLITE.values()]),
     }
     try:

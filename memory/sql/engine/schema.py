@@ -16,9 +16,10 @@ from sqlalchemy import Connection, inspect, text
 
 from memory.errors import StoreUnavailable
 from memory.sql.tables import metadata
+from memory.sql.tables.evidence import create_view
 from memory.sql.tables.triggers import create_triggers, drop_triggers, trigger_texts
 
-HEAD = "0023"
+HEAD = "0024"
 """The newest migration. A test compares it with the migration files."""
 FIRST = "0023"
 """The oldest migration that is converted."""
@@ -52,8 +53,9 @@ def outdated(revision: str | None, where: str) -> bool:
 _OBJECTS = {
     "sqlite": "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'",
     "postgresql": """
-        SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' ELSE 'index' END, relname, NULL FROM pg_class
-        WHERE relkind IN ('r', 'p', 'i', 'I') AND relnamespace = current_schema()::regnamespace
+        SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table' WHEN relkind = 'v' THEN 'view' ELSE 'index' END,
+        relname, NULL FROM pg_class
+        WHERE relkind IN ('r', 'p', 'v', 'i', 'I') AND relnamespace = current_schema()::regnamespace
         UNION ALL SELECT 'trigger', tgname, prosrc
         FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_proc ON pg_proc.oid = tgfoid
         WHERE NOT tgisinternal AND tgenabled <> 'D' AND relnamespace = current_schema()::regnamespace
@@ -82,7 +84,7 @@ def require_head(connection: Connection, where: str) -> None:
     dialect = connection.dialect.name
     there = {(kind, name): body for kind, name, body in connection.exec_driver_sql(_OBJECTS[dialect])}
     tables = metadata.tables.values()
-    wanted = {("table", table.name) for table in tables}
+    wanted = {("view", "rests_on"), *(("table", table.name) for table in tables)}
     wanted |= {("index", str(index.name)) for table in tables for index in table.indexes}
     missing = [f"the {kind} {name}" for kind, name in wanted - there.keys()]
     for name, body in trigger_texts(dialect).items():
@@ -103,6 +105,7 @@ def _listed(names: Collection[str]) -> str:
 def create(connection: Connection) -> None:
     """Create the newest tables. A test compares them with those that a conversion leaves."""
     metadata.create_all(connection)
+    create_view(connection)
     create_triggers(connection)
     connection.exec_driver_sql(
         "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "

@@ -1,6 +1,7 @@
 """The tables. SQL is the source of truth; the index is rebuilt from it."""
 
 from memory.sql.tables.columns import Utc, metadata
+from memory.sql.tables.evidence import evidence, evidence_ids, rests_on
 from memory.sql.tables.facts import (
     forgettings,
     hidden,
@@ -9,7 +10,6 @@ from memory.sql.tables.facts import (
     memory_owners,
     memory_tags,
     memory_updates,
-    rests_on,
     session_memories,
 )
 from memory.sql.tables.index import changes, index_positions, knowledge_chunks, knowledge_documents, vectors
@@ -42,6 +42,8 @@ __all__ = [
     "conversations",
     "deliveries",
     "erasures",
+    "evidence",
+    "evidence_ids",
     "figures",
     "forgettings",
     "hidden",

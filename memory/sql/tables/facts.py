@@ -1,4 +1,4 @@
-"""Facts and their owners, what rests on what, and what is hidden."""
+"""Facts and their owners, and what is hidden."""
 
 from sqlalchemy import (
     JSON,
@@ -15,16 +15,6 @@ from sqlalchemy import (
 )
 
 from memory.sql.tables.columns import Utc, metadata, row_id
-
-rests_on = Table(
-    "rests_on",
-    metadata,
-    Column(
-        "derived_id", row_id, primary_key=True, comment="a fact, reply, summary, task or entry of a profile"
-    ),
-    Column("source_id", row_id, primary_key=True, index=True, comment="a message, memory, summary or task"),
-    Column("how", Text, primary_key=True, comment="stated, answered, found or covered"),
-)
 
 memories = Table(
     "memories",

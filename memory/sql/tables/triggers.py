@@ -7,13 +7,23 @@ text of a summary, its vectors go. A new memory gets its tags, and rests on the 
 
 from sqlalchemy import Connection
 
+from memory.sql.tables.evidence import CODES, WHENS
+
 _NO_VECTORS = "DELETE FROM vectors WHERE id = OLD.id"
 _TAGS = (
     "INSERT INTO memory_tags (memory_id, tag) SELECT NEW.id, value FROM {json_each}(NEW.subjects) AS value"
 )
+_BOTH = "FROM evidence_ids AS derived, evidence_ids AS source WHERE derived.id = {0} AND source.id = {1}"
 _EVIDENCE = (
-    "INSERT INTO rests_on (derived_id, source_id, how) "
-    "SELECT NEW.id, NEW.message_id, 'stated' WHERE NEW.message_id IS NOT NULL"
+    "INSERT INTO evidence_ids (id) SELECT NEW.id WHERE NEW.message_id IS NOT NULL "
+    "UNION SELECT NEW.message_id WHERE NEW.message_id IS NOT NULL ON CONFLICT DO NOTHING; "
+    "INSERT INTO evidence (derived, source, how) SELECT derived.number, source.number, "
+    f"{CODES['stated']} {_BOTH.format('NEW.id', 'NEW.message_id')} ON CONFLICT DO NOTHING"
+)
+_NO_EVIDENCE = (
+    "DELETE FROM evidence WHERE (derived, source) = "
+    f"(SELECT derived.number, source.number {_BOTH.format('OLD.derived_id', 'OLD.source_id')}) "
+    f"AND CASE how {WHENS} END = OLD.how"
 )
 
 
@@ -28,6 +38,7 @@ def _log_message(entry: str) -> str:
 
 
 _TRIGGERS = {
+    "evidence_gone": ("INSTEAD OF DELETE ON rests_on FOR EACH ROW", _NO_EVIDENCE),
     "link_made": ("INSERT ON memory_owners FOR EACH ROW", _log("memory", "NEW.memory_id")),
     "link_changed": (
         "UPDATE OF superseded_by ON memory_owners FOR EACH ROW "
@@ -59,11 +70,16 @@ _TRIGGERS = {
     "chunk_made": ("INSERT ON knowledge_chunks FOR EACH ROW", _log("chunk", "NEW.id")),
     "chunk_gone": ("DELETE ON knowledge_chunks FOR EACH ROW", f"{_log('chunk', 'OLD.id')}; {_NO_VECTORS}"),
 }
-"""By name: after what, and what it does."""
+"""By name: after what, or instead of what, and what it does."""
+
+
+def _moment(change: str) -> str:
+    return change if change.startswith("INSTEAD OF") else f"AFTER {change}"
+
 
 ON_SQLITE = {
-    name: f"CREATE TRIGGER {name} AFTER {after} BEGIN {does.format(tx=0, json_each='json_each')}; END"
-    for name, (after, does) in _TRIGGERS.items()
+    name: f"CREATE TRIGGER {name} {_moment(of)} BEGIN {does.format(tx=0, json_each='json_each')}; END"
+    for name, (of, does) in _TRIGGERS.items()
 }
 """By name, as SQLite keeps them."""
 _ON_POSTGRESQL = {"tx": "pg_current_xact_id()::text::bigint", "json_each": "json_array_elements_text"}
@@ -82,12 +98,12 @@ _FUNCTION = "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS
 
 def create_triggers(connection: Connection) -> None:
     """Make the triggers, once the tables are there."""
-    for name, (after, _) in _TRIGGERS.items():
+    for name, (change, _) in _TRIGGERS.items():
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(ON_SQLITE[name])
         else:
             connection.exec_driver_sql(_FUNCTION.format(name, _BODIES[name]))
-            connection.exec_driver_sql(f"CREATE TRIGGER {name} AFTER {after} EXECUTE FUNCTION {name}()")
+            connection.exec_driver_sql(f"CREATE TRIGGER {name} {_moment(change)} EXECUTE FUNCTION {name}()")
 
 
 def drop_triggers(connection: Connection) -> None:

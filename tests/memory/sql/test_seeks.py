@@ -9,7 +9,7 @@ from sqlalchemy import event
 from memory.people.due_tasks import DueTasks
 from tests.memory.conftest import Stack
 
-GROWS = "memories|messages|tasks|memory_owners|rests_on|hidden|active_conversations"
+GROWS = "memories|messages|tasks|memory_owners|evidence|evidence_ids|hidden|active_conversations"
 SCAN = re.compile(rf"SCAN ({GROWS})\b(?! USING INDEX ix_)")
 
 

@@ -118,7 +118,7 @@ async def test_a_failed_conversion_leaves_the_tables_and_a_copy_stays_until_some
     with sqlite3.connect(copy) as file:
         assert file.execute("SELECT version_num FROM alembic_version").fetchall() == [(FIRST,)]
     file.close()
-    assert {name for name, _ in schema(home) - before} == {"more"}
+    assert "more" in {name for name, _ in schema(home) - before}
     database.drop_copies()
     assert not copy.exists()
     await database.close()
