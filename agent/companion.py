@@ -26,15 +26,14 @@ from agent.types.answer_types import value_of, with_form
 from agent.types.arguments import (
     Argument,
     Limit,
+    Refused,
     Seconds,
     Text,
     User,
-    each,
     listed,
     moment_of,
     of_the_sdk,
     place_of,
-    refuse,
 )
 from agent.types.checks import checks_arguments
 from agent.wiring.components import Clock, Components, open_components, utc_now
@@ -53,15 +52,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _clock(name: str, value: object) -> Clock:
+def _clock(value: object) -> Clock:
     if not callable(value):
-        raise refuse(name, value, "no function")
-    moment_of(name, value())
+        raise Refused(value, "no function")
+    moment_of(value())
     return value
 
 
 _MODEL = Argument(of_the_sdk("Model"))
-_GUARDRAILS = Argument(each(of_the_sdk("InputGuardrail", "OutputGuardrail")))
+_GUARDRAILS = Argument(lambda value: [*map(of_the_sdk("InputGuardrail", "OutputGuardrail"), listed(value))])
 
 
 class OpenOptions(TypedDict, total=False):

@@ -138,7 +138,7 @@ async def test_the_service_answers_remembers_and_explains(
     assert (refused.status_code, refused.json()["error"]) == (400, told_of_no_user)
 
 
-told_of_no_user = "the user needs a name: some readable text that tells them from others"
+told_of_no_user = "user: pass a name: one line of readable text"
 
 
 @pytest.mark.filterwarnings("ignore:'audioop':DeprecationWarning")

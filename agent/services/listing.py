@@ -86,6 +86,6 @@ def _key(cursor: str | None) -> tuple[datetime, str] | None:
         return None
     at, _, id = cursor.partition("~")
     try:
-        return moment_of("cursor", at), str(UUID(id))
+        return moment_of(at), str(UUID(id))
     except (BadInput, ValueError):
         raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page") from None

@@ -1,7 +1,7 @@
-"""The types of the API's arguments: how each is read, for every surface, and its JSON schema for those that
-use pydantic (REST, MCP). `agent.types.checks` reads the arguments of a method by its annotations.
+"""The types of the API's arguments. Python, REST and MCP read them with pydantic, and their JSON schemas and
+the texts of their errors come from here; `agent.types.checks` reads a method's arguments by its annotations.
 
-A bad value raises BadInput, which names the argument and says what to pass instead.
+A reader raises ValueError with what is wrong, in words that go after the name of the argument.
 """
 
 import re
@@ -37,41 +37,53 @@ MOST_SUBJECTS, MAX_SUBJECT = 50, 100
 FIRST_YEAR, LAST_YEAR = 1000, 9000
 """Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
 
-Read = Callable[[str, Any], Any]
-"""Given the name of an argument and what was passed, returns its value. Raises BadInput."""
+NO_NAME = "pass a name: one line of readable text"
 
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """Metadata of a type: how a value is read, and the JSON schema for surfaces that use pydantic. There any
-    value passes, for the API to read; `written` makes of a text what it means."""
+    """Metadata of a type: how a value is read, and its JSON schema."""
 
-    read: Read
+    read: Callable[[Any], Any]
     schema: Mapping[str, Any] = field(default_factory=dict)
-    written: Callable[[Any], Any] = lambda value: value
 
     def __get_pydantic_core_schema__(self, *_: Any) -> Any:
         from pydantic_core import core_schema  # 30 ms, which a command that asks for help can do without
 
-        return core_schema.no_info_plain_validator_function(self.written)
+        return core_schema.no_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, *_: Any) -> dict[str, Any]:
         return dict(self.schema)
 
 
+class Refused(ValueError):
+    """A value that is not `what` it should be."""
+
+    def __init__(self, value: object, what: str) -> None:
+        told = f"{value:g}" if type(value) is float else shown(value)
+        super().__init__(f"{told} is {what}")
+
+
 def refuse(name: str, value: object, what: str) -> BadInput:
-    told = f"{value:g}" if type(value) is float else shown(value)
-    return BadInput(f"{name}: {told} is {what}")
+    return BadInput(f"{name}: {Refused(value, what)}")
 
 
-def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[str, object], str]:
+def read_value(name: str, read: Callable[[Any], T], value: object) -> T:
+    """Raises BadInput."""
+    try:
+        return read(value)
+    except ValueError as error:
+        raise BadInput(f"{name}: {error}") from None
+
+
+def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[object], str]:
     """A text; what no database keeps of it is replaced."""
 
-    def read(name: str, value: object) -> str:
+    def read(value: object) -> str:
         if not isinstance(value, str):
-            raise refuse(name, value, "no text")
+            raise Refused(value, "no text")
         if len(value) > most:
-            raise BadInput(f"{name}: longer than {most:,} characters; {instead}")
+            raise ValueError(f"longer than {most:,} characters; {instead}")
         return storable(value)
 
     return read
@@ -80,32 +92,35 @@ def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[s
 short_text = text_up_to(MAX_NAME)
 
 
-def readable_name(name: str, value: object) -> str:
+def readable_name(value: object) -> str:
     """The name in the normal form for storage and comparison."""
-    text = short_text(name, value)
-    if text == value and is_a_line(text):
-        return text.strip()
-    raise BadInput(f"the {name} needs a name: some readable text that tells them from others")
+    text = short_text(value)
+    if text != value or not is_a_line(text):
+        raise ValueError(NO_NAME)
+    return text.strip()
 
 
-def user_named(name: str, value: object) -> str:
+def user_named(value: object) -> str:
     if not isinstance(value, str):
-        raise BadInput("say who the user is: a name, as text; what is somebody's alone is nobody else's")
-    return readable_name(name, value)
+        raise Refused(value, "nobody; pass the id of the person, as text")
+    return readable_name(value)
 
 
-def place_of(place: object, name: str = "place") -> Place:
+def place_of(place: object) -> Place:
     if not isinstance(place, Place | str | None):
-        raise refuse(name, place, "no name of a place, such as acme/general")
+        raise refuse("place", place, "no name of a place, such as acme/general")
     found = place if isinstance(place, Place) else Place.parse(place)
     if len(found.path) > MOST_NESTED:
-        raise BadInput(f"{name}: more than {MOST_NESTED} places inside each other")
-    for part in found.path:
-        readable_name(name, part)
+        raise BadInput(f"place: more than {MOST_NESTED} places inside each other")
+    try:
+        for part in found.path:
+            readable_name(part)
+    except ValueError as error:
+        raise BadInput(f"place: {error}") from error
     return found
 
 
-def moment_of(name: str, value: object) -> datetime:
+def moment_of(value: object) -> datetime:
     """An aware time in UTC, from one or from ISO 8601."""
     example = "such as 2026-01-10T09:30:00+00:00"
     try:
@@ -113,131 +128,127 @@ def moment_of(name: str, value: object) -> datetime:
     except ValueError:
         moment = None
     if not isinstance(moment, datetime):
-        raise refuse(name, value, f"no ISO 8601 time, {example}")
+        raise Refused(value, f"no ISO 8601 time, {example}")
     if moment.tzinfo is None:
-        raise BadInput(f"{name}: {str(value)!r} needs a time zone, {example}")
+        raise ValueError(f"{str(value)!r} needs a time zone, {example}")
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise BadInput(f"{name}: {str(value)!r} is not between the years {FIRST_YEAR} and {LAST_YEAR}")
+        raise ValueError(f"{str(value)!r} is not between the years {FIRST_YEAR} and {LAST_YEAR}")
     return moment.astimezone(UTC)
 
 
-def whole(most: int) -> Read:
-    def read(name: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise refuse(name, value, f"no whole number from 1 to {most}")
-        return value
+def _number(value: object) -> float | None:
+    """The number, which programs write as text too."""
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}(\.\d{1,9})?", value, re.ASCII):
+        return float(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def whole(most: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        number = _number(value)
+        if number is None or not 1 <= number <= most or number % 1:
+            raise Refused(value if number is None else number, f"no whole number from 1 to {most}")
+        return int(number)
 
     return read
 
 
-def one_of(*allowed: str) -> Read:
-    def read(name: str, value: object) -> str:
+def _importance(value: object) -> float:
+    number = _number(value)
+    if number is None or not 0 <= number <= 1:
+        raise Refused(value if number is None else number, "no number from 0 to 1")
+    return float(number)
+
+
+def _seconds(value: object) -> float:
+    number = _number(value)
+    if number is None or not 0 < number < float("inf"):
+        raise Refused(value, "no number of seconds above 0")
+    return float(number)
+
+
+def one_of(literal: Any) -> Argument:
+    allowed = get_args(literal)
+
+    def read(value: object) -> str:
         if not isinstance(value, str) or value not in allowed:
-            raise refuse(name, value, f"not one of {', '.join(map(repr, allowed))}")
+            raise Refused(value, f"not one of {', '.join(map(repr, allowed))}")
         return value
 
-    return read
+    return Argument(read, {"type": "string", "enum": [*allowed]})
 
 
-def listed(name: str, value: object) -> list[Any]:
+def listed(value: object) -> list[Any]:
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise refuse(name, value, "no list")
+        raise Refused(value, "no list")
     return [*value]
 
 
-def _number(name: str, value: object, most: float) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and isinstance(value, int | float) and 0 <= value <= most else None
-
-
-def _importance(name: str, value: object) -> float:
-    if (number := _number(name, value, 1)) is None:
-        raise refuse(name, value, "no number from 0 to 1")
-    return number
-
-
-def _seconds(name: str, value: object) -> float:
-    if not (number := _number(name, value, float("inf"))):
-        raise refuse(name, value, "no number of seconds above 0")
-    return number
-
-
-def _content(name: str, value: object) -> str:
+def _content(value: object) -> str:
     if not isinstance(value, str):
-        raise refuse(name, value, "no text; write the fact as a sentence")
+        raise Refused(value, "no text; write the fact as a sentence")
     if not value.strip():
-        raise BadInput(f"{name}: it is empty; write the fact as a sentence")
-    return text_up_to(MAX_CONTENT, "say it as single facts")(name, value)
+        raise ValueError("it is empty; write the fact as a sentence")
+    return text_up_to(MAX_CONTENT, "say it as single facts")(value)
 
 
-def _subjects(name: str, value: object) -> tuple[str, ...]:
+def _subjects(value: object) -> tuple[str, ...]:
     is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
     found = tuple(value) if is_list and isinstance(value, Iterable) else ()
     if not is_list or not all(isinstance(subject, str) for subject in found):
-        raise refuse(name, value, "no list of texts, such as ['sport']")
+        raise Refused(value, "no list of texts, such as ['sport']")
     if len(found) > MOST_SUBJECTS or any(len(subject) > MAX_SUBJECT for subject in found):
-        raise BadInput(
-            f"{name}: more than {MOST_SUBJECTS} texts, or one of more than {MAX_SUBJECT} characters"
-        )
+        raise ValueError(f"more than {MOST_SUBJECTS} texts, or one of more than {MAX_SUBJECT} characters")
     return tuple(map(storable, found))
 
 
-def _ttl(name: str, value: object) -> Any:
+def _ttl(value: object) -> Any:
     if not read_ttl(value).understood:
-        raise refuse(name, value, "no length of time such as 1h, 7d, 2w or never")
+        raise Refused(value, "no length of time such as 1h, 7d, 2w or never")
     return value
 
 
-def _moment(name: str, value: object) -> Any:
+def _moment(value: object) -> Any:
     """A time; a date alone stays one, until the person's zone is known: `agent.types.meanings`."""
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d", value, re.ASCII):
-        moment_of(name, f"{value}T00:00+00:00")
+        moment_of(f"{value}T00:00+00:00")
         return value
-    return moment_of(name, value)
+    return moment_of(value)
 
 
-def of_the_sdk(*classes: str) -> Read:
+def of_the_sdk(*classes: str) -> Callable[[object], object]:
     """An object of the Agents SDK, which takes seconds to import: there is none where nobody did."""
 
-    def read(name: str, value: object) -> object:
+    def read(value: object) -> object:
         sdk = sys.modules.get("agents")
         known = [getattr(sdk, one) for one in classes] if sdk else []
         if not isinstance(value, tuple(get_origin(one) or one for one in known)):
-            raise refuse(name, value, f"no {' or '.join(classes)} of the Agents SDK")
+            raise Refused(value, f"no {' or '.join(classes)} of the Agents SDK")
         return value
 
     return read
 
 
-def model_or_name(name: str, value: object) -> object:
-    return readable_name(name, value) if isinstance(value, str) else of_the_sdk("Model")(name, value)
-
-
-def each(read: Read) -> Read:
-    return lambda name, value: [read(name, one) for one in listed(name, value)]
-
-
-def _text(read: Read, description: str, **schema: Any) -> Argument:
-    return Argument(read, {"type": "string", "description": description, **schema})
+def model_or_name(value: object) -> object:
+    return readable_name(value) if isinstance(value, str) else of_the_sdk("Model")(value)
 
 
 def _limit(most: int) -> Argument:
     schema = {"type": "integer", "minimum": 1, "maximum": most, "description": "how many at most"}
-    return Argument(whole(most), schema, _digits)
+    return Argument(whole(most), schema)
 
 
-def _choice(literal: Any) -> Argument:
-    return Argument(one_of(*get_args(literal)), {"type": "string", "enum": [*get_args(literal)]})
+def _text(read: Callable[[Any], Any], description: str, **schema: Any) -> Argument:
+    return Argument(read, {"type": "string", "description": description, **schema})
 
 
-def _digits(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value) else value
-
-
+Word = Annotated[str, Argument(short_text)]
+"""A name, an id or a word: what a plain `str` of a method is."""
+Instant = Annotated[datetime, Argument(moment_of)]
 User = Annotated[str, Argument(user_named)]
 Name = Annotated[str, Argument(readable_name)]
 """Of a person or of something, for people."""
-Where = Annotated[Place | str, Argument(lambda name, value: place_of(value, name))] | None
+Where = Annotated[Place | str, Argument(place_of)] | None
 """A place, its written form, or None for a private conversation."""
 Text = Annotated[str, Argument(text_up_to(MAX_MESSAGE, "send it in parts"))]
 """Of a person or a program; any other text is a name, an id or a word."""
@@ -266,7 +277,7 @@ Subjects = Annotated[
 Ttl = (
     Annotated[str, _text(_ttl, 'how long it holds: "1h", "7d", "2w" …; null for good', maxLength=100)] | None
 )
-Type = Annotated[MemoryType, _choice(MemoryType)]
+Type = Annotated[MemoryType, one_of(MemoryType)]
 Importance = Annotated[float, Argument(_importance, {"type": "number", "minimum": 0, "maximum": 1})]
 Seconds = Annotated[float, Argument(_seconds)]
 MemoryId = Annotated[
@@ -285,12 +296,12 @@ Query = Annotated[
 ]
 Moment = Annotated[datetime | str, Argument(_moment)] | None
 """A time with a zone, as such or in ISO 8601; a date alone is that day by the person's clock."""
-Status = Annotated[TaskStatus, _choice(TaskStatus)] | None
+Status = Annotated[TaskStatus, one_of(TaskStatus)] | None
 DueTime = (
     Annotated[
         str | datetime,
         _text(
-            lambda name, value: (short_text if isinstance(value, str) else moment_of)(name, value),
+            lambda value: (short_text if isinstance(value, str) else moment_of)(value),
             "ISO 8601; without an offset by the person's clock, a date alone is 09:00; null leaves it as it "
             'is, "never" removes it',
             maxLength=60,

@@ -1,4 +1,7 @@
-"""Reads the arguments of the API's methods by their annotations, before they run."""
+"""Reads the arguments of the API's methods by their annotations, with pydantic, before they run.
+
+A bad value raises BadInput, which names the argument and says what to pass instead.
+"""
 
 import functools
 import inspect
@@ -6,15 +9,17 @@ import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Optional, TypeVar, Union, cast, get_args, get_origin
 
 from typing_extensions import Unpack
 
 from agent.errors import BadInput
-from agent.types.arguments import Argument, Read, each, moment_of, one_of, refuse, short_text
+from agent.types.arguments import Argument, Instant, Refused, Word, listed
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
+Read = Callable[[str, Any], Any]
+"""Given the name of an argument and what was passed, returns its value."""
 
 
 def checks_arguments(service: type[T]) -> type[T]:
@@ -37,18 +42,11 @@ def checks_fields(shape: type[T]) -> type[T]:
     return shape
 
 
-def read_fields(shape: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a TypedDict, each as it is read. Raises BadInput."""
-    readers = _fields(shape)
-    for name in given.keys() - readers.keys():
-        raise BadInput(f"{name}: there is no such argument; there are {', '.join(readers)}")
-    return {name: readers[name](name, value) for name, value in given.items()}
-
-
 def reads_arguments(method: F) -> F:
     """The same for one function."""
     signature = inspect.signature(method)
-    readers = {name: read_of(one.annotation) for name, one in signature.parameters.items()}
+    kinds = {name: one.annotation for name, one in signature.parameters.items()}
+    readers: dict[str, Read] = {}
 
     def read(args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         try:
@@ -56,7 +54,8 @@ def reads_arguments(method: F) -> F:
         except TypeError as error:
             raise BadInput(f"{method.__name__}: {error}") from None
         for name, value in bound.arguments.items():
-            bound.arguments[name] = readers[name](name, value)
+            reader = readers.get(name) or readers.setdefault(name, reader_of(kinds[name]))
+            bound.arguments[name] = reader(name, value)
         return bound
 
     if not inspect.iscoroutinefunction(method):
@@ -84,94 +83,99 @@ def ignore(*_: object) -> None:
     """Nothing is recorded of the call."""
 
 
+def read_fields(shape: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a TypedDict, each as it is read. Raises BadInput."""
+    readers = _fields(shape)
+    for name in given.keys() - readers.keys():
+        raise BadInput(f"{name}: there is no such argument; there are {', '.join(readers)}")
+    return {name: readers[name](name, value) for name, value in given.items()}
+
+
 @functools.cache
 def _fields(shape: type) -> dict[str, Read]:
-    return {name: read_of(one) for name, one in shape.__annotations__.items()}
+    return {name: reader_of(one) for name, one in shape.__annotations__.items()}
 
 
-def read_of(annotation: Any) -> Read:
-    """How a value of this type is read. What it does not know, as a type variable, it lets pass."""
-    origin, parts = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return next((one.read for one in parts if isinstance(one, Argument)), read_of(parts[0]))
-    if origin is Unpack:
-        return lambda name, value: read_fields(parts[0], value)
-    if origin in (Union, types.UnionType):
-        return _union(parts)
-    if origin is Literal:
-        return one_of(*parts)
-    if origin is tuple:
-        return _tuple([read_of(part) for part in parts])
-    if origin in (Sequence, Collection, Iterable, list):
-        return each(read_of(parts[0]))
-    if origin is Mapping:
-        return _mapping
-    if origin is Callable:
-        return _async_function if get_origin(parts[-1]) is Awaitable else _instance(Callable, "no function")
-    if origin is type:
-        return _instance(type, "no type")
-    if known := _KNOWN.get(annotation):
-        return known
-    if isinstance(annotation, type):
-        return _instance(annotation, f"no {annotation.__name__}")
-    return _any
+def reader_of(annotation: Any) -> Read:
+    """Return what reads a value of this type, strictly. It raises BadInput."""
+    if get_origin(annotation) is Unpack:
+        return lambda _, value: read_fields(get_args(annotation)[0], value)
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+    config = ConfigDict(strict=True, arbitrary_types_allowed=True)
+    validate = TypeAdapter(_readable(annotation), config=config).validator.validate_python
 
-def _any(name: str, value: Any) -> Any:
-    return value
-
-
-def _union(parts: Sequence[Any]) -> Read:
-    kinds = [part for part in parts if part is not type(None)]
-    read = read_of(kinds[0])
-    if len(kinds) > 1:
-        classes = tuple(get_origin(kind) or kind for kind in kinds)
-        read = _instance(classes, f"no {' or '.join(one.__name__ for one in classes)}")
-    if len(kinds) == len(parts):
-        return read
-    return lambda name, value: None if value is None else read(name, value)
-
-
-def _instance(kind: Any, what: str) -> Read:
-    def read(name: str, value: object) -> object:
-        if not isinstance(value, kind):
-            raise refuse(name, value, what)
-        return value
+    def read(name: str, value: object) -> Any:
+        try:
+            return validate(value)
+        except ValidationError as error:
+            raise BadInput(line_of(name, error.errors(include_url=False)[0])) from None
 
     return read
 
 
-def _async_function(name: str, value: object) -> object:
-    if not any(inspect.iscoroutinefunction(one) for one in (value, type(value).__call__)):
-        raise refuse(name, value, "no async function")
-    return value
-
-
-def _tuple(items: Sequence[Read]) -> Read:
-    def read(name: str, value: object) -> tuple[Any, ...]:
-        if not isinstance(value, tuple) or len(value) != len(items):
-            raise refuse(name, value, f"no tuple of {len(items)}")
-        return tuple(item(name, one) for item, one in zip(items, value, strict=True))
-
-    return read
-
-
-def _mapping(name: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise refuse(name, value, "no mapping of names to values")
-    return value
-
-
-def _switch(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise refuse(name, value, "neither True nor False")
-    return value
-
-
-_KNOWN: dict[Any, Read] = {
-    str: short_text,
-    bool: _switch,
-    datetime: moment_of,
-    Any: _any,
-    inspect.Parameter.empty: _any,
+_WHAT = {
+    "bool_type": "neither True nor False",
+    "bytes_type": "no text",
+    "callable_type": "no function",
+    "is_type": "no type",
+    "mapping_type": "no mapping of names to values",
+    "dict_type": "no mapping of names to values",
 }
+
+
+def line_of(name: str, fault: Mapping[str, Any]) -> str:
+    """Return one line on an error of pydantic's, which names the argument and says what to pass."""
+    kind, context = fault["type"], fault.get("ctx", {})
+    if kind == "value_error":
+        return f"{name}: {context['error']}"
+    if kind == "extra_forbidden":
+        return f"{name}: there is no such argument; leave it out"
+    if kind == "literal_error":
+        what = f"not one of {context['expected'].replace(' or ', ', ')}"
+    else:
+        what = _WHAT.get(kind, "")
+    if what:
+        return f"{name}: {Refused(fault['input'], what)}"
+    return f"{name}: {fault['msg'][0].lower()}{fault['msg'][1:]}"
+
+
+def _readable(annotation: Any) -> Any:
+    """Return the type as pydantic reads it: a plain text or time as ours, an object of a class as it is."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if annotation in (str, datetime):
+        return Word if annotation is str else Instant
+    if origin in (Union, types.UnionType):
+        kinds = [part for part in parts if part is not types.NoneType]
+        several = tuple(get_origin(kind) or kind for kind in kinds) if len(kinds) > 1 else ()
+        kind = Annotated[Any, Argument(functools.partial(_instance, several))] if several else kinds[0]
+        return Optional[_readable(kind)] if len(kinds) < len(parts) else kind  # noqa: UP045 - may be of any kind
+    if origin in (Sequence, Collection, Iterable, list):
+        return Annotated[list[_readable(parts[0])], _before(listed)]  # type: ignore[misc]
+    if origin is Callable and get_origin(parts[-1]) is Awaitable:
+        return Annotated[Any, Argument(_async_function)]
+    if origin is Annotated:  # its type may be one that is not imported here
+        return Annotated[Any, *annotation.__metadata__]
+    if annotation in (Any, inspect.Parameter.empty) or isinstance(annotation, str | TypeVar):
+        return Any
+    if isinstance(annotation, type) and annotation not in (bool, int, float, bytes, object, types.NoneType):
+        return Annotated[Any, Argument(functools.partial(_instance, (annotation,)))]
+    return annotation
+
+
+def _before(read: Callable[[Any], Any]) -> Any:
+    from pydantic import BeforeValidator
+
+    return BeforeValidator(read)
+
+
+def _instance(kinds: tuple[type, ...], value: object) -> object:
+    if not isinstance(value, kinds):
+        raise Refused(value, f"no {' or '.join(kind.__name__ for kind in kinds)}")
+    return value
+
+
+def _async_function(value: object) -> object:
+    if not any(inspect.iscoroutinefunction(one) for one in (value, type(value).__call__)):
+        raise Refused(value, "no async function")
+    return value

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from agent.errors import BadInput
-from agent.types.arguments import Argument, refuse
+from agent.types.arguments import Argument, Refused
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -134,17 +134,17 @@ def _turns() -> "TypeAdapter[ClientTurn]":
     return TypeAdapter(ClientTurn)
 
 
-def _read_turn(name: str, value: object) -> ClientTurn:
+def _read_turn(value: object) -> ClientTurn:
     """Return it with each field as its type has it. Raises BadInput for one that is of another kind."""
     from pydantic import ValidationError
 
     if not isinstance(value, ClientTurn):
-        raise refuse(name, value, "no ClientTurn")
+        raise Refused(value, "no ClientTurn")
     try:
         return _turns().validate_python(value)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        where = ".".join([name, *map(str, fault["loc"])])
+        where = ".".join(["client", *map(str, fault["loc"])])
         raise BadInput(f"{where}: {fault['msg'][0].lower()}{fault['msg'][1:]}") from error
 
 

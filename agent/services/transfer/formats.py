@@ -17,7 +17,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from agent.errors import BadInput
-from agent.types.arguments import MAX_MESSAGE, moment_of
+from agent.types.arguments import MAX_MESSAGE, moment_of, read_value
 from agent.types.checks import reads_arguments
 
 Message = dict[str, Any]
@@ -97,7 +97,7 @@ def require_storable(message: Mapping[str, Any]) -> None:
     if len(text := str(message["text"])) > MAX_MESSAGE:
         raise BadInput(f"it has {len(text):,} characters, and a message may have {MAX_MESSAGE:,}")
     if message["sent_at"] is not None or "chat" not in message:
-        moment_of("sent_at", message["sent_at"])
+        read_value("sent_at", moment_of, message["sent_at"])
 
 
 def what_is_wrong(error: Exception) -> str:

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from agent.errors import BadInput
 from agent.services.sessions import conversation_id
 from agent.types import TurnRequest
-from agent.types.arguments import moment_of, readable_name, user_named
+from agent.types.arguments import moment_of, read_value, readable_name, user_named
 from memory.process.pace import unhurried
 from memory.records import Message
 from memory.sql.engine import Database
@@ -97,7 +97,7 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
         role="assistant" if given.get("role") == "assistant" else "user",
         author=storable(author),
         text=storable(text),
-        sent_at=moment_of(f"message {at + 1}: sent_at", sent_at),
+        sent_at=read_value(f"message {at + 1}: sent_at", moment_of, sent_at),
     )
     return message, str(incoming.user)
 
@@ -110,9 +110,9 @@ def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnReq
         named = conversation_id(incoming.user, chat)
         return replace(incoming, conversation=named or incoming.conversation)
     try:
-        user = user_named("user", given.get("user", incoming.user))
+        user = read_value("user", user_named, given.get("user", incoming.user))
         named = incoming.conversation or given.get("conversation")
-        conversation = None if named is None else readable_name("conversation", str(named))
+        conversation = None if named is None else read_value("conversation", readable_name, str(named))
     except BadInput as error:
         raise BadInput(f"message {at + 1}: {error}") from error
     return replace(incoming, user=user, conversation=conversation)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from reprlib import repr as shown
-from typing import Any, get_args
+from typing import Any
 
 from agent.errors import BadInput
 from agent.services.transfer.export import FORMAT, VERSION
@@ -18,15 +18,14 @@ from agent.services.transfer.formats import (
     require_storable,
     what_is_wrong,
 )
-from agent.types.arguments import User, moment_of, one_of, place_of
-from agent.types.checks import read_of, reads_arguments
+from agent.types.arguments import User, moment_of, one_of, place_of, read_value, short_text
+from agent.types.checks import reads_arguments
 from agent.types.meanings import draft_of
 from memory.audience import PRIVATE, Place
 from memory.facts.candidate import Provenance
 from memory.records import DEFAULT_IMPORTANCE, Draft, Source
 from memory.text.ttl import LONGEST
 
-_ID = read_of(str | None)
 OLD_PLACE = (
     "this export of a place does not say who said what; export the place again with this version, "
     "nothing was imported"
@@ -156,10 +155,10 @@ def _messages(entries: Sequence[Any], unreadable: list[str]) -> list[Any]:
 
 
 def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
-    created_at = moment_of("created_at", entry["created_at"])
+    created_at = read_value("created_at", moment_of, entry["created_at"])
     lasts = None
     if entry.get("expires_at"):
-        lasts = min(moment_of("expires_at", entry["expires_at"]) - created_at, LONGEST)
+        lasts = min(read_value("expires_at", moment_of, entry["expires_at"]) - created_at, LONGEST)
         if lasts <= timedelta():
             raise BadInput("expires_at: it is not after created_at")
     draft = draft_of(
@@ -172,11 +171,12 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
             "importance": entry.get("importance", DEFAULT_IMPORTANCE),
         }
     )
+    message_id = entry.get("message_id")
     origin = Provenance(
         user=user,
         said_at=created_at,
         place=place_of(entry.get("place")),
-        source=one_of(*get_args(Source))("source", entry.get("source", "note")),
-        message_id=_ID("message_id", entry.get("message_id")),
+        source=read_value("source", one_of(Source).read, entry.get("source", "note")),
+        message_id=None if message_id is None else read_value("message_id", short_text, message_id),
     )
     return draft, origin

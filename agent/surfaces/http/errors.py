@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from agent.errors import AnswerMisfit, BadInput, HachiError
+from agent.types.checks import line_of
 from memory.text import storable
 
 log = logging.getLogger("hachi.http")
@@ -170,13 +171,10 @@ def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
         message = "the body must be an object in JSON, sent with content-type: application/json"
     elif kind == "string_pattern_mismatch":
         message = f"{where}: {_WANTED.get(fault['ctx']['pattern'], 'this is not an id')}"
-    elif kind == "extra_forbidden":
-        message = f"{where}: there is no such field; leave it out"
-    elif kind == "value_error":
-        message = f"{where}: {fault['ctx']['error']}"
     else:
-        message = f"{where}: {fault['msg'].lower()}"
-    return error_body(message, "invalid_request_error", kind, where or None)
+        message = line_of(where, fault)
+    code = BadInput.code if kind == "value_error" else kind
+    return error_body(message, "invalid_request_error", code, where or None)
 
 
 def _path(fault: Mapping[str, Any], body: Any) -> list[str]:

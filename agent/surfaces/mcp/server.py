@@ -28,6 +28,7 @@ from agent import __version__
 from agent.companion import Companion
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.mcp.tools import Identity, MemoryTools
+from agent.types.checks import line_of
 from prompts import render
 
 INSTRUCTIONS = (
@@ -115,7 +116,8 @@ class MemoryServer(MCPServer[Any]):
     def _in_one_line(self, error: Exception) -> str:
         """Return the error's message. Server faults are logged, and shown in full to an operator only."""
         if isinstance(error, ValidationError):
-            return "; ".join(_describe(part) for part in error.errors(include_url=False, include_input=False))
+            faults = error.errors(include_url=False)
+            return "; ".join(line_of(".".join(str(p)[:80] for p in one["loc"]), one) for one in faults)
         _, body = fault_response(error, operator=self._identity().operator)
         return str(body["error"]["message"])
 
@@ -145,13 +147,3 @@ def _tool(function: Callable[..., Any], title: str, *, reads: bool = False, dele
     for part in (tool.parameters, *tool.parameters["properties"].values()):
         part.pop("title", None)
     return tool
-
-
-def _describe(fault: Any) -> str:
-    """Return what is wrong with an argument, without its value."""
-    argument = ".".join(str(part)[:80] for part in fault["loc"])
-    if fault["type"] == "extra_forbidden":
-        return f"{argument}: there is no such argument"
-    if fault["type"] == "string_pattern_mismatch":  # only ids have a pattern
-        return f"{argument}: an id is 8 to 36 of the characters 0-9, a-f and -"
-    return f"{argument}: {fault['msg'].lower()}"

@@ -10,15 +10,15 @@ from typing import Annotated
 
 from agent.errors import BadInput
 from agent.tracing.trace import TURN, place_key
-from agent.types.arguments import Argument, Seconds, each, short_text
+from agent.types.arguments import Argument, Seconds, listed, short_text
 from agent.types.checks import checks_fields
 from memory.audience import Place
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
-def _kinds(name: str, value: object) -> frozenset[str]:
-    return frozenset(each(short_text)(name, value))
+def _kinds(value: object) -> frozenset[str]:
+    return frozenset(map(short_text, listed(value)))
 
 
 @checks_fields

@@ -147,7 +147,7 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
             "content: it is missing",
         ),
         ("memories.remember_many", {"facts": [{"content": "x", "hue": 1}]}, "hue: there is no such argument"),
-        ("memories.list", {"user": None}, "say who the user is"),
+        ("memories.list", {"user": None}, "user: None is nobody; pass the id of the person"),
         ("memories.list", {"usr": "ana"}, "list: got an unexpected keyword argument 'usr'"),
         ("conversations.messages", {"limit": 0}, LIMIT.format(0)),
         ("conversations.messages", {"before": "x"}, "there is no message 'x' here"),
@@ -175,10 +175,10 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
             "client.history.0.Said.role: input should be 'user' or 'assistant'",
         ),
         ("respond", {"text": "x", "ending": int}, "ending: <class 'int'> is no async function"),
-        ("respond", {"text": "x", "user": "a\x00b"}, "the user needs a name"),
-        ("respond", {"text": "x", "conversation": " "}, "the conversation needs a name"),
-        ("memories.search", {"query": "x", "place": "acme/half \ud83d"}, "the place needs a name"),
-        ("memories.search", {"query": "x", "place": Place(("acme", ""))}, "the place needs a name"),
+        ("respond", {"text": "x", "user": "a\x00b"}, "user: pass a name: one line"),
+        ("respond", {"text": "x", "conversation": " "}, "conversation: pass a name: one line"),
+        ("memories.search", {"query": "x", "place": "acme/half \ud83d"}, "place: pass a name: one line"),
+        ("memories.search", {"query": "x", "place": Place(("acme", ""))}, "place: pass a name: one line"),
     ],
 )
 def test_what_an_argument_cannot_be_is_told(

@@ -28,6 +28,7 @@ from agent.types.arguments import (
     Status,
     Ttl,
     Type,
+    read_value,
     user_named,
 )
 from agent.types.context_json import ContextJson
@@ -57,7 +58,7 @@ router = api_routes("/api/users/{user}", tag="a person")
 
 async def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
     """Return the user in the path, for whom the caller acts. Raises BadInput for no name."""
-    return caller.user or user_named("user", user)
+    return caller.user or read_value("user", user_named, user)
 
 
 User = Annotated[str, Depends(_path_user)]

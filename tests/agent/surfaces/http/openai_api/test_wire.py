@@ -6,6 +6,12 @@ from typing import Any
 import pytest
 from wire_corpus import Case, cases, forget_what_was_learned
 
+KINDS = {
+    ("error" in one.input, "cut" in one.input): one
+    for one in cases()
+    if one.api == "chat" and not one.settings
+}
+"""An answer, one that was cut off, and a refusal. The rest is tested in `tests/agent/models/wire`."""
 ANSWER = json.dumps({"message": "Green tea.", "memories": []})
 
 
@@ -34,7 +40,7 @@ def _is_right(case: Case, body: str) -> bool:
 async def test_each_kind_is_served(scripted, model, stream):
     headers, wrong = await scripted.headers("ana"), dict[str, str]()
     try:
-        for case in (one for one in cases() if one.api == "chat" and not one.settings):
+        for case in KINDS.values():
             await forget_what_was_learned(scripted.pet)
             case.script(model, ANSWER)
             answered = (await scripted.say("which tea?", headers, stream=stream)).text
