@@ -291,10 +291,14 @@ def _known(reading: ConsolidationInput) -> list[str]:
 
 
 def _facts(reading: ConsolidationInput, facts: Sequence[Memory], budget: Budget) -> str:
-    """Return one line per fact, in a place with who told it, as many as fit the budget."""
+    """Return one line per fact, as many as fit the budget: in a place with who told it, in private with where
+    others were told."""
     names = {person.user: person.name for person in reading.people}
-    tellers = {} if reading.place.private else {fact.user_id: fact.user_id for fact in facts} | names
-    return _that_fit(fact_lines(facts, reading.zone, reading.now, tellers), budget)
+    if reading.place.private:
+        notes = {fact.id: fact.place for fact in facts if fact.place != str(reading.place)}
+    else:
+        notes = {fact.id: speaker(names.get(fact.user_id, fact.user_id)) for fact in facts}
+    return _that_fit(fact_lines(facts, reading.zone, reading.now, notes), budget)
 
 
 def _that_fit(lines: Iterable[str], budget: Budget) -> str:

@@ -40,6 +40,8 @@ transcript is not summarised whole. The skipped messages stay in the transcript,
 KNOWN_FACTS = 20
 MAX_NEAR = 16
 """Known facts near what was said, beside those in the user context."""
+MAX_ELSEWHERE = 4
+"""The newest facts that were told elsewhere."""
 MAX_TEXTS = 16
 """Statements around which known facts are looked for."""
 MAX_WORDS = 40
@@ -139,8 +141,8 @@ class ConsolidationInput(Traced):
 
     @property
     def rulable(self) -> bool:
-        """Whether something was newly noted, and known facts are there to rule on it with."""
-        return self.judged and bool(self.stored) and len(self.facts) > len(self.stored)
+        """Whether the model is shown two facts, of which one may end the other."""
+        return self.judged and len({fact.id for fact in self.facts}) > 1
 
     def sources(self, cited: Iterable[int]) -> tuple[Line, ...]:
         """The messages that an item of the answer rests on, all of one author. An item that cites none rests
@@ -219,22 +221,36 @@ class ConsolidationReader:
             judged=self.judging,
         )
         if self.with_model:
-            reading = await self._with_what_is_known(reading)
+            reading = await self._with_what_is_known(reading, active.updated_at if active else None)
         return reading if lines or earlier or reading.to_summarise else None
 
-    async def _with_what_is_known(self, reading: ConsolidationInput) -> ConsolidationInput:
-        """Return it with all that the model is shown of what is known."""
+    async def _with_what_is_known(
+        self, reading: ConsolidationInput, since: datetime | None
+    ) -> ConsolidationInput:
+        """Return it with all that the model is shown of what is known; `since` is when the last summary was
+        written."""
         now = reading.now
         said = [*reading.earlier, *(line.message for line in reading.lines)]
         text = " ".join(one.text for one in said)
         over = await no_longer(self.store.database, [one.id for one in said], reading.owner, now)
         stored = await self._stored(reading)
-        near = await self._near(reading, stored)
+        known_of = {
+            person.user: await core_facts(
+                self.store, person.user, Audience.of(person.user, reading.place), now
+            )
+            for person in reading.people
+        }
+        elsewhere = [
+            fact
+            for facts in known_of.values()
+            for fact in facts
+            if fact.place != str(reading.place) and (since is None or fact.created_at > since)
+        ][:MAX_ELSEWHERE]
+        near = await self._near(reading, stored, elsewhere)
         shown = {fact.id for fact in (*stored, *near)}
         people, due = list[Person](), list[Memory]()
         for person in reading.people:
-            user, place = person.user, reading.place
-            facts = await core_facts(self.store, user, Audience.of(user, place), now)
+            user, place, facts = person.user, reading.place, known_of[person.user]
             entries = await self.profiles.readable(user, place, now)
             tasks = await self.tasks.relevant(user, text, place, now=now)
             finished = await self.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
@@ -262,14 +278,17 @@ class ConsolidationReader:
         found = with_owners(await self.store.database.rows(_STORED_FROM, given))
         return [fact for fact in found if audience.may_read(fact.owners)]
 
-    async def _near(self, reading: ConsolidationInput, stored: Sequence[Memory]) -> list[Memory]:
-        """Return the known facts that the messages may concern, the nearest first."""
+    async def _near(
+        self, reading: ConsolidationInput, stored: Sequence[Memory], elsewhere: Sequence[Memory]
+    ) -> list[Memory]:
+        """Return the known facts that the messages may concern, the nearest first, and those told `elsewhere`
+        since the last summary, with those near them."""
         if not self.judging or not reading.said:
             return []
-        found = dict[str, Memory]()
+        found = {fact.id: fact for fact in elsewhere}
         for person in reading.people:
             origin = Provenance(person.user, reading.now, reading.place)
-            texts = _statements(reading, person, stored)
+            texts = _statements(reading, person, [*elsewhere, *stored])
             for fact in await self.similar.around(texts, origin, MAX_NEAR + len(stored)) if texts else ():
                 found.setdefault(fact.id, fact)
         known = {fact.id for fact in stored}
@@ -291,14 +310,13 @@ class ConsolidationReader:
 def _statements(
     reading: ConsolidationInput, person: Person, stored: Sequence[Memory]
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what is stored from a person's messages, and what they and the answers to them say, each with
+    """Return what is stored of a person, and what they, the answers to them and others here say, each with
     the tags that a fact about it may have. A tag with the name of the person is left out: most of their facts
     have it."""
     names = {tag(word) for name in (person.user, person.name) for word in (name, *name.split())}
     texts = [(fact.content, fact.subjects) for fact in stored if fact.user_id == person.user]
-    theirs = [line.message for line in reading.lines if line.user == person.user]
-    for message in sorted(theirs, key=lambda one: one.role == "assistant"):
-        texts += [(said, _words(said)) for said in sentences(message.text)]
+    for line in sorted(reading.lines, key=lambda one: (one.user != person.user, one.message.role != "user")):
+        texts += [(said, _words(said)) for said in sentences(line.message.text)]
     return [(text, tuple(word for word in given if word not in names)) for text, given in texts][:MAX_TEXTS]
 
 

@@ -247,15 +247,11 @@ class Recall:
         with one of these tags. Summaries come first. Leaves out messages of listed facts."""
         exclude, limit = wanted.exclude, wanted.limit
         times: dict[str, Any] = {"since": wanted.since, "until": wanted.until}
-        most = None if subjects or wanted.author else limit + len(exclude)
+        most = None if wanted.author else limit + len(exclude)
         memories, messages, summaries = [], [], []
         if "memory" in wanted.kinds:
-            memories = await self.store.newest(wanted.audience, wanted.now, most, **times)
-            memories = [
-                m
-                for m in memories
-                if m.id not in exclude and not (subjects and {*subjects}.isdisjoint(m.subjects))
-            ]
+            listed = await self.store.newest(wanted.audience, wanted.now, most, subjects, **times)
+            memories = [memory for memory in listed if memory.id not in exclude]
         if "message" in wanted.kinds and not subjects:
             most = BY_AUTHOR * limit if wanted.author else 2 * limit
             evidence = {memory.message_id for memory in memories}

@@ -16,7 +16,6 @@ from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
 from memory.search.core_facts import WEIGHTY
 from memory.text import one_line
-from memory.text.quoting import speaker
 from memory.text.short_ids import SHORT_ID, short_ids
 
 MAX_FACTS = 7
@@ -62,18 +61,15 @@ def fact_lines(
     facts: Iterable[Memory],
     zone: tzinfo,
     now: datetime | None = None,
-    tellers: Mapping[str, str] = MappingProxyType({}),
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
     """Return one line per fact, with when it was said and when it expires:
-    ``- [FACT] Ana has the flu (8 Sep 2026, expires in 3 days) [1a2b3c4d]``. Before the date stands who told
-    it, where the `tellers`, by user, have a name."""
+    ``- [FACT] Ana has the flu (8 Sep 2026, expires in 3 days) [1a2b3c4d]``. Before the date stands its
+    note, by its id."""
     shown = list(facts)
     ids = short_ids([fact.id for fact in shown])
-    noted = [f"{speaker(tellers[fact.user_id])}, " if fact.user_id in tellers else "" for fact in shown]
-    return [
-        _fact_line(fact, ids[fact.id], teller + _times(fact, zone, now))
-        for fact, teller in zip(shown, noted, strict=True)
-    ]
+    noted = {id: f"{line(note)}, " for id, note in notes.items()}
+    return [_fact_line(f, ids[f.id], noted.get(f.id, "") + _times(f, zone, now)) for f in shown]
 
 
 def _fact_line(memory: Memory, id: str, noted: str) -> str:

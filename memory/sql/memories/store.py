@@ -52,6 +52,7 @@ from memory.sql.tables import (
     memories,
     memory_aliases,
     memory_owners,
+    memory_tags,
     memory_updates,
     messages,
 )
@@ -165,14 +166,18 @@ class MemoryStore:
         audience: Audience,
         now: datetime,
         limit: int | None = None,
+        subjects: Collection[str] = (),
+        /,
         *,
         since: datetime | None = None,
         until: datetime | None = None,
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
         """The newest memories, newest first; created at `since` or later, and before `until`; with `after`, a
-        time and an id, those that follow this one."""
+        time and an id, those that follow this one; with one of these `subjects`, if there are any."""
         where = [all_memories_readable(audience), unexpired(now)]
+        tagged = select(memory_tags.c.memory_id).where(memory_tags.c.tag.in_(subjects))
+        where += [memories.c.id.in_(tagged)] if subjects else []
         where += [memories.c.created_at >= since] if since else []
         where += [memories.c.created_at < until] if until else []
         if after:

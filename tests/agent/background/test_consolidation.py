@@ -780,3 +780,33 @@ async def test_replicas_share_the_waiting_jobs(tmp_path, clock, light_embedder, 
         for _ in range(2):
             await asyncio.gather(*(pet.settle(hurry=False) for pet in pets))
         assert len(model.asked) == 2 * people
+
+
+SECRET, NEWS = "Ana wants nobody to know that she is pregnant", "Ana is pregnant and told everybody"
+
+
+async def test_what_is_told_in_public_later_ends_the_older_secret_in_the_next_private_talk(open_pet, clock):
+    model = consolidator()
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    await pet.remember(SECRET, user="ana", importance=0.9)
+    await talk(pet, "good morning")
+    clock.advance(days=1)
+    await pet.remember(NEWS, user="ana", place="acme/general", importance=0.9)
+    model.answers = [rules("replaces", NEWS, SECRET)]
+    await talk(pet, "The weather is fine")
+
+    assert f"[FACT] {NEWS} (acme/general, " in model.asked[-1]
+    assert [fact.content for fact in await pet.memories.list(user="ana")] == [NEWS]
+
+
+async def test_a_fact_that_rests_on_what_somebody_else_arranges_is_shown_when_that_changes(open_pet):
+    party = "Ana goes to Ben's garden party"
+    model, where = consolidator(), {"place": "acme/general"}
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    await pet.remember(party, user="ana", **where)
+    await talk(pet, "My garden party is put off to 19 June", user="ben", settle=False, **where)
+    await talk(pet, "What a pity", user="ana", settle=False, **where)
+    await pet.settle()
+
+    near = model.asked[-1].partition("near what was said:")[2].partition("## What was said")[0]
+    assert f"[FACT] {party} (ana, " in near
