@@ -25,9 +25,7 @@ from memory.records import (
 )
 
 
-class FactJson(TypedDict):
-    """A memory as what is known of a person has it."""
-
+class MemoryJson(TypedDict):
     id: str
     content: str
     subjects: list[str]
@@ -37,9 +35,6 @@ class FactJson(TypedDict):
     type: MemoryType
     importance: float
     last_accessed_at: datetime | None
-
-
-class MemoryJson(FactJson):
     owners: list[str]
     place: str
     message_id: str | None

@@ -11,7 +11,7 @@ from multiprocessing.reduction import DupFd
 
 from agent.surfaces.bots import platform_jobs
 from agent.surfaces.cli import main
-from agent.surfaces.http import workers
+from agent.surfaces.http import server as http_server
 
 FORKS = multiprocessing.get_context("forkserver")
 SURFACES = ["agent.surfaces.bots.slack.bot", "agent.surfaces.http.application"]
@@ -49,5 +49,5 @@ def _run(command: Sequence[str], settings: dict[str, str], files: Sequence[DupFd
     for number, (file, name) in enumerate(zip(files, ("stdin", "stdout", "stderr"), strict=False)):
         os.dup2(file.detach(), number)
         setattr(sys, name, os.fdopen(number, "w" if number else "r", buffering=1))
-    platform_jobs.LOOK_SECONDS = workers.AGAIN_SECONDS = 0.1
+    platform_jobs.LOOK_SECONDS = http_server.AGAIN_SECONDS = 0.1
     sys.exit(main(command))

@@ -51,7 +51,7 @@ async def serve(
 
     An address that others can reach needs a key.
     """
-    from agent.surfaces.http.workers import inherited
+    from agent.surfaces.http.server import inherited
 
     accepting = None if listener is None else inherited(listener)  # before the rest takes seconds to load
     settings = session.settings()
@@ -196,8 +196,7 @@ async def _serve(
     `option` named the port; `path` is where the application answers; `key_options` make a fitting key;
     `open_to` is what anybody on this machine may do without one.
     """
-    from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
-    from agent.surfaces.http.workers import workers
+    from agent.surfaces.http.server import address_of, is_loopback, listening, server_of, workers
 
     first = listener is None
     tell = say if first else log.info

@@ -3,7 +3,7 @@ have the shapes of the command line's `--json`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Depends, Path, Request
 from fastapi import Query as InQuery
@@ -31,7 +31,6 @@ from agent.types.arguments import (
     read_value,
     user_named,
 )
-from agent.types.context_json import ContextJson
 from agent.types.records_json import (
     DecisionJson,
     ForgottenJson,
@@ -45,7 +44,6 @@ from agent.types.records_json import (
     message_json,
 )
 from memory.audience import Audience
-from memory.people.profile import UserContext
 from memory.process.pace import unhurried
 from memory.records import Erased, ForgetKind, Hit, HitKind, Memory, MemoryType, MemoryUpdate, Task
 from memory.search.excerpts import Excerpt, excerpts
@@ -310,27 +308,23 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Compan
 
 
 @router.get("/context")
-async def get_context(user: User, pet: Pet) -> ContextJson:
+async def get_context(user: User, pet: Pet) -> dict[str, Any]:
     """Return the profile, the most important facts and the open tasks."""
-    return _context_json(await pet.people.context(user=user))
+    return (await pet.people.context(user=user)).to_json()
 
 
 @router.put("/context/{field}")
-async def set_context(user: User, field: str, given: Value, pet: Pet) -> ContextJson:
+async def set_context(user: User, field: str, given: Value, pet: Pet) -> dict[str, Any]:
     """Set a field such as `name`, `timezone`, `language` or `tone`, or add to a list such as `goals`."""
     if not given.value.strip():
         raise BadInput("value: empty; DELETE forgets the field")
-    return _context_json(await pet.people.set_context(field, given.value, user=user))
+    return (await pet.people.set_context(field, given.value, user=user)).to_json()
 
 
 @router.delete("/context/{field}")
-async def forget_context(user: User, field: str, pet: Pet) -> ContextJson:
+async def forget_context(user: User, field: str, pet: Pet) -> dict[str, Any]:
     """Remove a field, or a whole list."""
-    return _context_json(await pet.people.set_context(field, "", user=user))
-
-
-def _context_json(known: UserContext) -> ContextJson:
-    return cast(ContextJson, known.to_json())
+    return (await pet.people.set_context(field, "", user=user)).to_json()
 
 
 @router.get("/export")
