@@ -100,12 +100,13 @@ async def find(
         since=_day("since", since, reader.zone, -BESIDE),
         until=_day("until", until, reader.zone, timedelta(days=1) + BESIDE),
         author=author or "",
+        asking=reader.message_id,
         zone=reader.zone,
     )
     asked, known = bool(query.strip()), found.known - {reader.message_id}
     brought = reader.searches if asked else reader.lists
     result = await _shown(
-        reader, relevant(found.hits), limit, brought, known=bool(known) if asked else reader.sees
+        reader, relevant(found.hits, found.best), limit, brought, known=bool(known) if asked else reader.sees
     )
     if not (found.hits or known or reader.lists):  # once a turn: a second list would only go further back
         beside = [hit.id for hit in reader.found] + [*reader.shown]

@@ -17,7 +17,7 @@ from memory.sql.messages.message_rows import Line
 
 SHORT = 60
 """A found message with fewer characters is shown with the message before it."""
-RELEVANT = 0.35
+RELEVANT = 0.2
 """A hit with less than this share of the best score is left out."""
 EXPLAINED = 5
 """The best hits, which come with question or answer. With all of them fewer other hits would fit: on LoCoMo
@@ -37,9 +37,9 @@ class Excerpt:
     """The ids of the lines before which others were left out."""
 
 
-def relevant(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits up to where their scores fall off. They are sorted, best first."""
-    return [hit for hit in hits if hit.score >= RELEVANT * hits[0].score]
+def relevant(hits: Sequence[Hit], best: float) -> list[Hit]:
+    """The hits up to where their scores fall off from the `best` one, which the reader may see already."""
+    return [hit for hit in hits if hit.score >= RELEVANT * best]
 
 
 def excerpts(

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from memory.process.spans import MARK
-from memory.search.ranking import Candidate, Lanes, matching
+from memory.search.ranking import Candidate, Lanes
 
 EXCERPT = 200
 """The most characters of a candidate's text."""
@@ -22,16 +22,13 @@ class Explanation:
     limit: int
     shown: frozenset[str]
     """The ids that the prompt already contains."""
-    floor: float
-    """The least cosine of what shares no word with the question."""
 
     def to_trace(self) -> dict[str, dict[str, list[Any]]]:
         """The candidates, best first: what was found with its text, what was left out by a marked id, so that
         the trace does not rest on it. They are stored as columns, because repeating the names for two hundred
         rows would make up most of the trace."""
         refused, ids = self._refused(), [id for id, _ in self.ranked]
-        alike = matching(self.lanes, self.floor)
-        why = [self._why(place, score, id in alike) for place, (id, score) in enumerate(self.ranked)]
+        why = [self._why(place, score) for place, (_, score) in enumerate(self.ranked)]
         found = [None if reason else self.candidates[id] for id, reason in zip(ids, why, strict=True)]
         columns: dict[str, list[Any]] = {
             "id": [
@@ -50,14 +47,10 @@ class Explanation:
         columns["left_out"] = [*why, *refused.values()]
         return {COLUMNS: {name: _without_last_nones(column) for name, column in columns.items()}}
 
-    def _why(self, place: int, score: float, alike: bool) -> str | None:
-        if score > 0.0:
-            return f"below the first {self.limit}" if place >= self.limit else None
-        return (
-            "too weak beside the others"
-            if alike
-            else f"shares no word, and under {self.floor:.2f} in meaning"
-        )
+    def _why(self, place: int, score: float) -> str | None:
+        if score <= 0.0:
+            return "too far from the question in words and meaning"
+        return f"below the first {self.limit}" if place >= self.limit else None
 
     def _refused(self) -> dict[str, str]:
         seen = dict.fromkeys(id for hits in self.lanes.values() for id, _ in hits)

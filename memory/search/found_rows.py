@@ -9,6 +9,7 @@ from memory.audience import Audience
 from memory.index import Kind
 from memory.records import Hit, Memory, Message
 from memory.search.ranking import Candidate
+from memory.sql.messages.message_rows import REACH
 from memory.sql.messages.summaries import ActiveConversation
 
 
@@ -26,6 +27,8 @@ class Wanted:
     """Whose statements alone are wanted; empty for everybody's."""
     by_itself: bool
     """Whether the exchange around a message does not count."""
+    asking: str | None
+    """The id of the message that asks."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,21 @@ class FoundRows:
             **{id: _fact(memory) for id, memory in self.memories.items()},
             **{id: _message(message, self.seqs.get(id, 0)) for id, message in self.messages.items()},
             **{id: _summary(conversation) for id, conversation in self.summaries.items()},
+        }
+
+    def around(self, id: str | None, among: Collection[str]) -> set[str]:
+        """The message, and those of these ids whose windows it is in."""
+        asking = self.messages.get(id or "")
+        if asking is None:
+            return set()
+        near = range(self.seqs[asking.id] - REACH, self.seqs[asking.id] + REACH + 1)
+        talk = asking.conversation_id
+        return {
+            one.id
+            for one in self.messages.values()
+            if one.conversation_id == talk
+            and self.seqs[one.id] in near
+            and (one.id in among or one is asking)
         }
 
     def without(self, ids: Collection[str]) -> "FoundRows":

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from memory.records import DEFAULT_IMPORTANCE
@@ -56,8 +57,10 @@ LONGEST_FRAGMENT = 20
 SUMMARY = 0.5
 """Factor for summaries, so that they rank below their sources."""
 WEAK = 0.1
-"""The least score of a hit. On LoCoMo no evidence has less than 0.14; what shares one everyday word with the
-question, among much that fits better, has 0.02."""
+"""The least score of a hit …"""
+NOTHING = 0.22
+"""… and of the best hit, without what damps it: below it nothing fits, and the question is about something
+else. On what the weights were chosen on, this loses no evidence among the first ten."""
 
 FULL_LANE = 50
 """The last hit of a lane of this length counts as no match; in a shorter lane it counts in part."""
@@ -107,35 +110,42 @@ def rank(
     candidates: Mapping[str, Candidate],
     now: datetime,
     *,
-    floor: float = 0.0,
+    full: Mapping[str, float] = MappingProxyType({}),
     half_life: timedelta | None = None,
     answered: frozenset[str] = frozenset(),
+    tags: frozenset[str] = frozenset(),
 ) -> list[tuple[str, float]]:
     """All candidates, best first, with scores from 0.0 to 1.0.
 
-    A candidate scores 0.0 if it is weak, or if neither it nor its exchange shares a word with the question or
-    has a cosine of `floor`, unless it is from the time that the question names. Ignores ids in the lanes that
-    are no candidates (deleted, expired, not readable). With `half_life`, scores decay with age. In the
-    conversations that were `answered` a reply stands between two messages of one exchange.
+    A candidate scores 0.0 if it is weak, and all do if the best one is. `full` has for a lane the score of a
+    text that fits the question wholly; without it the best hit does. Ids in the lanes that are no candidates
+    (deleted, expired, not readable) are ignored. With `half_life`, scores decay with age. In the
+    conversations that were `answered` a reply stands between two messages of one exchange. The question names
+    the facts that bear one of the `tags`.
     """
     span = time_span(question, now)
-    about = _about(question, candidates)
-    most = sum(WEIGHTS.values()) + (SPEAKER if about else 0.0) + (WHEN if span else 0.0)
-    lane_scores = {name: _scaled(lanes.get(name, ())) for name in WEIGHTS}
-    relevant = matching(lanes, floor)
+    about = _about(question, candidates) | {
+        id_ for id_, candidate in candidates.items() if not tags.isdisjoint(candidate.subjects)
+    }
+    lane_scores = {name: _scaled(lanes.get(name, ()), full.get(name, 0.0)) for name in WEIGHTS}
+    by_words_alone = not lanes.get("dense")
+    searched = sum(weight for name, weight in WEIGHTS.items() if "words" in name or not by_words_alone)
+    most = searched + (SPEAKER if about else 0.0) + (WHEN if span else 0.0)
+    best = 0.0
     scores = dict.fromkeys(candidates, Score(0.0, 0.0))
     for id_, candidate in candidates.items():
         then = _said_then(candidate.created_at, span) if span else 0.0
-        if id_ not in relevant and not then and not (candidate.kind == "memory" and id_ in about):
-            continue
         share = _exchange_share(candidate)
         own, exchange = _matched(id_, candidate, lane_scores, share)
         named = SPEAKER if id_ in about and share else 0.0
         whole = own + exchange + named + WHEN * then
+        best = max(best, whole)
         beside = whole - (1.0 - share) * (exchange + GIVES_WAY * whole)
         factor = _factor(candidate) * (decay(candidate, now, half_life) if half_life else 1.0)
         if _factor(candidate) * whole >= WEAK * most:
             scores[id_] = Score(*(min(1.0, score / most * factor) for score in (whole, beside)))
+    if best < NOTHING * most:
+        return _ordered(dict.fromkeys(candidates, 0.0), candidates)
     return _repeats_lowered(_spread(scores, candidates, answered), candidates)
 
 
@@ -200,20 +210,9 @@ def _matched(
     return own, exchange
 
 
-def matching(
-    lanes: Lanes,
-    floor: float,
-    words: Sequence[str] = ("words", "window_words"),
-    dense: Sequence[str] = ("dense", "window_dense"),
-) -> frozenset[str]:
-    """The ids that share a word with the question, or whose cosine reaches the floor, in these lanes."""
-    shared = (id_ for name in words for id_, _ in lanes.get(name, ()))
-    near = (id_ for name in dense for id_, score in lanes.get(name, ()) if score >= floor)
-    return frozenset((*shared, *near))
-
-
-def _scaled(lane: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """The lane's scores scaled to 0.0-1.0, without those of 0 or less.
+def _scaled(lane: Sequence[tuple[str, float]], full: float) -> dict[str, float]:
+    """The lane's scores scaled to 0.0-1.0, without those of 0 or less. 1.0 is `full`, or the best if that is
+    more.
 
     In a full lane the last hit counts as no match. A short lane contains all matches, and its last hit may be
     a good one, so there the bottom of the scale is nearer to 0.
@@ -221,7 +220,7 @@ def _scaled(lane: Sequence[tuple[str, float]]) -> dict[str, float]:
     hits = [(id_, score) for id_, score in lane if score > 0.0]
     if not hits:
         return {}
-    top = max(score for _, score in hits)
+    top = max(full, *(score for _, score in hits))
     bottom = min(score for _, score in hits) * min(1.0, len(hits) / FULL_LANE)
     height = top - bottom
     return {id_: (score - bottom) / height if height > 0.0 else 1.0 for id_, score in hits}

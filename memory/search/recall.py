@@ -24,13 +24,13 @@ from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.index import KINDS, Kind, Question, Rankings
 from memory.index import bm25 as words
 from memory.index.embedders import Embedder
-from memory.index.schema import LANES
+from memory.index.schema import DENSE, LANES
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
 from memory.search.found_rows import FoundRows, Wanted, memory_hit
-from memory.search.ranking import DEPTH, ENTRY_OF, matching, rank
+from memory.search.ranking import DEPTH, ENTRY_OF, rank
 from memory.search.time_ranges import time_span
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import Line
@@ -38,10 +38,11 @@ from memory.sql.messages.speakers import HACHI
 from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.messages.transcript import Transcript
 from memory.text import tags
-from memory.text.names import Aliases, called, named, spelled, without_names
+from memory.text.names import Aliases, called, named, spelled, tags_in, without_names
 
 log = logging.getLogger("hachi.memory")
 
+FACTS: frozenset[Kind] = frozenset({"memory"})
 MESSAGES: frozenset[Kind] = frozenset({"message"})
 BY_AUTHOR = 4 * DEPTH
 """Hits to ask of each lane if only those of one author are wanted."""
@@ -49,9 +50,8 @@ BESIDE_REPLIES = 2 * DEPTH
 """Hits to ask of each lane where replies are among them, which are left out."""
 NEWEST_SUMMARIES = 2
 """The most summaries in a list of the newest. Older summaries are found by their words."""
-FLOOR = 0.8
-"""This share of the embedder's recall threshold is the least cosine of a hit that shares no word with the
-question. On LoCoMo it loses no evidence among the first 10; the whole threshold loses 0.002."""
+FITS = 0.3
+"""So far from the embedder's recall threshold to its dedupe threshold is the cosine of a text that fits."""
 COLD_START = 5
 """An audience with fewer own facts counts as new."""
 
@@ -65,6 +65,8 @@ class Found:
 
     hits: Sequence[Hit]
     """All of them, best first; of the newest, as many as were asked for."""
+    best: float = 0.0
+    """The best score, also of what was to be left out."""
     known: frozenset[str] = frozenset()
     """What else matches, of the ids that were to be left out."""
     partial: bool = False
@@ -110,22 +112,24 @@ class Recall:
         until: datetime | None = None,
         author: str = "",
         by_itself: bool = False,
+        asking: str | None = None,
         zone: tzinfo = UTC,
     ) -> Found:
         """Facts, messages and summaries that match the question, best first; without one the newest.
 
         `subjects` selects facts with one of these tags, `author` what a person of this name said, or the
         companion, `since` and `until` what was said from one moment to before the other; `exclude` lists ids
-        to leave out; with `by_itself` a message is not found by the exchange around it; `zone` is that of a
-        day that the question names. The first `limit` hits count as recalled. Without an embedder it searches
-        by words alone, and without the index the newest rows: `without_index` then says why.
+        to leave out of what was ranked, and `asking` is that of the message that asks; with `by_itself` a
+        message is not found by the exchange around it; `zone` is that of a day that the question names. The
+        first `limit` hits count as recalled. Without an embedder it searches by words alone, and without the
+        index the newest rows: `without_index` then says why.
         """
         if not audience.keys or limit < 1:
             return Found(())
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
             _without_index.set(None)
             now = self.clock().astimezone(zone)
-            narrowed = (frozenset(exclude), kinds, since, until, author, by_itself)
+            narrowed = (frozenset(exclude), kinds, since, until, author, by_itself, asking)
             wanted = Wanted(question, audience, now, limit, *narrowed)
             if not question.strip():
                 aliases = await self.aliases(audience)
@@ -133,10 +137,10 @@ class Recall:
             else:
                 found = await self._matching(wanted, subjects)
                 if not (found.hits or author or subjects):
-                    named = called(question, await self.transcript.speakers.authors(audience))
-                    found = replace(found, hits=await self._newest_of(named - {HACHI}, wanted))
+                    authors = called(question, await self.transcript.speakers.authors(audience))
+                    found = replace(found, hits=await self._newest_of(authors - {HACHI}, wanted))
             hits = found.hits[:limit]
-            note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
+            note(found=[(hit.id, round(hit.score, 4)) for hit in hits], best=round(found.best, 4))
             self._recalled.update(hit.id for hit in hits if hit.kind == "memory")
             self.count("", {"retrieved": len(hits)})
             return found
@@ -211,28 +215,36 @@ class Recall:
             until=wanted.until,
             limit=BY_AUTHOR if wanted.author else depth,
         )
-        further = _further(wanted.question, asked, among_messages=bool(authors))
+        named = tags_in(text)
+        further = _further(wanted.question, asked, named, among_messages=bool(authors))
         rankings = await self.indexing.searching.search(asked, *further, waiting=waiting)
         _without_index.set(rankings.without_index)
         rows, replies = await self._rows(rankings, wanted)
+        unranked = {*replies, *rows.around(wanted.asking, wanted.exclude)}
         lanes = {
-            name: [(hit.id, hit.score) for hit in getattr(rankings, name) if hit.id not in replies]
+            name: [(hit.id, hit.score) for hit in getattr(rankings, name) if hit.id not in unranked]
             for name in LANES
         }
-        found = rows.without(wanted.exclude)
+        rows = rows.without(unranked)
         if wanted.by_itself:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
-        floor = FLOOR * self.embedder.thresholds.recall
         answered = frozenset(reply.conversation_id for reply in replies.values())
-        shape: dict[str, Any] = {"floor": floor, "half_life": self.half_life, "answered": answered}
-        ranked = rank(text, lanes, found.candidates, wanted.now, **shape)
-        note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude, floor))
+        shape: dict[str, Any] = {"full": self._full(), "half_life": self.half_life, "answered": answered}
+        ranked = rank(text, lanes, rows.candidates, wanted.now, tags=named, **shape)
+        best = max((score for _, score in ranked), default=0.0)
+        known = wanted.exclude.intersection(id for id, score in ranked if score > 0.0)
+        found, ranked = rows.without(wanted.exclude), [one for one in ranked if one[0] not in wanted.exclude]
+        note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))
         if self.without_index:
             note(without_index=self.without_index)
         hits = [found.hit(id, score) for id, score in ranked if score > 0.0]
-        alike = matching(lanes, floor, ("words",), ("dense",))
-        known = wanted.exclude & rows.ids & alike
-        return Found(hits, known, rankings.partial, aliases)
+        return Found(hits, best, known, rankings.partial, aliases)
+
+    def _full(self) -> dict[str, float]:
+        """What a text that fits the question scores, by lane."""
+        thresholds = self.embedder.thresholds
+        cosine = thresholds.recall + FITS * (thresholds.dedupe - thresholds.recall)
+        return dict.fromkeys(DENSE, cosine)
 
     async def _vector(self, text: str) -> Any:
         try:
@@ -307,11 +319,15 @@ def _topic(question: str, authors: Collection[str]) -> str:
     return rest if words.query(rest) else question
 
 
-def _further(question: str, asked: Question, *, among_messages: bool) -> list[Question]:
-    """What a full list may have cut off: facts and summaries among many messages, and the date that the
-    question names."""
+def _further(
+    question: str, asked: Question, named: frozenset[str], *, among_messages: bool
+) -> list[Question]:
+    """What a full list may have cut off: facts and summaries among many messages, facts whose tags stand in
+    the question, and the date that the question names."""
     beside = among_messages and asked.kinds > MESSAGES
     further = [replace(asked, kinds=asked.kinds - MESSAGES)] if beside else []
+    if "memory" in asked.kinds and not asked.subjects:
+        further.append(replace(asked, kinds=FACTS, subjects=named))
     if not (asked.since or asked.until) and (times := time_span(question, asked.now)):
         further.append(replace(asked, since=times[0], until=times[1]))
     return further

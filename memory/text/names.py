@@ -14,6 +14,8 @@ from memory.text import tag
 
 MIN_LETTERS = 2
 """Shorter parts of a name ("J." in "J. Doe") are ignored."""
+LONGEST_QUESTION = 40
+"""How many words of a question may be tags."""
 _SIGNS = (
     "\u0900-\u0963\u0966-\u0df3\u0e31-\u0e4e\u0eb1-\u0ece\u0f71-\u0fbc\u102b-\u1049\u1050-\u109d\u17b4-\u17d3"
 )
@@ -65,6 +67,14 @@ def called(question: str, names: Iterable[str]) -> frozenset[str]:
         for part in table.words_in(fold(word)):
             found |= {name for name in table.bearers[part] if means or _words_of(name)[0] == part}
     return frozenset(found)
+
+
+def tags_in(question: str) -> frozenset[str]:
+    """What may be tags in the question: its words, and up to three of them in a row."""
+    words = _PART.findall(question)[:LONGEST_QUESTION]
+    runs = (words[at : at + length] for length in (1, 2, 3) for at in range(len(words) - length + 1))
+    joined = {sign.join(run) for run in runs for sign in (" ", "-")}
+    return frozenset(form(run) for run in joined for form in (tag, fold))
 
 
 def spoken_of(text: str, names: Iterable[str]) -> bool:

@@ -237,8 +237,8 @@ async def test_that_the_index_is_away_and_that_nothing_was_found_are_both_said(t
     searching = turn.pet.components.sync.searching
     search = searching.search
 
-    async def without_index(asked: Any, **_: Any) -> Any:
-        return replace(await search(asked), without_index="it is being built", partial=True)
+    async def without_index(*asked: Any, **_: Any) -> Any:
+        return replace(await search(*asked), without_index="it is being built", partial=True)
 
     monkeypatch.setattr(searching, "search", without_index)
     seen = await turn_of("ana", shown=frozenset({"m1"})).call("search_memories", query="boat")

@@ -166,7 +166,7 @@ def _missed(search: Span, id: str) -> tuple[str, str]:
     """Return what became of it in a search that did not give it to the model, and why."""
     found = dict(scored_ids(search))
     if id in found:
-        best = max(found.values())
+        best = max(*found.values(), float(search.data.get("best") or 0.0))
         if found[id] < RELEVANT * best:
             return "scored too low", f"found, but under {RELEVANT:g} of the best score, {best:g}"
         return "cut off", "found, but the result had no room for it"

@@ -76,7 +76,8 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
     ended = await told("Ana's cat is ill and sleeps in the piano", ttl="1h")
     old = await told("Ana's cat Tom sleeps in the bath")
     far = await told("Ana owns forty blue bicycles", subjects=["bicycles"])
-    weak = await told("Ana once saw a lion sleep in a zoo", subjects=["lion"])
+    dull = "The parrot said a poem, sang three songs about rain in Spain, then flew to the roof to sleep"
+    weak = await told(dull, importance=0.3)
     await told("Where does the cat sleep? Ana's cat sleeps where the cat sleeps")
     before = await turn()
     clock.advance(hours=2)
@@ -102,8 +103,8 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
     assert "by “Tom sleeps on the stove” (corrected on purpose)" in stopped(await explain(old, trace))[1]
     assert (await explain(old, before)).given is True, "it held in that turn"
     found = await explain(far, trace)
-    assert (found.given, "shares no word, and under" in found.gates[-1].value) == (False, True)
-    assert "found, but under 0.35 of the best score" in (await explain(weak, trace)).gates[-1].value
+    assert (found.given, "too far from the question" in found.gates[-1].value) == (False, True)
+    assert "found, but under 0.2 of the best score" in (await explain(weak, trace)).gates[-1].value
     await pet.memories.forget(given, user="ana")
     found = await explain(given, trace)
     assert found.content == "", "a forgotten one is told without its text"

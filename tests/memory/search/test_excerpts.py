@@ -31,9 +31,9 @@ def shown(lines: list[Line], *found: int, seen: frozenset[str] = frozenset()) ->
 
 
 def test_results_end_where_relevance_ends_also_among_the_first() -> None:
-    hits = [Hit(str(score), "message", LONG, score, NOON) for score in (0.9, 0.4, 0.2)]
-    assert relevant(hits) == hits[:2]
-    assert relevant([]) == []
+    hits = [Hit(str(score), "message", LONG, score, NOON) for score in (0.9, 0.4, 0.1)]
+    assert relevant(hits, 0.9) == hits[:2]
+    assert relevant(hits[1:], 3.0) == [], "what is seen already was so much better"
     assert excerpts([Hit("x", "message", "gone", 1.0, NOON)], {}) == [], "it was deleted meanwhile"
 
 

@@ -16,7 +16,6 @@ USUAL: dict[str, Any] = {
     "ranked": [("a", 1.23456), ("b", 0.5), ("c", 0.4), ("d", 0.0)],
     "limit": 2,
     "shown": frozenset({"seen"}),
-    "floor": 0.4,
 }
 
 
@@ -29,7 +28,7 @@ def test_each_is_told_with_the_reason_why_it_was_left_out() -> None:
         "a": None,
         "b": None,
         "c": "below the first 2",
-        "d": "shares no word, and under 0.40 in meaning",
+        "d": "too far from the question in words and meaning",
         "gone": "gone, expired, or not to be read here",
         "seen": "the model sees it already",
     }

@@ -199,3 +199,14 @@ def test_what_matches_weakly_is_no_hit() -> None:
     lanes = {"words": words, "window_words": words}
     scores = dict(rank("skiing", lanes, found, NOW))
     assert scores["weak"] == 0.0 < scores["some"] < scores["good"]
+
+
+def test_a_question_about_something_else_finds_nothing_though_something_is_nearest() -> None:
+    found = {str(n): message() for n in range(3)}
+    lanes = {"dense": [("0", 0.15), ("1", 0.1), ("2", 0.02)]}
+    full = {"dense": 0.4, "window_dense": 0.4}
+    assert {score for _, score in rank("the capital of Peru", lanes, found, NOW, full=full)} == {0.0}
+    near = lanes | {"dense": [("0", 0.45), ("1", 0.1)], "window_dense": [("0", 0.4)]}
+    assert [id for id, score in rank("skiing", near, found, NOW, full=full) if score] == ["0"]
+    then = {"0": message(days_ago=1)}
+    assert rank("on 20 November 2026", lanes, then, NOW, full=full)[0][1] > 0.0, "it is from that day"

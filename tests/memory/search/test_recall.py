@@ -12,6 +12,8 @@ from memory.index.rows import Rows
 from memory.sql.memories.owner_links import link
 from tests.memory.conftest import Stack
 
+ANNA = Audience.of("anna")
+
 
 async def everybody_knows(stack: Stack, content: str) -> None:
     """A fact of everybody's, as an operator adds it."""
@@ -223,3 +225,41 @@ async def test_a_message_is_near_in_meaning_to_what_it_says_and_not_to_its_code(
     said = await stack.receive("My budget is tight.\n```js\nconst items = all.map((one) => one.price);\n```")
     [draft] = await Rows(stack.database).shown({"message": [said]}, stack.clock.now)
     assert (draft.text, "const items" in draft.point.text) == ("My budget is tight.", True)
+
+
+@pytest.mark.parametrize(
+    ("question", "tag"),
+    [
+        ("what did will say", "will"),
+        ("What did Will say?", "will"),
+        ("surnom d'Ana", "ana"),
+        ("Zoë's plans", "zoë"),
+        ("anything in New York?", "new york"),
+        ("my sister-in-law", "sister-in-law"),
+    ],
+)
+async def test_a_fact_whose_tag_stands_in_the_question_comes_first(
+    stack: Stack, question: str, tag: str
+) -> None:
+    fact = await stack.remember("They call him Bibi, which he likes", subjects=(tag,))
+    for n in range(12):
+        await stack.remember(f"The garden has {n} trees and {n + 1} hens", subjects=("garden",))
+        await stack.receive(f"My {n} trees are in bloom")
+    assert (await stack.search(question))[0].id == fact.id
+
+
+async def test_what_is_left_out_was_ranked_before(stack: Stack) -> None:
+    shown = await stack.remember("Anna's cat is called Minka")
+    await stack.remember("Anna has a garden")
+    found = await stack.recall.look("what is Anna's cat called?", ANNA, exclude={str(shown.id)})
+    assert {hit.id for hit in found.hits}.isdisjoint({shown.id})
+    assert all(hit.score < 0.5 * found.best for hit in found.hits)
+
+
+async def test_the_message_that_asks_is_not_what_others_are_measured_by(stack: Stack) -> None:
+    fact = await stack.remember("Anna's cat is called Minka")
+    before = await stack.receive("Hello again")
+    asking = await stack.receive("What is my cat called again?")
+    found = await stack.recall.look("cat called", ANNA, exclude={before, asking}, asking=asking)
+    assert found.best == found.hits[0].score
+    assert found.hits[0].id == fact.id
