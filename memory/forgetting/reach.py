@@ -249,6 +249,8 @@ async def _owners_of(connection: AsyncConnection, ids: Collection[str], user: st
 
 async def _own(connection: AsyncConnection, ids: Collection[str] | Select[str], user: str) -> set[str]:
     """Those of these messages that the person wrote."""
+    if isinstance(ids, Select):  # inside the other statement, SQLite would read all that the person wrote
+        ids = list(await connection.scalars(ids))
     mine = (messages.c.user_id == user, messages.c.role == "user")
     return set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *mine)))
 

@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select, true
+from sqlalchemy import ColumnElement, and_, literal_column, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Audience, Place, user_key
@@ -19,8 +20,9 @@ from memory.facts.compare import normalise
 from memory.index.bm25 import stems
 from memory.sql.hidden import link_is_hidden, parts
 from memory.sql.messages.message_rows import kept
+from memory.sql.messages.speakers import HACHI
 from memory.sql.rests_on import resting_on
-from memory.sql.tables import memories, memory_owners, messages, rests_on
+from memory.sql.tables import memories, memory_owners, messages, rests_on, speakers
 from memory.text import sentences
 
 _LINK = re.compile(r"https?://[^\s<>()\"“”]+")
@@ -111,7 +113,8 @@ class Scanned:
 NOT_SCANNED = Scanned()
 
 _COLUMNS = (messages.c.id, messages.c.seq, messages.c.place, messages.c.text, messages.c.sent_at)
-REPLIES = select(*_COLUMNS).where(messages.c.role == "assistant")
+REPLIES = select(*_COLUMNS).where(messages.c.role == literal_column("'assistant'"))
+"""With the role as a literal: a partial index is used where the statement itself says so."""
 
 
 async def repeating(
@@ -124,8 +127,12 @@ async def repeating(
     """Those of the replies meeting the condition that repeat what was told: of those to the person, and of
     those that were `shown` one of these ids, or a reply that repeats it. Those that were `scanned` before are
     not compared again."""
-    own = REPLIES.where(where, messages.c.user_id == told.person, messages.c.seq > scanned.upto)
-    rows = (await connection.execute(own.order_by(messages.c.seq))).all()
+    own = REPLIES.where(where, messages.c.user_id == told.person)
+    if scanned.upto:
+        own = own.where(messages.c.seq > scanned.upto)
+    elif told.at and told.at.keys() >= {*told.facts, *told.messages}:
+        own = own.where(messages.c.sent_at >= min(told.at.values()))
+    rows = sorted(await connection.execute(own), key=attrgetter("seq"))  # by SQL it would read them all
     scanned = replace(scanned, upto=max([scanned.upto, *(row.seq for row in rows)]))
     scanned = await compare(connection, told, rows, scanned)
     further = {*shown, *scanned.found}
@@ -198,8 +205,8 @@ class _Others:
 
 async def _names_of(connection: AsyncConnection, user: str) -> str:
     """The person's id and the names under which they spoke."""
-    spoke = (messages.c.user_id == user, messages.c.role == "user")
-    names = await connection.scalars(select(messages.c.author).where(*spoke).distinct())
+    theirs = (speakers.c.owner == user_key(user), speakers.c.author != HACHI)
+    names = await connection.scalars(select(speakers.c.author).where(*theirs))
     return " ".join([user, *names])
 
 

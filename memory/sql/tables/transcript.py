@@ -37,6 +37,13 @@ messages = Table(
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_place", "place", "seq"),
     Index(
+        "ix_messages_replies",
+        "user_id",
+        "sent_at",
+        sqlite_where=text("role = 'assistant'"),
+        postgresql_where=text("role = 'assistant'"),
+    ),
+    Index(
         "ix_messages_waiting",
         "user_id",
         sqlite_where=text("client_items IS NOT NULL"),

@@ -1,4 +1,4 @@
-"""What rests on what becomes numbers: thirty bytes a row where it took two hundred."""
+"""What rests on what becomes numbers: twenty bytes a row where it took 200. Replies get an index by time."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -42,6 +42,14 @@ def upgrade() -> None:
         "JOIN evidence_ids AS source ON source.id = source_id"
     )
     op.drop_table("rests_on")
+    replies = sa.text("role = 'assistant'")
+    op.create_index(
+        "ix_messages_replies",
+        "messages",
+        ["user_id", "sent_at"],
+        sqlite_where=replies,
+        postgresql_where=replies,
+    )
     op.execute(
         "CREATE VIEW rests_on AS SELECT derived.id AS derived_id, source.id AS source_id, CASE evidence.how "
         "WHEN 1 THEN 'stated' WHEN 2 THEN 'answered' WHEN 3 THEN 'found' WHEN 4 THEN 'covered' END AS how "
