@@ -16,13 +16,23 @@ ANSWER = json.dumps({"message": "Green tea.", "memories": []})
 
 
 def _read(body: str) -> tuple[str, list[str], bool]:
-    """Return the text, why it ended, and whether there is an error."""
-    lines = [line.removeprefix("data: ") for line in body.splitlines() if line and "[DONE]" not in line]
+    """Return the text, why it ended, and whether there is an error, of either API."""
+    lines = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith(("data: {", "{"))]
     pieces: list[Any] = [json.loads(line) for line in lines]
+    responses = [piece.get("response", piece) for piece in pieces if _is_response(piece)]
     choices = [choice for piece in pieces for choice in piece.get("choices", ())]
     texts = [_said(choice).get("content") or "" for choice in choices]
+    texts += [part["text"] for one in responses for item in one["output"] for part in item.get("content", ())]
     ends = [choice["finish_reason"] for choice in choices if choice["finish_reason"]]
-    return "".join(texts), ends, any("error" in piece for piece in pieces)
+    ends += [{"completed": "stop", "incomplete": "length"}.get(one["status"], "error") for one in responses]
+    failed = any(piece.get("error") or piece.get("type") == "error" for piece in (*pieces, *responses))
+    return "".join(texts), ends, failed
+
+
+def _is_response(piece: dict[str, Any]) -> bool:
+    """Whether a piece is a whole response, or the event that ends a stream with one."""
+    ends = ("response.completed", "response.incomplete", "response.failed")
+    return piece.get("object") == "response" or piece.get("type") in ends
 
 
 def _said(choice: dict[str, Any]) -> dict[str, Any]:
@@ -37,13 +47,17 @@ def _is_right(case: Case, body: str) -> bool:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-async def test_each_kind_is_served(scripted, model, stream):
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+async def test_each_kind_is_served(scripted, model, path, stream):
     headers, wrong = await scripted.headers("ana"), dict[str, str]()
+    asked: dict[str, Any] = {"model": "hachi", "stream": stream}
+    asked |= {"input": "which tea?", "messages": [{"role": "user", "content": "which tea?"}]}
+    asked.pop("input" if "chat" in path else "messages")
     try:
         for case in KINDS.values():
             await forget_what_was_learned(scripted.pet)
             case.script(model, ANSWER)
-            answered = (await scripted.say("which tea?", headers, stream=stream)).text
+            answered = (await scripted.client.post(path, json=asked, headers=headers)).text
             if not _is_right(case, answered):
                 wrong[case.name] = answered
     finally:
