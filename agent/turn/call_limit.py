@@ -28,7 +28,7 @@ from pydantic_core import from_json
 from agent.errors import ModelError, ModelUnavailable
 from agent.models.ask import RequestedSchema
 from agent.models.choice.choose import ChosenModel
-from agent.models.choice.fallback import both_failed, changes_over, without_kept
+from agent.models.choice.fallback import both_failed, changes_over, pause_before, tries_again, without_kept
 from agent.models.failures import NO_ANSWER
 from agent.models.model_call import finish_of, recorded_call
 from agent.models.wire.incoming import completed, message_item
@@ -98,7 +98,7 @@ class TurnModel(Model):
             try:
                 return await self._whole(asked, handoffs, tracing, **rest)
             except Exception as error:
-                self._change_over(error, input)
+                await self._next_try(error, input)
 
     async def _whole(self, asked: "_Asked", *more: Any, **rest: Any) -> ModelResponse:
         response = await self._response(asked, *more, **rest)
@@ -136,7 +136,7 @@ class TurnModel(Model):
             except Exception as error:
                 if shown:  # a reply is not half by one model and half by another
                     raise
-                self._change_over(error, input)
+                await self._next_try(error, input)
 
     async def _streamed(self, first: "_Asked", *more: Any, **rest: Any) -> AsyncGenerator[Any]:
         asked: _Asked | None = first
@@ -189,14 +189,19 @@ class TurnModel(Model):
         """The model that is asked now."""
         return self._chosen.name
 
-    def _change_over(self, error: Exception, items: Any) -> None:
-        """Ask the second model from now on. Raises the error where that is not called for."""
+    async def _next_try(self, error: Exception, items: Any) -> None:
+        """Wait before the model is asked once more, or ask the second one from now on. Raises the error where
+        neither is called for."""
         self._tries += 1
+        if tries_again(self._chosen, error, self._tries):
+            await asyncio.sleep(pause_before(error, self._tries))
+            return
         if self._failed is not None:
             raise both_failed(*self._failed, error) from error
-        if not changes_over(self._chosen, error, self._tries):
+        if not changes_over(self._chosen, error):
             raise error
         assert self._chosen.fallback is not None
+        self._tries = 0
         self._failed, self._chosen = (self._chosen, error), self._chosen.fallback
         self._items_before = len(items)
 

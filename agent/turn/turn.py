@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 from agent.errors import ModelRejected, ModelUnavailable
 from agent.models.choice.choose import ChosenModel
-from agent.models.wire.errors import TooLong
+from agent.models.wire.errors import too_long_in
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording
 from agent.turn.client.history import compare, follow, with_continued_conversation
@@ -162,7 +162,7 @@ async def _run(
 ) -> tuple[list[dict[str, Any]], AgentResult]:
     """Run the agent over a prompt that fits the model's window. Where the server says that it does not, ask
     again with less, unless something was shown."""
-    fit, shown = deps.model.fit, list[TextWritten]()
+    chosen, shown = deps.model, list[TextWritten]()
     narrow = built.prompt.narrow
     offered = [tool for tool in TOOLS if not narrow or tool.name in NARROW_TOOLS]
     beside = sum(len(tool.description) + len(str(tool.schema)) for tool in offered)
@@ -172,6 +172,8 @@ async def _run(
         (on_event or _nobody)(event)
 
     for left in (3, 2, 1, 0):
+        second = chosen.fallback if chosen.breaker.state == "open" else None
+        fit = (second or chosen).fit
         room = fit.room(beside) if fit else None
         messages = messages_of(fitted(built.prompt, room))
         if room is not None:
@@ -179,12 +181,15 @@ async def _run(
         try:
             follow = tell if on_event else None
             return messages, await run_agent(
-                deps.model, deps.settings, messages, tools, deps.extensions, client, follow, narrow=narrow
+                chosen, deps.settings, messages, tools, deps.extensions, client, follow, narrow=narrow
             )
         except ModelRejected as error:
-            if not (fit and left and isinstance(error.__cause__, TooLong)) or shown:
+            refused = too_long_in(error)
+            if not (refused and refused.fit and left) or shown:
                 raise
-            fit.refused(size_of(messages), error.__cause__)
+            refused.fit.refused(size_of(messages), refused)
+            if chosen.fallback and refused.fit is chosen.fallback.fit:
+                chosen = chosen.fallback  # the first does not answer
             tools.searches.clear()  # what was found is not in the next prompt
             tools.lists.clear()
     raise AssertionError("the last attempt returns or raises")

@@ -5,9 +5,11 @@ turn asks the first again, unless its breaker is open.
 """
 
 from collections.abc import Mapping, Sequence
+from random import uniform
 from typing import TYPE_CHECKING, Any
 
 import openai
+from agents.models._retry_runtime import get_retry_after
 
 from agent.errors import ModelError, ModelUnavailable
 from agent.models.failures import KnownFailure, model_error, server_fault, wants_money, worth_waiting
@@ -17,24 +19,37 @@ if TYPE_CHECKING:
     from agent.models.choice.choose import ChosenModel
 
 
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
+"""Seconds between tries."""
+
+
 class ChangedOver(KnownFailure):
     """A recorded call after which the second model was asked."""
 
 
-def changes_over(chosen: "ChosenModel", error: Exception, tries: int | None = None) -> bool:
-    """Return whether the second model is asked after a failure of the first: its server is left alone, wants
-    money, or did not answer in as many tries as are made (None: no more are). A request that it refuses is
-    refused."""
+def tries_again(chosen: "ChosenModel", error: Exception, tries: int) -> bool:
+    """Return whether a model is asked once more after so many tries. A server that the breaker leaves alone
+    is not."""
+    retry = chosen.settings.retry
+    most = (retry and retry.max_retries) or 0
+    return tries <= most and chosen.breaker.state == "closed" and worth_waiting(error)
+
+
+def pause_before(error: Exception, tries: int) -> float:
+    """Return the seconds before the next try: what the server asks for, else twice as many each time."""
+    return get_retry_after(error) or min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (tries - 1)) * uniform(0.8, 1.2)
+
+
+def changes_over(chosen: "ChosenModel", error: Exception) -> bool:
+    """Return whether the second model is asked after the last try of the first: its server is left alone,
+    wants money, or does not answer. A request that it refuses is refused."""
     if chosen.fallback is None:
         return False
     if isinstance(error, ChangedOver) or isinstance(error.__cause__, CircuitOpen):
         return True
     if isinstance(error, openai.APIStatusError) and wants_money(error):
         return True
-    if server_fault(error, None if chosen.brought else chosen.source) is None:
-        return False
-    again = chosen.breaker.state == "closed" and not chosen.brought and worth_waiting(error)
-    return not again or tries is None or tries > chosen.source.model_retries
+    return server_fault(error, None if chosen.brought else chosen.source) is not None
 
 
 def both_failed(first: "ChosenModel", error: Exception, then: Exception) -> Exception:

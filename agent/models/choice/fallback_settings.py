@@ -4,7 +4,15 @@ from agent.models.choice.providers import base_url_of
 from agent.settings import Settings
 from agent.types.model_address import ModelAddress, names_file
 
-_OF_THE_SERVER = ("openai_base_url", "provider", "api", "structured", "images", "answer_tokens")
+_OF_THE_SERVER = (
+    "openai_base_url",
+    "provider",
+    "api",
+    "structured",
+    "images",
+    "answer_tokens",
+    "context_tokens",
+)
 """What the settings say of the first model's server, and of no other."""
 
 

@@ -86,7 +86,8 @@ class Models:
         await load("agent.models.choice.choose")
         if self._answering is None:
             self._answering = chosen = self.choose()
-            await _ask_about(chosen, self.settings)
+            asked = (chosen, chosen.fallback) if chosen.fallback else (chosen,)
+            await asyncio.gather(*(_ask_about(one, one.source) for one in asked))
         return self._answering
 
     async def named(self, model: "str | Model", settings: Settings) -> "ChosenModel":

@@ -32,7 +32,9 @@ _MESSAGES = ("message", "msg", "detail", "error_description", "title", "errors",
 class TooLong(openai.BadRequestError):
     """A server refuses a request for its length, with whichever status."""
 
-    def __init__(self, error: openai.APIStatusError) -> None:
+    def __init__(self, error: openai.APIStatusError, fit: Any = None) -> None:
+        """`fit` is what was learned of the server that refuses."""
+        self.fit = fit
         refused = httpx2.Response(400, headers=error.response.headers, request=error.request)
         super().__init__(server_words(error), response=refused, body=error.body)
         numbers = [int(n.replace(",", "")) for n in _TOKENS.findall(f"{self.message} {error.body}")]
@@ -49,6 +51,13 @@ class ServerError(Exception):
         super().__init__(words_of(body) or "the server reported an error without a reason")
         self.body = body
         self.status = status_of(body)
+
+
+def too_long_in(error: BaseException | None) -> TooLong | None:
+    """Return the refusal for length that an error comes from."""
+    while error is not None and not isinstance(error, TooLong):
+        error = error.__cause__
+    return error
 
 
 def words_of(body: Any) -> str:

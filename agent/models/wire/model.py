@@ -100,7 +100,7 @@ class WireModel(Model):
                         yield event
             except openai.APIStatusError as error:
                 if too_long(error.status_code, server_words(error)):
-                    raise TooLong(error) from error
+                    raise TooLong(error, self._fit) from error
                 if answer.text or not tries_left or not self._fit.do_without(error, body):
                     raise
                 continue

@@ -71,6 +71,29 @@ async def test_a_fault_of_a_moment_is_for_the_first_to_mend(pet_with, some_way, 
     assert (reply.model, len(server.asked)) == ("spare", 4)
 
 
+async def test_a_fault_of_a_moment_is_for_the_second_to_mend_too(pet_with, some_way, server, second):
+    pet = await pet_with(some_way, model_retries=1, model_timeout=5.0)
+    server.script(QUOTA)
+    second.script(Fail(503), HELLO)
+    reply, shown = await some_way.ask(pet, "hello", user="ana")
+    assert (reply.message, shown, reply.model) == (shown, "Hello from the second.", "spare")
+    assert await _calls(pet, reply.trace_id) == [("tiny", True), ("spare", True), ("spare", False)]
+
+
+async def test_a_talk_that_is_too_long_for_the_second_is_made_to_fit_it(pet_with, some_way, server, second):
+    pet = await pet_with(some_way)
+    for number in range(5):
+        server.script(answer("Hm."))
+        await pet.respond(f"{number}: {'a long story, told again; ' * 60}", user="ana")
+    too_long = "This model's maximum context length is 4096 tokens. Please reduce the length."
+    second.refuses = lambda asked: Fail(400, too_long) if len(asked.text) > 9_000 else None
+    server.script(QUOTA)
+    second.script(HELLO)
+    reply, _ = await some_way.ask(pet, "and now?", user="ana")
+    assert (reply.message, reply.model) == ("Hello from the second.", "spare")
+    assert "4: a long story" in second.asked[0].text
+
+
 async def test_what_the_first_refuses_is_refused(pet_with, some_way, server, second):
     pet = await pet_with(some_way)
     server.script(Fail(400, "I do not answer this"))
