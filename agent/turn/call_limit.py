@@ -32,6 +32,7 @@ from agent.models.choice.fallback import both_failed, changes_over, pause_before
 from agent.models.failures import NO_ANSWER
 from agent.models.model_call import finish_of, recorded_call
 from agent.models.wire.incoming import completed, message_item
+from agent.turn.client.our_calls import states_of
 from agent.turn.output.answer import ANSWER_SCHEMA
 from agent.types import Usage
 from agent.types.client import AnswerForm
@@ -70,6 +71,8 @@ class TurnModel(Model):
         self._max_calls = max_calls
         self.form = form
         self._ids: set[str] = set()
+        self.states: dict[str, str] = {}
+        """What the provider wants back with each call, by its id."""
         self._counted: list[Usage] = []
         self._cut = False
         self.calls = 0
@@ -275,6 +278,7 @@ class TurnModel(Model):
             self._ids.add(item.call_id)
             if nested_too_deep(item.arguments):  # the runner reads them, and would break
                 item.arguments = '"nested too deep"'
+        self.states |= states_of(output, self.name)
         return output
 
     def get_retry_advice(self, request: Any) -> Any:

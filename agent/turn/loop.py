@@ -98,6 +98,8 @@ class _Run:
     """What was said before in the conversation, as the model is shown it."""
     plain: bool = False
     """Whether the answer is to be plain text, as the window is small."""
+    states: Mapping[str, str] = field(default_factory=dict)
+    """What the provider wants back with each call, by its id."""
     called: list[ToolCall] = field(default_factory=list)
     client_calls: list[Called] = field(default_factory=list)
     our_calls: list[Item] = field(default_factory=list)
@@ -143,7 +145,7 @@ async def run_agent(
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
     model = TurnModel(chosen, settings.max_turns, client.form, settings_for, plain=narrow)
     earlier = [str(item["content"]) for item in said[:-1] if "content" in item]
-    run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier, plain=narrow)
+    run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier, narrow, model.states)
     config = copy(_CONFIG)
     config.model = model
     arguments: dict[str, Any] = {
@@ -338,7 +340,8 @@ def _our_tool(tool: Tool) -> FunctionTool:
             note(ok=result.ok, result=result.text)
         run.called.append(ToolCall(tool.name, arguments, result.ok, result.text))
         id = uuid4().hex[:CALL_ID]  # a client's call may bear the model's
-        run.our_calls += [Called(id, tool.name, written, ours=True), Returned(id, result.text)]
+        state = run.states.get(context.tool_call_id, "")
+        run.our_calls += [Called(id, tool.name, written, True, state), Returned(id, result.text)]
         tell(ToolEnded(run.called[-1]))
         for decision in run.turn.decisions[decided:]:
             tell(MemoryDecided(decision))
@@ -351,7 +354,8 @@ def _clients_tool(tool: ClientTool, shown: str) -> FunctionTool:
     """Offer a tool that the client runs, by the `shown` name: a call is noted, and the run ends."""
 
     async def invoke(context: ToolContext[_Run], written: str) -> str:
-        context.context.client_calls.append(Called(context.tool_call_id, tool.name, written))
+        run, id = context.context, context.tool_call_id
+        run.client_calls.append(Called(id, tool.name, written, wanted_back=run.states.get(id, "")))
         return ""
 
     return FunctionTool(shown, tool.description, tool.parameters, invoke, strict_json_schema=False)

@@ -29,7 +29,7 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording
 from agent.turn.client.history import compare, follow, with_continued_conversation
 from agent.turn.client.links import without_their_links
-from agent.turn.client.our_calls import with_ours
+from agent.turn.client.our_calls import for_model, with_ours
 from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.build import BuiltContext, ContextServices, build_context
@@ -278,6 +278,7 @@ async def _with_our_calls(deps: TurnDependencies, received: ReceivedMessage) -> 
     ):
         return received
     after = with_ours(client.after, items_as_json().validate_python(kept.items))
+    after = for_model(after, deps.model.name)
     request = replace(received.request, client=replace(client, after=after))
     return replace(received, request=request, sources=kept.sources)
 

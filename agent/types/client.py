@@ -46,6 +46,8 @@ class Called(Revalidated):
     """JSON, as the model wrote it."""
     ours: bool = False
     """Whether it is a call of a tool of ours, in a turn that ended in a client's call."""
+    wanted_back: str = ""
+    """What the model's provider wants back with the call, as JSON; see `our_calls.state_of`."""
 
 
 @dataclass(frozen=True, slots=True)

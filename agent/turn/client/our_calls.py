@@ -1,15 +1,50 @@
 """Calls of our own tools in a turn that ended in calls of the client's.
 
 The client knows nothing of them. They are stored with the question that waits, and stand before the client's
-calls again when it sends their results, so that the model sees what it has found and done.
+calls again when it sends their results, so that the model sees what it has found and done. With each call is
+stored what the model's provider wants back: its reasoning, signatures, ids.
 """
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from agent.types.client import Called, Item, Returned
 
 MOST_CHARACTERS = 60_000
 """Of the results that are sent again, the newest; a client may go on calling for long."""
+
+
+def states_of(output: Sequence[Any], model: str) -> dict[str, str]:
+    """Return by its id, of each call in a model's answer, what goes back to this model with it."""
+    states, before = dict[str, str](), list[Any]()
+    for item in output:
+        raw = item.model_dump(exclude_none=True, warnings=False)
+        if item.type == "reasoning":
+            before.append(raw)
+        elif item.type == "function_call":
+            call = {name: raw[name] for name in ("id", "provider_data") if name in raw}
+            if before or "provider_data" in call:
+                states[item.call_id] = json.dumps({"model": model, "before": before, "call": call})
+            before = []
+    return states
+
+
+def with_state(shown: dict[str, Any], call: Called) -> list[dict[str, Any]]:
+    """Return a call as the model is shown it, with what its provider wants back."""
+    state = json.loads(call.wanted_back) if call.wanted_back else {"before": [], "call": {}}
+    return [*state["before"], shown | state["call"]]
+
+
+def for_model(items: Iterable[Item], model: str) -> tuple[Item, ...]:
+    """Return the items without what another model wants back."""
+    return tuple(
+        replace(item, wanted_back="")
+        if isinstance(item, Called) and item.wanted_back and json.loads(item.wanted_back)["model"] != model
+        else item
+        for item in items
+    )
 
 
 def ids_of_ours(items: Iterable[Item]) -> frozenset[str]:
@@ -31,6 +66,8 @@ def with_ours(after: Sequence[Item], kept: Sequence[Item]) -> tuple[Item, ...]:
         if isinstance(item, Called):
             ids = [one.call_id if isinstance(one, Called) else None for one in waiting]
             upto = ids.index(item.call_id) + 1 if item.call_id in ids else 0
+            if upto and isinstance(made := waiting[upto - 1], Called):
+                item = replace(item, wanted_back=made.wanted_back)
             merged += [one for one in waiting[:upto] if getattr(one, "call_id", None) in ours]
             waiting = waiting[upto:]
         merged.append(item)

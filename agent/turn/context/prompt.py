@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agent.settings import Settings
+from agent.turn.client.our_calls import with_state
 from agent.turn.context.budget import Purse, lines_that_fit, newest_blocks
 from agent.turn.context.user_snippet import (
     MAX_FACTS,
@@ -147,7 +148,7 @@ def messages_of(context: PromptContext) -> list[dict[str, Any]]:
         {"role": "system", "content": _joined(system)},
         *history,
         _with_images(asked, context.client.images),
-        *(_shown(item, context) for item in context.client.after),
+        *(part for item in context.client.after for part in _with_state(item, context)),
     ]
 
 
@@ -290,6 +291,11 @@ def _dated(context: PromptContext) -> Iterator[bool]:
             before = item.sent_at
         else:
             yield False
+
+
+def _with_state(item: Item, context: PromptContext) -> list[dict[str, Any]]:
+    shown = _shown(item, context)
+    return with_state(shown, item) if isinstance(item, Called) else [shown]
 
 
 def _shown(item: Message | Item, context: PromptContext, dated: bool = True) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """Calls of our tools in a turn that ends in a call of the client's."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from scripted_server import Call, Say, ScriptedServer, answer
+from scripted_server import Call, Raw, Say, ScriptedServer, answer
 
 from agent.replay.replay import replay
 from agent.turn.client.our_calls import with_ours, without_ours
@@ -115,3 +116,28 @@ def test_the_newest_results_are_sent_again_as_far_as_they_fit(monkeypatch):
     monkeypatch.setattr("agent.turn.client.our_calls.MOST_CHARACTERS", 2 * len("result s1"))
     kept = items("s1 c1 s2 c2 s3 c3")[:-1]
     assert list(with_ours(items("c1 c2 c3"), kept)) == items("c1 s2 c2 s3 c3")
+
+
+async def test_what_a_provider_wants_back_is_sent_with_the_clients_result(pet, server):
+    secret = {"extra_content": {"google": {"thought_signature": "c2lnbmVk"}}}
+    function = {"name": "clock", "arguments": "{}"}
+    if pet.settings.api == "chat":
+        call = {"id": "c1", "type": "function", "function": function, **secret}
+        message = {"role": "assistant", "reasoning_content": "Thoughts.", "tool_calls": [call]}
+        body: dict[str, Any] = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    else:
+        thoughts = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2lnbmVk"}
+        call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "status": "completed", **function}
+        body = {"id": "r", "object": "response", "output": [thoughts, call]}
+    server.script(SEARCH, Raw(json.dumps(body).encode(), "application/json"), answer("Noon."))
+    await say(pet)
+    assert (await say(pet, *USED)).message == "Noon."
+    if pet.settings.api == "responses":
+        assert (
+            thoughts.items()
+            <= next(one for one in server.asked[-1].json["input"] if one.get("id") == "rs_1").items()
+        )
+        return
+    calls = [one for one in server.asked[-1].json["messages"] if one.get("tool_calls")]
+    assert calls[-1]["reasoning_content"] == "Thoughts."
+    assert secret.items() <= calls[-1]["tool_calls"][-1].items()
