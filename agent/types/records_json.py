@@ -25,7 +25,9 @@ from memory.records import (
 )
 
 
-class MemoryJson(TypedDict):
+class FactJson(TypedDict):
+    """A memory as what is known of a person has it."""
+
     id: str
     content: str
     subjects: list[str]
@@ -35,6 +37,9 @@ class MemoryJson(TypedDict):
     type: MemoryType
     importance: float
     last_accessed_at: datetime | None
+
+
+class MemoryJson(FactJson):
     owners: list[str]
     place: str
     message_id: str | None

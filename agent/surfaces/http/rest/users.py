@@ -3,12 +3,14 @@ have the shapes of the command line's `--json`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Depends, Path, Request
 from fastapi import Query as InQuery
 from pydantic import Field, TypeAdapter
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
 from agent.companion import Companion
 from agent.errors import BadInput
@@ -33,6 +35,7 @@ from agent.types.arguments import (
 )
 from agent.types.records_json import (
     DecisionJson,
+    FactJson,
     ForgottenJson,
     HitJson,
     MemoryJson,
@@ -44,8 +47,19 @@ from agent.types.records_json import (
     message_json,
 )
 from memory.audience import Audience
+from memory.people.profile import Preferences, Profile
 from memory.process.pace import unhurried
-from memory.records import Erased, ForgetKind, Hit, HitKind, Memory, MemoryType, MemoryUpdate, Task
+from memory.records import (
+    Erased,
+    ForgetKind,
+    Hit,
+    HitKind,
+    Memory,
+    MemoryType,
+    MemoryUpdate,
+    Task,
+    TaskStatus,
+)
 from memory.search.excerpts import Excerpt, excerpts
 from memory.sql.messages.message_rows import Line
 
@@ -307,13 +321,33 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Compan
     return ChangedTask(**asdict(change.task), action=change.action)
 
 
-@router.get("/context")
+class OpenTaskJson(TypedDict):
+    id: str
+    description: str
+    status: TaskStatus
+    created_at: datetime
+    last_updated: datetime
+
+
+class ContextJson(TypedDict):
+    """What is known of a person, as `UserContext.to_json` has it."""
+
+    profile: Profile
+    preferences: Preferences
+    long_term_facts: list[FactJson]
+    open_tasks: list[OpenTaskJson]
+    conversation_themes: list[str]
+    memory_summary: str | None
+    last_updated: datetime | None
+
+
+@router.get("/context", response_model=ContextJson)
 async def get_context(user: User, pet: Pet) -> dict[str, Any]:
     """Return the profile, the most important facts and the open tasks."""
     return (await pet.people.context(user=user)).to_json()
 
 
-@router.put("/context/{field}")
+@router.put("/context/{field}", response_model=ContextJson)
 async def set_context(user: User, field: str, given: Value, pet: Pet) -> dict[str, Any]:
     """Set a field such as `name`, `timezone`, `language` or `tone`, or add to a list such as `goals`."""
     if not given.value.strip():
@@ -321,7 +355,7 @@ async def set_context(user: User, field: str, given: Value, pet: Pet) -> dict[st
     return (await pet.people.set_context(field, given.value, user=user)).to_json()
 
 
-@router.delete("/context/{field}")
+@router.delete("/context/{field}", response_model=ContextJson)
 async def forget_context(user: User, field: str, pet: Pet) -> dict[str, Any]:
     """Remove a field, or a whole list."""
     return (await pet.people.set_context(field, "", user=user)).to_json()
