@@ -1,7 +1,7 @@
 """Slack on 127.0.0.1 for a real slack-bolt: the Web API, Socket Mode, and signed requests by HTTP.
 
 It keeps messages as the channel would show them, and refuses what Slack refuses: wrong tokens, texts and
-blocks that are too long, streams outside a thread, and unknown messages.
+blocks that are too long, and unknown messages.
 
     async with SlackServer.running() as slack:
         ...                                          # an app whose client's base_url is slack.api
@@ -26,7 +26,7 @@ from slack_sdk.signature import SignatureVerifier
 
 TEAM, BOT, BOT_ID, APP = "T1", "UHACHI", "BHACHI", "A1"
 BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test-1", "xapp-test-1", "0123456789abcdef"
-LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS, MOST_IN_VIEW = 40_000, 12_000, 3_000, 50, 100
+LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS = 40_000, 12_000, 3_000, 50
 
 
 TOLD = {
@@ -56,11 +56,6 @@ class Posted:
     blocks: list[dict[str, Any]] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
     """Its texts so far."""
-    streaming: bool = False
-    streamed: bool = False
-    """Whether it began as a stream."""
-    stopped: bool = False
-    """Whether a person stopped the stream."""
 
     def become(self, text: str, blocks: list[dict[str, Any]] | None = None) -> None:
         self.text = text
@@ -87,7 +82,6 @@ class SlackServer:
         """Those that are still there."""
         self.said: list[dict[str, Any]] = []
         """What people wrote."""
-        self.homes: dict[str, dict[str, Any]] = {}
         """Person → App Home."""
         self.modals: dict[str, dict[str, Any]] = {}
         """Person → the modal opened last."""
@@ -262,19 +256,16 @@ class SlackServer:
         user: str,
         channel: str = "D1",
         thread: str | None = None,
-        home: bool = False,
     ) -> dict[str, Any]:
-        """A button pressed in a message or in the App Home."""
+        """A button pressed in a message."""
         trigger = f"trigger.{next(self._numbers)}"
         self.triggers[trigger] = user
-        where: dict[str, Any] = {"container": {"type": "view"}, "view": {"id": "V1", "type": "home"}}
-        if not home:
-            container = {"type": "message", "message_ts": "1.1", "channel_id": channel}
-            where = {
-                "container": container | ({"thread_ts": thread} if thread else {}),
-                "channel": {"id": channel, "name": "general"},
-                "response_url": f"{self.url}/respond/{user}",
-            }
+        container = {"type": "message", "message_ts": "1.1", "channel_id": channel}
+        where = {
+            "container": container | ({"thread_ts": thread} if thread else {}),
+            "channel": {"id": channel, "name": "general"},
+            "response_url": f"{self.url}/respond/{user}",
+        }
         return self._interaction("block_actions", user, trigger) | {
             "actions": [{**button, "block_id": "b", "action_ts": "1.1"}],
             **where,
@@ -468,8 +459,6 @@ class SlackServer:
     def chat_update(self, arguments: dict[str, Any]) -> dict[str, Any]:
         _fits(arguments)
         message = self._find(arguments)
-        if message.streaming:
-            raise Refused("streaming_state_conflict")
         message.become(_text(arguments), arguments.get("blocks"))
         return {"channel": message.channel, "ts": message.ts}
 
@@ -477,38 +466,10 @@ class SlackServer:
         self.messages.remove(self._find(arguments))
         return {"channel": arguments["channel"], "ts": arguments["ts"]}
 
-    def chat_startstream(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        if not arguments.get("thread_ts"):
-            raise Refused("invalid_arguments")
-        outside = not arguments["channel"].startswith("D")
-        if outside and not (arguments.get("recipient_user_id") and arguments.get("recipient_team_id")):
-            raise Refused("missing_recipient_user_id")
-        posted = self._post(arguments)
-        posted.streaming = posted.streamed = True
-        return {"channel": posted.channel, "ts": posted.ts}
-
-    def chat_appendstream(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        _fits(arguments)
-        message = self._find(arguments)
-        if message.stopped:
-            raise Refused("stopped_by_user")
-        if not message.streaming:
-            raise Refused("message_not_in_streaming_state")
-        message.become(message.text + _text(arguments))
-        return {"channel": message.channel, "ts": message.ts}
-
-    def chat_stopstream(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        answer = self.chat_appendstream(arguments)
-        self._find(arguments).streaming = False
-        return answer
-
     def stop(self, user: str, *, channel: str, thread: str) -> dict[str, Any]:
         """The person presses the button that stops what the bot does in the thread. The event that tells."""
-        streams = [m for m in self.in_channel(channel, thread=thread) if m.streaming]
-        for message in streams:
-            message.streaming, message.stopped = False, True
         event = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user}
-        return self.event(event | {"streaming_message_ts": [message.ts for message in streams]})
+        return self.event(event)
 
     def agents_sessions_setstatus(self, arguments: dict[str, Any]) -> None:
         if not self.is_agent:
@@ -579,11 +540,6 @@ class SlackServer:
         if channel in self.closed:
             raise Refused("cannot_dm_bot")
         return {"channel": {"id": channel}}
-
-    def views_publish(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        _fits(arguments["view"], most=MOST_IN_VIEW)
-        self.homes[arguments["user_id"]] = arguments["view"]
-        return {"view": arguments["view"] | {"id": "V1"}}
 
     def views_open(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if (user := self.triggers.pop(arguments["trigger_id"], None)) is None:

@@ -126,16 +126,15 @@ class Posts(Protocol):
     def handle(self, origin: str) -> Any:
         """Return the handle of a message that was posted earlier."""
 
-    def markup(self, text: str, *, final: bool) -> str:
-        """Return the text in the platform's markup. The result for a text that goes on is how the result for
-        the longer text begins, as far as the platform allows."""
+    def markup(self, text: str) -> str:
+        """Return the text in the platform's markup."""
 
     async def post(self, text: str, *, final: bool) -> Any:
         """Post a message and return its handle. If it is not final, its author can stop what follows. Raises
         Gone if the bot may not write there."""
 
     async def edit(self, handle: Any, text: str) -> None:
-        """Raises Stopped or Gone if a person stopped or deleted the reply."""
+        """Raises Gone if a person deleted the message, and Closed if it may not be edited any more."""
 
     async def remove(self, handle: Any) -> None:
         """Delete a message, unless somebody did."""

@@ -19,13 +19,13 @@ ATTEMPTS = 4
 doubles after each attempt."""
 
 
-class Stopped(Exception):
-    """Raised by `Posts` if a person stopped the reply on the platform. Its final text is still shown."""
-
-
 class Gone(Exception):
     """Raised by `Posts` if somebody deleted the reply, or the bot may not write there. Nothing more of it is
     shown."""
+
+
+class Closed(Exception):
+    """Raised by `Posts` where a message may not be edited any more: it is replaced by another."""
 
 
 class Refused(Exception):
@@ -45,7 +45,7 @@ class Reply:
 
     posts: Posts
     stopped: Callable[[], None] = lambda: None
-    """Called if the reply ended on the platform: somebody stopped or deleted it, or the bot may not write."""
+    """Called if the reply ended on the platform: somebody deleted it, or the bot may not write."""
     interval: float = 1.0
     noted: Callable[[Sequence[str]], Awaitable[None]] | None = None
     """Called with the ids of all messages of the reply when one is posted, or before one is deleted."""
@@ -148,11 +148,10 @@ class Reply:
         try:
             if not self._gone:
                 await step()
-        except (Stopped, Gone) as error:
+        except Gone as error:
             log.info("a reply ends: %s", error.__cause__ or type(error).__name__)
-            self._gone = isinstance(error, Gone)
+            self._gone = True
             self.stopped()
-            return self._gone
         except Refused as error:
             log.error("the platform refuses a reply: %s", error.__cause__)
             self._rejected = True
@@ -174,14 +173,14 @@ class Reply:
     async def _show(self, text: str, footer: str = "", *, final: bool = False) -> None:
         """Show this text. Only messages whose text changed are edited. Raises what the platform raises; the
         next call continues from there."""
-        texts = self._split(self.posts.markup(text, final=final), footer)
+        marked = self.posts.markup(text)
+        texts = self._split(marked if final else close_code_block(marked), footer)
         for number, wanted in enumerate(texts):
             if number == len(self._parts):
                 self._parts.append(_Part(await self.posts.post(wanted, final=final), wanted))
                 await self._note()
             elif self._parts[number].text != wanted:
-                await self.posts.edit(self._parts[number].handle, wanted)
-                self._parts[number].text = wanted
+                await self._edit(self._parts[number], wanted, final)
         while len(self._parts) > max(1, len(texts)):
             extra = self._parts.pop()  # first, since the platform tells of the deletion
             try:
@@ -190,6 +189,15 @@ class Reply:
             except Exception:
                 self._parts.append(extra)
                 raise
+
+    async def _edit(self, part: _Part, wanted: str, final: bool) -> None:
+        try:
+            await self.posts.edit(part.handle, wanted)
+        except Closed:
+            closed, part.handle = part.handle, await self.posts.post(wanted, final=final)
+            await self._note()
+            await self.posts.remove(closed)
+        part.text = wanted
 
     def _split(self, text: str, footer: str) -> list[str]:
         """The footer is not split if one message can hold it."""

@@ -22,7 +22,6 @@ from agent.surfaces.bots.discord.rendering import (
     stop_view,
 )
 from agent.surfaces.bots.platform import IncomingMessage
-from agent.surfaces.bots.splitting import close_code_block
 from agent.surfaces.bots.streamed_reply import Gone, Refused
 from memory.audience import Place
 
@@ -100,8 +99,8 @@ class DiscordPosts:
         self._count += 1
         return self.channel.get_partial_message(ids_of(origin)[1])
 
-    def markup(self, text: str, *, final: bool) -> str:
-        return text if final else close_code_block(text)
+    def markup(self, text: str) -> str:
+        return text
 
     async def post(self, text: str, *, final: bool) -> discord.Message:
         """If Discord already has a message with this nonce, it returns that, with its text."""

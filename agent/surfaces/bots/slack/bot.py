@@ -1,5 +1,5 @@
-"""The Slack bot on Bolt, in Socket Mode or behind HTTP: messages become turns; commands, buttons and the App
-Home get answers.
+"""The Slack bot on Bolt, in Socket Mode or behind HTTP: messages become turns; commands and buttons
+get answers.
 
 Bolt acknowledges an event before its listener runs, so messages are received in a middleware: if that fails,
 Slack sends the event again. Bolt does not recognise an event that comes twice; `Deliveries` does.

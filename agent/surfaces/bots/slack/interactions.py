@@ -1,5 +1,4 @@
-"""Slash commands, buttons, the edit modal and the App Home on Slack. Only the person who asked sees an
-answer."""
+"""Slash commands, buttons and the edit modal on Slack. Only the person who asked sees an answer."""
 
 import json
 import logging
@@ -26,7 +25,6 @@ from agent.surfaces.bots.slack.rendering import (
     answer_text,
     edit_modal,
     empty_error,
-    home_blocks,
     plain_text,
     submitted_text,
 )
@@ -52,7 +50,6 @@ class Interactions:
         app.action(re.compile(rf"^{ACTION}\."))(self._press)
         app.view(MODAL)(self._edit)
         app.message_shortcut(REMEMBER)(self._remember_this)
-        app.event("app_home_opened")(self._open_home)
 
     async def _command(self, ack: Respond, respond: Respond, command: dict[str, Any], context: Any) -> None:
         await ack()
@@ -87,26 +84,21 @@ class Interactions:
         pressed = body["actions"][0]
         action, value = pressed["action_id"].split(".")[1], str(pressed.get("value") or "")
         replaces = pressed["action_id"].endswith(f".{REPLACES}")
-        channel = (body.get("channel") or {}).get("id") or (body.get("container") or {}).get("channel_id")
-        asker, thread = _asker(context, channel), (body.get("container") or {}).get("thread_ts")
+        channel, container = body["channel"]["id"], body.get("container") or {}
+        asker, thread = _asker(context, channel), container.get("thread_ts")
         if action == "edit":
-            # The App Home has no response_url.
             kept = {
                 "id": value,
                 "channel": channel,
-                "respond": body.get("response_url"),
+                "respond": body["response_url"],
                 "replaces": replaces,
                 "thread": thread,
             }
             await self._ask_for_text(context, body["trigger_id"], kept)
             return
         answer = await self._commands.press(asker, action, value)
-        if (body.get("view") or {}).get("type") == "home":
-            page = answer if action == "more" else None
-            await self._show_home(context, None if page else answer, page)
-        else:
-            taken = answer.replaces or (replaces and bool(answer.outcome))
-            await _send(respond, replace(answer, replaces=taken), thread)
+        taken = answer.replaces or (replaces and bool(answer.outcome))
+        await _send(respond, replace(answer, replaces=taken), thread)
 
     async def _remember_this(
         self, ack: Respond, respond: Respond, shortcut: Mapping[str, Any], context: Any
@@ -128,7 +120,7 @@ class Interactions:
         """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""
         text = await self._commands.text_to_edit(_asker(context, kept["channel"]), kept["id"])
         if isinstance(text, Answer):
-            await self._answer_edit(context, kept, text)
+            await _answer_edit(kept, text)
             return
         try:
             await self._client.views_open(trigger_id=trigger, view=edit_modal(text, json.dumps(kept)))
@@ -143,44 +135,19 @@ class Interactions:
         await ack()
         kept = json.loads(view["private_metadata"])
         asker = await self._named(_asker(context, kept["channel"]), context)
-        await self._answer_edit(context, kept, await self._commands.edit(asker, kept["id"], text))
-
-    async def _answer_edit(self, context: Any, kept: Mapping[str, Any], answer: Answer) -> None:
-        """Answer where the button is: below its message, in place of it, or on the App Home."""
-        if kept["respond"] is None:
-            await self._show_home(context, answer)
-        else:
-            respond = AsyncRespond(response_url=kept["respond"])
-            taken = bool(kept["replaces"] and answer.outcome)
-            await _send(respond, replace(answer, replaces=taken), kept["thread"])
-
-    async def _open_home(self, event: dict[str, Any], context: Any) -> None:
-        if event.get("tab", "home") == "home":
-            await self._show_home(context)
-
-    async def _show_home(
-        self, context: Any, answer: Answer | None = None, memories: Answer | None = None
-    ) -> None:
-        """Show the person, and nobody else, what is remembered of them; on top the answer to a button."""
-        asker, commands = _asker(context, None), self._commands
-        parts = {
-            "What I remember": memories or await commands.run("memories", asker),
-            "Tasks": await commands.run("tasks", asker),
-            "What I know of you": await commands.run("context", asker),
-            "Your privacy": await commands.run("privacy", asker),
-        }
-        blocks = home_blocks(answer, parts, await commands.run("forget-me", asker))
-        try:
-            view = {"type": "home", "blocks": blocks}
-            await self._client.views_publish(user_id=context.user_id, view=view)
-        except API_ERRORS as error:
-            log.warning("cannot show the App Home of %s: %s", context.user_id, error)
+        await _answer_edit(kept, await self._commands.edit(asker, kept["id"], text))
 
 
-def _asker(context: Any, channel: str | None, prefix: str = PREFIX) -> Asker:
-    """Return the person and place. Direct messages and the App Home are private."""
+def _asker(context: Any, channel: str, prefix: str = PREFIX) -> Asker:
     team = context.team_id or context.enterprise_id
     return Asker(user_name(team, context.user_id), place_of(team, channel), prefix)
+
+
+async def _answer_edit(kept: Mapping[str, Any], answer: Answer) -> None:
+    """Answer where the button is: below its message or in place of it."""
+    respond = AsyncRespond(response_url=kept["respond"])
+    taken = bool(kept["replaces"] and answer.outcome)
+    await _send(respond, replace(answer, replaces=taken), kept["thread"])
 
 
 async def _send(respond: Respond, answer: Answer, thread: str | None = None) -> None:

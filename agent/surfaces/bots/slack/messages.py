@@ -80,7 +80,7 @@ def user_name(team: str, user: str) -> str:
 
 
 def place_of(team: str, channel: str | None) -> Place:
-    """Return the place of a channel; direct messages and the App Home are private. A thread is not a place:
+    """Return the place of a channel; direct messages are private. A thread is not a place:
     who may read a channel may read its threads."""
     private = not channel or channel.startswith("D")
     return PRIVATE if private else Place(("slack", team, str(channel)))
@@ -112,7 +112,7 @@ def sent_at(ts: str) -> datetime:
 
 def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) -> IncomingMessage | None:
     """Parse a `message` or `app_mention` event. Returns None for notices and messages of bots. The
-    answer begins a thread, in which Slack streams, unless it is `flat`: in a channel where the bot answers
+    answer begins a thread, unless it is `flat`: in a channel where the bot answers
     everything."""
     user, text, channel = event.get("user"), event.get("text") or "", event["channel"]
     if event.get("subtype") not in _SUBTYPES or user in (None, "", bot, "USLACKBOT"):

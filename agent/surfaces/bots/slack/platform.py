@@ -1,18 +1,12 @@
-"""Replies and reminders on Slack: a stream in a thread, and an edited message elsewhere.
-
-Slack ends a stream that is open for long, and refuses streams in some workspaces, channels and apps. The
-reply is then a message that is edited.
-"""
+"""Replies and reminders on Slack: messages that are edited while the reply is generated."""
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_chat_stream import AsyncChatStream
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Item
@@ -26,7 +20,7 @@ from agent.surfaces.bots.slack.rendering import (
     markdown_blocks,
     receipts_answer,
 )
-from agent.surfaces.bots.streamed_reply import Gone, Refused, Stopped
+from agent.surfaces.bots.streamed_reply import Closed, Gone, Refused
 from memory.audience import Place
 
 log = logging.getLogger("hachi.slack")
@@ -41,10 +35,6 @@ _NOT_HERE = ("not_in_channel", "channel_not_found", "is_archived", "restricted_a
 """How the errors begin where the bot may not write."""
 _CLOSED = frozenset({"cant_update_message", "edit_window_closed"})
 """Errors of a message that may not be edited, or not any more."""
-_STREAMS = "streaming_state_conflict"
-"""The error where a message is edited that is still a stream."""
-_STOPPED = "stopped_by_user"
-"""The error of a call about a stream that a person stopped."""
 
 
 @dataclass(eq=False)
@@ -117,14 +107,6 @@ class SlackPlatform(Reader):
         return SlackPosts(self.client, Source(team, channel, "", ts, ""))
 
 
-@dataclass(slots=True)
-class _Posted:
-    ts: str
-    text: str
-    stream: AsyncChatStream | None = None
-    """While it is open."""
-
-
 @dataclass
 class SlackPosts:
     """Receipts and questions are messages that only the author sees."""
@@ -136,27 +118,17 @@ class SlackPosts:
     """Called if the bot may not write there."""
     limit: int = LIMIT
 
-    def origin(self, handle: _Posted) -> str:
-        return origin_of(self.source.team, self.source.channel, handle.ts)
+    def origin(self, handle: str) -> str:
+        return origin_of(self.source.team, self.source.channel, handle)
 
-    def handle(self, origin: str) -> _Posted:
-        return _Posted(origin.rpartition(":")[2], "")
+    def handle(self, origin: str) -> str:
+        return origin.rpartition(":")[2]
 
-    def markup(self, text: str, *, final: bool) -> str:
-        return escape_markdown(text, final=final)
+    def markup(self, text: str) -> str:
+        return escape_markdown(text)
 
-    async def post(self, text: str, *, final: bool) -> _Posted:
+    async def post(self, text: str, *, final: bool) -> str:
         source = self.source
-        if source.reply_in and not final:
-            stream = await self.client.chat_stream(
-                channel=source.channel,
-                thread_ts=source.reply_in,
-                recipient_team_id=source.team,
-                recipient_user_id=source.user,
-            )
-            with suppress(SlackApiError):
-                await stream.append(markdown_text=text, chunks=[])  # with chunks it does not wait for more
-                return _Posted(str(stream.ts), text, stream)
         try:
             posted = await self.client.chat_postMessage(
                 channel=source.channel,
@@ -173,26 +145,26 @@ class SlackPosts:
             if is_final(error):
                 raise Refused from error
             raise
-        return _Posted(str(posted["ts"]), text)
+        return str(posted["ts"])
 
-    async def edit(self, handle: _Posted, text: str) -> None:
-        before, handle.text = handle.text, text
-        if handle.stream and text.startswith(before):
-            try:
-                await handle.stream.append(markdown_text=text[len(before) :])
-                return
-            except SlackApiError as error:
-                handle.stream = None
-                if error.response.get("error") == _STOPPED:
-                    raise Stopped from error
-        elif handle.stream:
-            await self._end(handle)
-        await self._update(handle, text)
-
-    async def remove(self, handle: _Posted) -> None:
-        handle.stream = None
+    async def edit(self, handle: str, text: str) -> None:
         try:
-            await self.client.chat_delete(channel=self.source.channel, ts=handle.ts)
+            await self.client.chat_update(
+                channel=self.source.channel, ts=handle, text=text, blocks=markdown_blocks(text)
+            )
+        except SlackApiError as error:
+            code = error.response.get("error")
+            if code == _GONE:
+                raise Gone from error
+            if code in _CLOSED:
+                raise Closed from error
+            if is_final(error):
+                raise Refused from error
+            raise
+
+    async def remove(self, handle: str) -> None:
+        try:
+            await self.client.chat_delete(channel=self.source.channel, ts=handle)
         except SlackApiError as error:
             if error.response.get("error") != _GONE:
                 raise
@@ -200,10 +172,7 @@ class SlackPosts:
     def footer(self, receipts: Sequence[Item]) -> str:
         return ""
 
-    async def conclude(self, handles: Sequence[_Posted], receipts: Sequence[Item]) -> None:
-        for handle in handles:
-            if handle.stream and not await self._end(handle):
-                await self._update(handle, handle.text)
+    async def conclude(self, handles: Sequence[str], receipts: Sequence[Item]) -> None:
         if receipts:
             await self.ask(receipts_answer(receipts))
 
@@ -216,37 +185,6 @@ class SlackPosts:
             )
         except API_ERRORS as error:
             log.warning("cannot show receipts or what to forget: %s", error)
-
-    async def _end(self, handle: _Posted) -> bool:
-        """End the stream with the text that it holds back. Returns False if Slack ended it before."""
-        stream, handle.stream = handle.stream, None
-        try:
-            if stream:
-                await stream.stop()
-        except SlackApiError as error:
-            log.info("a stream ended before: %s", error.response.get("error"))
-            return False
-        return True
-
-    async def _update(self, handle: _Posted, text: str) -> None:
-        try:
-            await self.client.chat_update(
-                channel=self.source.channel, ts=handle.ts, text=text, blocks=markdown_blocks(text)
-            )
-        except SlackApiError as error:
-            code = error.response.get("error")
-            if code == _GONE:
-                raise Gone from error
-            if code == _STREAMS:  # since a process that was killed began it
-                await self.client.chat_stopStream(channel=self.source.channel, ts=handle.ts)
-                await self._update(handle, text)
-            elif code in _CLOSED and self.source.user:
-                closed, handle.ts = handle.ts, (await self.post(text, final=True)).ts
-                await self.remove(_Posted(closed, ""))
-            elif is_final(error):
-                raise Refused from error
-            else:
-                raise
 
 
 def _may_not_write(error: Exception) -> bool:

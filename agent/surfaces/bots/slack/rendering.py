@@ -1,4 +1,4 @@
-"""Slack's markup, and answers, the App Home and the edit modal as Slack's blocks, within Slack's limits.
+"""Slack's markup, and answers and the edit modal as Slack's blocks, within Slack's limits.
 
 Slack interprets `<…>` in posted text: `<!channel>` notifies everybody, `<https://…|…>` hides a link's
 target. A model's reply may contain any of it, so it is escaped. People's text is in `rich_text` blocks: Slack
@@ -31,19 +31,13 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def escape_markdown(text: str, *, final: bool = True) -> str:
+def escape_markdown(text: str) -> str:
     """For Slack's Markdown: code stays as it is, apart from what would notify people, and so do the `&` of
-    addresses and the `>` of quotations. Without `final` the text may go on: the result leaves out an end that
-    may turn out to be code or not, and is how the result for a longer text begins."""
+    addresses and the `>` of quotations."""
     lines, fence = [], ""
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         found = _FENCE.match(line)
-        if not (final or line.endswith("\n")):
-            lines.append(_escape_growing(line, fence))
-        elif fence or found:
-            lines.append(_NOTIFIES.sub("&lt;", line))
-        else:
-            lines.append(_escape_line(line))
+        lines.append(_NOTIFIES.sub("&lt;", line) if fence or found else _escape_line(line))
         if found and not fence:
             fence = found[1]
         elif found and found[1].startswith(fence) and not found[2].strip():
@@ -66,16 +60,6 @@ def _escape_line(line: str) -> str:
         for at, part in enumerate(parts)
         if at % 3 != 2
     )
-
-
-def _escape_growing(line: str, fence: str) -> str:
-    if fence:
-        return line.partition("<")[0]
-    # One more backtick would open the last one again.
-    ends = [found.end() for found in _CODE.finditer(line)]
-    closed = max((end for end in ends if end < len(line)), default=0)
-    end = 0 if line.lstrip().startswith("~") else line.find("`", closed)
-    return _escape_line(line if end < 0 else line[:end])
 
 
 def mentioned_users(text: str) -> list[str]:
@@ -106,9 +90,7 @@ Block = dict[str, Any]
 MAX_TEXT = 600
 """Characters of people's text in one block, so that Slack accepts a message of 50 blocks."""
 MAX_ANSWER, MAX_FALLBACK = 3_000, 3_000
-MAX_BLOCKS, MAX_HOME_BLOCKS = 50, 100
-MAX_PART = 30
-"""Blocks of each part of the App Home."""
+MAX_BLOCKS = 50
 MAX_ELEMENTS = 25
 ACTION = "hachi"
 """The first part of our buttons' ids."""
@@ -119,12 +101,12 @@ MODAL = "hachi.edited"
 _BLOCK, _INPUT = "memory", "words"
 
 
-def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS, to: str = "") -> list[Block]:
+def answer_blocks(answer: Answer, to: str = "") -> list[Block]:
     """`to` is the id of somebody to mention first."""
     replaces = len(answer.items) <= 1 and not answer.buttons
     note = [_text(_words(answer.note, MAX_ANSWER, italic=True))] if answer.note else []
     buttons = [_actions(answer.buttons, replaces=True)] if answer.buttons else []
-    items = _items(answer.items, replaces)[: limit - 1 - len(note) - len(buttons)]
+    items = _items(answer.items, replaces)[: MAX_BLOCKS - 1 - len(note) - len(buttons)]
     mention = [{"type": "user", "user_id": to}, *_words((" ",), 1)] if to else []
     return [_text([*mention, *_words((answer.text or "…",), MAX_ANSWER)]), *items, *note, *buttons]
 
@@ -137,24 +119,6 @@ def answer_text(answer: Answer) -> str:
     """Return the text for notifications and for clients that do not show blocks."""
     lines = [escape(answer.text), *(_line(item) for item in answer.items), _escaped(answer.note)]
     return shorten("\n".join(filter(None, lines)), MAX_FALLBACK) or "…"
-
-
-def home_blocks(answer: Answer | None, parts: Mapping[str, Answer], forget_me: Answer) -> list[Block]:
-    """Return the App Home: an answer on top, its parts by title, and a button that Slack has confirmed."""
-    blocks = [*answer_blocks(answer, MAX_PART), {"type": "divider"}] if answer else []
-    for title, part in parts.items():
-        shown = answer_blocks(part, MAX_PART)
-        blocks += [{"type": "header", "text": _label(title[:150])}, *(shown[1:] if part.items else shown)]
-    [button, *_] = forget_me.buttons
-    confirm = {
-        "title": _label(button.label[:100]),
-        "text": _label(forget_me.text[:300]),
-        "confirm": _label(button.label[:30]),
-        "deny": _label("Cancel"),
-        "style": "danger",
-    }
-    last = {"type": "actions", "elements": [_button(button, replaces=True) | {"confirm": confirm}]}
-    return [*blocks[: MAX_HOME_BLOCKS - 2], _text(_words(("Only you see this page.",), 100)), last]
 
 
 def edit_modal(text: str, metadata: str) -> Block:

@@ -86,7 +86,7 @@ class FakePosts:
             self.__dict__ = self.replies[int(number)].__dict__
         return int(id)
 
-    def markup(self, text: str, *, final: bool) -> str:
+    def markup(self, text: str) -> str:
         return text
 
     async def post(self, text: str, *, final: bool) -> int:

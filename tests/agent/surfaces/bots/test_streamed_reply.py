@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.surfaces.bots.answers import Answer, Item
-from agent.surfaces.bots.streamed_reply import ATTEMPTS, Refused, Reply, Stopped
+from agent.surfaces.bots.streamed_reply import ATTEMPTS, Refused, Reply
 
 A, B, C = "a" * 90 + "\n", "b" * 90 + "\n", "c" * 90 + "\n"
 
@@ -81,22 +81,6 @@ async def test_of_a_reply_that_somebody_deletes_nothing_more_is_shown(posts) -> 
         assert ended == [True]
         assert await live.finish("my PIN is 4711", (Item("PIN"),))
     assert (posts.texts, posts.receipts) == ([], None)
-
-
-async def test_a_reply_that_is_stopped_on_the_platform_gets_its_final_text(posts, monkeypatch) -> None:
-    ended: list[bool] = []
-
-    async def stopped(handle: int, text: str) -> None:
-        monkeypatch.undo()
-        raise Stopped
-
-    async with reply(posts, stopped=lambda: ended.append(True)) as live:
-        await write(live, "Once")
-        monkeypatch.setattr(posts, "edit", stopped)
-        await write(live, " upon")
-        assert ended == [True]
-        assert await live.finish("Once upon (stopped)")
-    assert posts.texts == ["Once upon (stopped)"]
 
 
 async def test_of_a_text_that_the_platform_refuses_a_short_line_stands_in_its_place(

@@ -51,8 +51,7 @@ async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_witho
     server.script(answer("Tea is ready."), answer("With milk, then."))
     await bot.hears(*slack.mentions("UANA", "tea?", channel=GENERAL, ts="1.5"))
     [message] = slack.in_channel(GENERAL)
-    assert (message.text, message.thread, message.streaming) == ("Tea is ready.", "1.5", False)
-    assert message.streamed
+    assert (message.text, message.thread) == ("Tea is ready.", "1.5")
     assert slack.statuses == [(GENERAL, "1.5", "processing"), (GENERAL, "1.5", "active")]
     again = await go_online()
     slack.limited = {"conversations.replies"}  # the look-up of the thread waits

@@ -20,10 +20,8 @@ SCOPES = {
     "assistant_threads_setStatus": {"chat:write"},
     "auth_test": set(),
     "chat_delete": {"chat:write"},
-    "chat_stopStream": {"chat:write"},
     "chat_postEphemeral": {"chat:write"},
     "chat_postMessage": {"chat:write"},
-    "chat_stream": {"chat:write"},
     "chat_update": {"chat:write"},
     "conversations_history": {"channels:history", "groups:history", "mpim:history", "im:history"},
     "conversations_info": {"channels:read", "groups:read", "mpim:read"},
@@ -32,12 +30,10 @@ SCOPES = {
     "users_conversations": {"channels:read", "groups:read", "mpim:read"},
     "users_info": {"users:read"},
     "views_open": set(),
-    "views_publish": set(),
 }
 """What Slack wants for each method; and below for each event."""
 EVENTS = {
     "agent_session_stopped": set(),
-    "app_home_opened": set(),
     "app_mention": {"app_mentions:read"},
     "message.channels": {"channels:history"},
     "message.groups": {"groups:history"},

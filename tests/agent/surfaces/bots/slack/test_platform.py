@@ -1,4 +1,4 @@
-"""A reply that is shown while it is generated, in a thread and elsewhere."""
+"""A reply that is shown while it is generated."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -19,20 +19,16 @@ from memory.audience import PRIVATE
 from memory.records import Decision
 
 THREAD = Source("T1", "C1", "UANA", "1.5", "UHACHI", thread="1.5", reply_in="1.5")
-FLAT = Source("T1", "D1", "UANA", "1.5", "UHACHI")
 RECEIPTS = (
     receipt_item(Decision("Ana likes tea", "add", "m1", "new"), PRIVATE),
     receipt_item(Decision("Ana lives in Lyon", "replace", "m2", "it changed"), PRIVATE),
 )
 LONG = "long " * (LIMIT // 4)
-PAST_BUFFER = "word " * 60
-"""slack_sdk sends pieces of 256 characters and more at once."""
-BOTH = pytest.mark.parametrize("source", [THREAD, FLAT], ids=["stream", "message"])
 
 
 @pytest.fixture
 async def begin(settings: Settings) -> AsyncIterator[Callable[..., Any]]:
-    """`await begin(source, text)`: a reply of which this much is shown."""
+    """`await begin(THREAD, text)`: a reply of which this much is shown."""
     async with AsyncExitStack() as leaving:
 
         async def begun(source: Source, text: str = "Good", **options: Any) -> Reply:
@@ -45,35 +41,16 @@ async def begin(settings: Settings) -> AsyncIterator[Callable[..., Any]]:
         yield begun
 
 
-async def test_in_a_thread_text_is_appended_to_a_stream_and_elsewhere_edited(begin, slack) -> None:
+async def test_text_is_edited_as_it_grows(begin, slack) -> None:
     reply = await begin(THREAD)
-    await reply._show(f"Good {PAST_BUFFER}")
-    await reply.finish(f"Good {PAST_BUFFER}<3")
+    await reply._show("Good\n```\na <")
+    await reply.finish("Good morning <3")
     [message] = slack.messages
-    assert message.versions == ["Good", f"Good {PAST_BUFFER}", f"Good {PAST_BUFFER}&lt;3"]
-    assert (message.streamed, message.streaming) == (True, False)
-    assert slack.called("chat.update") == []
-    elsewhere = await begin(FLAT)
-    await elsewhere.finish("Good morning")
-    message = slack.messages[-1]
-    assert (message.versions, message.streamed) == (["Good", "Good morning"], False)
+    assert message.versions == ["Good", "Good\n```\na <\n```", "Good morning &lt;3"]
 
 
-@pytest.mark.parametrize(
-    ("begun", "expired"), [('{"message": "Goo', False), ("Good", True), ("Good morning", True)]
-)
-async def test_a_stream_that_expired_or_begins_otherwise_is_edited(begin, slack, begun, expired) -> None:
-    reply = await begin(THREAD, begun)
-    if expired:
-        slack.messages[0].streaming = False
-    await reply.finish("Good morning")
-    [message] = slack.messages
-    assert (message.text, message.streaming) == ("Good morning", False)
-
-
-@BOTH
-async def test_superfluous_messages_are_removed_also_if_somebody_did(begin, slack, source) -> None:
-    reply = await begin(source, LONG)
+async def test_superfluous_messages_are_removed_also_if_somebody_did(begin, slack) -> None:
+    reply = await begin(THREAD, LONG)
     assert len(slack.messages) == 2
     await reply._show("short")
     assert [message.text for message in slack.messages] == ["short"]
@@ -83,37 +60,33 @@ async def test_superfluous_messages_are_removed_also_if_somebody_did(begin, slac
     assert [message.text for message in slack.messages] == ["Good morning"]
 
 
-@BOTH
-async def test_a_reply_that_somebody_deleted_is_not_posted_again(begin, slack, source) -> None:
+async def test_a_reply_that_somebody_deleted_is_not_posted_again(begin, slack) -> None:
     ended: list[bool] = []
-    reply = await begin(source, stopped=lambda: ended.append(True))
+    reply = await begin(THREAD, stopped=lambda: ended.append(True))
     slack.messages.clear()
     await reply.finish("Good morning", RECEIPTS)
     assert (slack.messages, ended) == ([], [True])
 
 
 async def test_a_message_that_may_not_be_edited_any_more_is_replaced(begin, slack) -> None:
-    reply = await begin(FLAT)
+    reply = await begin(THREAD)
     slack.refused["chat.update"] = "edit_window_closed"
     await reply.finish("Good morning")
     assert [message.text for message in slack.messages] == ["Good morning"]
 
 
-@BOTH
 async def test_where_slack_limits_the_rate_the_text_waits_for_as_long_as_it_asks(
-    begin: Any, slack: SlackServer, source: Source
+    begin: Any, slack: SlackServer
 ) -> None:
-    replies = [await begin(replace(source, ts=f"1.{number}")) for number in range(3)]
-    slack.limited = {"chat.update", "chat.appendStream", "chat.stopStream", "chat.postMessage"}
-    for reply in [*replies, await begin(source, "")]:
-        assert await reply.finish(f"Good {PAST_BUFFER}end")
+    replies = [await begin(replace(THREAD, ts=f"1.{number}")) for number in range(3)]
+    slack.limited = {"chat.update", "chat.postMessage"}
+    for reply in [*replies, await begin(THREAD, "")]:
+        assert await reply.finish("Good end")
     assert [message.text[-3:] for message in slack.messages] == ["end"] * 4
-    assert not any(message.streaming for message in slack.messages)
 
 
-@BOTH
-async def test_what_slack_refuses_for_good_is_tried_once_and_told_in_its_place(begin, slack, source) -> None:
-    reply = await begin(source, "")
+async def test_what_slack_refuses_for_good_is_tried_once_and_told_in_its_place(begin, slack) -> None:
+    reply = await begin(THREAD, "")
     slack.too_odd = "odd"
     assert await reply.finish("An odd reply.", instead="It cannot be shown.")
     assert [message.text for message in slack.messages] == ["It cannot be shown."]
@@ -122,7 +95,7 @@ async def test_what_slack_refuses_for_good_is_tried_once_and_told_in_its_place(b
 
 async def test_what_slack_cannot_do_just_now_is_tried_again(begin, slack) -> None:
     slack.refused["chat.postMessage"] = "internal_error"
-    reply = await begin(FLAT, "")
+    reply = await begin(THREAD, "")
     finishing = asyncio.create_task(reply.finish("A reply.", instead="It cannot be shown."))
     await slack.until(lambda: len(slack.called("chat.postMessage")) > 1)
     slack.refused.clear()

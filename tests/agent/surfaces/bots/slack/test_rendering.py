@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_server import _fits, buttons_of
 
@@ -58,15 +58,6 @@ def test_escaped_text_reads_as_it_was_and_has_nothing_that_slack_acts_on(text: s
     assert plain_text(escape(text), {}) == text.strip()
     assert "<" not in escape(text) + escape_markdown(text.replace("`", ""))
     assert not re.search("<(!channel|@U1)", escape_markdown(text))
-
-
-@settings(max_examples=50)
-@example("`<`", "```")
-@given(TEXT, TEXT)
-def test_a_growing_text_only_gets_longer_when_escaped(start: str, rest: str) -> None:
-    shown = escape_markdown(start, final=False)
-    assert escape_markdown(start + rest, final=False).startswith(shown)
-    assert escape_markdown(start + rest).startswith(shown)
 
 
 @pytest.mark.parametrize(
