@@ -79,10 +79,9 @@ class Conversations:
             await self._accept(message)
 
     async def _accept(self, message: IncomingMessage) -> None:
-        """Keep the message with a job to answer it, before the platform is told that it came. Of who wants
-        nothing kept there is the job alone."""
-        event, now = message.event if await self._keeps(message) else None, self.pet.clock()
-        if job := await self.deliveries.accept(message.origin, message.user, now, message.version, event):
+        """Add a job to answer the message before the platform is told that it came."""
+        now = self.pet.clock()
+        if job := await self.deliveries.accept(message.origin, message.user, now, message.version):
             self.add(replace(message, job=job))
 
     async def _keeps(self, message: IncomingMessage) -> bool:

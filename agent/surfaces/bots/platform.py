@@ -1,7 +1,7 @@
 """What a chat platform tells of its messages, what a turn needs of the platform, and who is answered."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -69,8 +69,6 @@ class IncomingMessage:
     """Whether the bot began the thread."""
     version: str = ""
     """When it was last edited, as the platform says it; empty if it never was."""
-    event: Mapping[str, Any] | None = None
-    """What the platform told of it, as JSON, by which `Platform.restore` reads it again."""
     late: bool = False
     """Whether it came so long ago that it is not answered any more: the talk may have gone on."""
     job: str = ""
@@ -169,9 +167,6 @@ class Platform(Protocol):
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
         """Return a person's message as it is now; None if it is gone. Raises Unreadable, and may raise."""
-
-    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
-        """Return a message from its `event`; None if it is nobody's. May raise."""
 
     def reply_to(self, message: IncomingMessage) -> Posts: ...
 

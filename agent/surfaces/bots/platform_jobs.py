@@ -7,15 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any
 
 from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, models_named, reminder_answer
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.platform import IncomingMessage, Posts, Unreadable
-from agent.surfaces.bots.streamed_reply import Gone, Reply
-from agent.surfaces.bots.turns import NotShown
+from agent.surfaces.bots.platform import IncomingMessage, Unreadable
+from agent.surfaces.bots.streamed_reply import Gone
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
 from memory.sql.jobs.job import POSTS, Job
@@ -33,7 +30,7 @@ MOST_DMS = 100
 TOO_LATE_AFTER = timedelta(minutes=10)
 """After this time a message that came before a restart, or while the bot was away, is not answered."""
 FORGOTTEN = "(forgotten)"
-"""Stands in place of a reply that was forgotten, while that can be undone and where deleting is refused."""
+"""Stands in place of a reply that was forgotten where the platform refuses to delete it."""
 REMINDER_WAITS = Answer(
     "I have a reminder for you, but I may not write to you: your direct messages are closed to me."
 )
@@ -52,9 +49,8 @@ def who_answers(settings: Settings) -> str:
 
 @dataclass(eq=False)
 class PlatformJobs:
-    """Answers the messages that an earlier process accepted or could not answer, sends reminders, and makes
-    the posts of replies follow what is stored: what is hidden is edited to one line, what is shown again is
-    edited back, and what is deleted for good is deleted there."""
+    """Answers the messages that an earlier process accepted or could not answer, sends reminders, and deletes
+    the posts of replies that were forgotten."""
 
     conversations: Conversations
     source: str
@@ -147,50 +143,27 @@ class PlatformJobs:
             conversations.add(replace(message, late=is_late(job.created_at or now, now)))
 
     async def _asked(self, job: Job) -> IncomingMessage | None:
-        """The message as it is now or, where the platform does not show it any more, as it came."""
-        platform, origin = self.conversations.platform, str(job.about)
+        """Return the message as it is now; None if it is gone, or the platform does not show it any more."""
         try:
-            return await platform.fetch(origin)
+            return await self.conversations.platform.fetch(str(job.about))
         except Unreadable:
-            event = await self._deliveries.accepted(job.id)
-            return await platform.restore(origin, event) if event else None
+            log.warning("message %s is not answered: the platform does not show it any more", job.about)
+            return None
 
     async def _follow(self, job: Job) -> None:
-        posts, standing = job.payload["posts"], await self._deliveries.standing(str(job.about))
-        view = self.conversations.platform.posts_at(posts[0])
-        keep = partial(self._deliveries.keep_posts, str(job.about))
-        if standing is None or "private" in standing[1]:  # of which nothing is undone
-            await keep([])
-            await self._remove(posts)
-        elif standing[1] - {"edited"}:  # what is edited is written again
-            for post in posts:
-                await _first_of(view.handle(post), _to_line(view), view.remove)
-        elif standing[0] and not standing[1]:
-            async with Reply(view, noted=keep, earlier=posts) as reply:
-                if not await reply.finish(standing[0]):
-                    raise NotShown("what was brought back could not be shown")
+        """Delete the posts of a reply that is hidden or gone. One that was edited is written again there."""
+        if not await self._deliveries.stands(reply := str(job.about)):
+            await self._deliveries.forget_posts(reply)  # the platform tells of the deletion as of a person's
+            await self._remove(job.payload["posts"])
         await self._deliveries.queue.done(job)
 
     async def _remove(self, posts: Sequence[str]) -> None:
+        """Delete posts, or where the platform refuses that, leave one line of each."""
         for post in posts:
             view = self.conversations.platform.posts_at(post)
-            await _first_of(view.handle(post), view.remove, _to_line(view))
-
-
-Act = Callable[[Any], Awaitable[None]]
-
-
-def _to_line(view: Posts) -> Act:
-    return lambda handle: view.edit(handle, FORGOTTEN)
-
-
-async def _first_of(handle: Any, act: Act, otherwise: Act) -> None:
-    """Do the one with a post of the bot or, where the platform refuses, the other."""
-    with suppress(Gone):
-        try:
-            await act(handle)
-        except Gone:
-            raise
-        except Exception as error:
-            log.warning("a forgotten reply is taken back otherwise: %s", error)
-            await otherwise(handle)
+            with suppress(Gone):
+                try:
+                    await view.remove(view.handle(post))
+                except Exception as error:
+                    log.warning("a forgotten reply is taken back by an edit: %s", error)
+                    await view.edit(view.handle(post), FORGOTTEN)

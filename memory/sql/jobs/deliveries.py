@@ -1,18 +1,17 @@
 """What comes from a chat platform and what Hachi posts there: each message is accepted once and answered, and
 what stands on the platform follows what is stored.
 
-An accepted message is kept, with a job, until it is answered, so a process that is killed leaves it to the
-next one. The ids of a reply's posts are kept with the reply, in `message_origins`, or where nothing of it is
-stored, with the event. Where replies are hidden, shown again or deleted for good, a job is added in the same
-transaction; the bot of that platform then edits or deletes the posts."""
+An accepted message has a job until it is answered. A process that is killed leaves it to the next one, which
+fetches it from the platform again. The ids of a reply's posts are kept with the reply, in `message_origins`,
+or where nothing of it is stored, with the event. Where replies are hidden or deleted for good, a job is added
+in the same transaction; the bot of that platform then deletes the posts."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -64,18 +63,10 @@ class Deliveries:
         async with self._database.write() as connection:
             return await self._note(connection, source, id, now)
 
-    async def accept(
-        self,
-        origin: str,
-        user: str,
-        now: datetime,
-        version: str = "",
-        message: Mapping[str, Any] | None = None,
-    ) -> str | None:
-        """Keep a `message` that came, or with a `version` one that was edited, as the platform told it, and
-        add the job to answer it. Returns the job's id if this process has claimed it; None if the message
-        came before, to this process or another, or is being answered as it was: then its job is `due` once
-        that is over."""
+    async def accept(self, origin: str, user: str, now: datetime, version: str = "") -> str | None:
+        """Add the job to answer a message that came, or with a `version` one that was edited. Returns the
+        job's id if this process has claimed it; None if the message came before, to this process or another,
+        or is being answered as it was: then its job is `due` once that is over."""
         source, _, id = origin.partition(":")
         event = f"{id} {version}".strip()
         before = select(work.c.id).where(work.c.kind == ANSWER, work.c.about == origin).limit(1)
@@ -85,14 +76,9 @@ class Deliveries:
             ours = await connection.scalar(before) is None
             job = await self.queue.add(connection, ANSWER, user, {"posts": []}, now, about=origin, ours=ours)
             this = update(deliveries).where(deliveries.c.source == source, deliveries.c.id == event)
-            told = {"job": job.id, "user_id": user, "message": message}
+            told = {"job": job.id, "user_id": user}
             await connection.execute(this.values(told))
             return job.id if ours else None
-
-    async def accepted(self, job: str) -> dict[str, Any] | None:
-        """The message that a job is to answer, as the platform told it; None if it is not kept."""
-        rows = await self._database.rows(select(deliveries.c.message).where(deliveries.c.job == job))
-        return rows[0].message if rows else None
 
     async def gone(self, jobs: Collection[str]) -> frozenset[str]:
         """Those of these jobs whose message was deleted on its platform, or whose author was erased."""
@@ -129,12 +115,12 @@ class Deliveries:
             events = update(deliveries).where(deliveries.c.job.in_(jobs))
             if posts and row is None:
                 kept_with = await connection.execute(
-                    events.values(message=None, posts=list(posts)).returning(deliveries.c.user_id)
+                    events.values(posts=list(posts)).returning(deliveries.c.user_id)
                 )
                 if None in set(kept_with.scalars()):
                     await _expect(connection, next(iter(jobs)), posts, now)
                 return
-            await connection.execute(events.values(user_id=None, message=None, posts=None))
+            await connection.execute(events.values(user_id=None, posts=None))
             if row is None or not posts:
                 return
             gone = await missing(connection, [row])
@@ -143,12 +129,14 @@ class Deliveries:
             if gone:
                 await _expect(connection, row, posts, now)
 
-    async def keep_posts(self, message: str, posts: Sequence[str]) -> None:
-        """Of a stored reply's posts keep these alone. Hachi deletes the others, which says nothing of the
-        reply, and the platform tells of it as if somebody had."""
-        others = (message_origins.c.message_id == message, message_origins.c.origin.not_in(posts))
+    async def forget_posts(self, message: str) -> None:
+        """Keep none of a reply's posts: Hachi deletes them, which says nothing of the reply."""
         async with self._database.write() as connection:
-            await connection.execute(delete(message_origins).where(*others, message_origins.c.posted == 1))
+            await connection.execute(
+                delete(message_origins).where(
+                    message_origins.c.message_id == message, message_origins.c.posted == 1
+                )
+            )
 
     async def forget(self, origin: str, now: datetime) -> None:
         """Forget what came with a message that was deleted on its platform, and have the reply's posts go of
@@ -179,15 +167,14 @@ class Deliveries:
         place = Place.of_key(row.place)
         return Sent(to_message(row), row.user_id, place, own, to_message(reply) if reply else None, posts)
 
-    async def standing(self, message: str) -> tuple[str, frozenset[str]] | None:
-        """The text of a stored reply, and why it is hidden, if it is; None if it is deleted for good. Of what
-        was posted about a question, the text is not stored, and empty."""
-        hides = hidden.c.kind.in_(("message", "told"))
-        why = select(forgettings.c.why).join(hidden).where(hidden.c.row_id == message, hides).distinct()
+    async def stands(self, message: str) -> bool:
+        """Return whether a stored reply is not hidden, or only since its question was edited."""
+        hides = (hidden.c.row_id == message, hidden.c.kind.in_(("message", "told")))
+        why = select(forgettings.c.why).join(hidden).where(*hides).distinct()
         async with self._database.read() as connection:
-            said = case((messages.c.role == "assistant", messages.c.text), else_="")
-            text = await connection.scalar(select(said).where(messages.c.id == message))
-            return None if text is None else (text, frozenset(await connection.scalars(why)))
+            if await connection.scalar(select(messages.c.id).where(messages.c.id == message)) is None:
+                return False
+            return set(await connection.scalars(why)) <= {"edited"}
 
     async def due(self, prefix: str, now: datetime) -> list[Job]:
         """Claim the jobs of a platform: messages that are to be answered, and posts that are to follow.
@@ -266,7 +253,7 @@ async def _forget(connection: AsyncConnection, which: ColumnElement[bool], now: 
     for row in (await connection.execute(select(deliveries).where(which))).all():
         if row.posts:
             await _expect(connection, row.job, row.posts, now)
-    gone = {"user_id": None, "message": None, "posts": None}
+    gone = {"user_id": None, "posts": None}
     await connection.execute(update(deliveries).where(which).values(gone))
 
 

@@ -100,8 +100,7 @@ deliveries = Table(
     Column("source", Text, primary_key=True, comment="discord, slack …"),
     Column("id", Text, primary_key=True, comment="what the platform calls the event"),
     Column("seen_at", Utc, nullable=False, index=True),
-    Column("user_id", Text, comment="who wrote it, while one of the next two is there"),
-    Column("message", JSON(none_as_null=True), comment="as the platform told it, until it is answered"),
+    Column("user_id", Text, comment="who wrote it, until it is answered, or while the next is there"),
     Column(
         "posts",
         JSON(none_as_null=True),

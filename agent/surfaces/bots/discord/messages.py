@@ -114,29 +114,7 @@ def incoming(message: discord.Message, place: Place, me: Any) -> IncomingMessage
         to_others=bool(message.raw_mentions) or replied_to(message) is not None,
         in_thread=len(place.path) == 4,  # within its channel
         version=message.edited_at.isoformat() if message.edited_at else "",
-        event=_event(message),
     )
-
-
-def _event(message: discord.Message) -> dict[str, Any]:
-    """Return what Discord tells of a message, as far as it is read here: discord.py does not keep it."""
-    command = message.interaction_metadata
-    asked = {"id": command.id, "type": 2, "authorizing_integration_owners": {}} if command else {}
-    return {
-        "id": message.id,
-        "type": message.type.value,
-        "timestamp": message.created_at.isoformat(),
-        "edited_timestamp": message.edited_at.isoformat() if message.edited_at else None,
-        "content": message.content,
-        "author": _person(message.author),
-        "mentions": [*map(_person, message.mentions)],
-        "mention_roles": message.raw_role_mentions,
-        "mention_everyone": message.mention_everyone,
-        "attachments": [file.to_dict() for file in message.attachments],
-        **dict.fromkeys(("tts", "pinned"), False),
-        "embeds": [],
-        **({"interaction_metadata": asked | {"user": _person(command.user)}} if command else {}),
-    }
 
 
 def _person(one: Any) -> dict[str, Any]:
@@ -237,14 +215,11 @@ class Reader:
     async def fetch(self, origin: str) -> IncomingMessage | None:
         channel, id = ids_of(origin)
         try:
-            return await self.restore(origin, await self.client.http.get_message(channel, id))
+            event = await self.client.http.get_message(channel, id)
         except discord.NotFound:
             return None
         except discord.Forbidden as error:
             raise Unreadable from error
-
-    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
-        channel, _ = ids_of(origin)
         where: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
         if (place := place_of(where)) is None:
             return None

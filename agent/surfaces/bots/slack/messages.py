@@ -140,7 +140,6 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) ->
         in_thread=bool(thread),
         follows_bot=event.get("parent_user_id") == bot,
         version=str((event.get("edited") or {}).get("ts", "")),
-        event=event,
     )
 
 
@@ -199,7 +198,7 @@ class Reader:
     async def fetch(self, origin: str) -> IncomingMessage | None:
         """Read a message again; None if it is gone or no person wrote it. Raises Unreadable, and what Slack's
         API raises."""
-        channel, ts = origin.split(":")[2:]
+        _, team, channel, ts = origin.split(":")
         try:
             found = await self.client.conversations_replies(
                 channel=channel, ts=ts, oldest=ts, latest=ts, inclusive=True, limit=1
@@ -212,12 +211,10 @@ class Reader:
                 raise Unreadable from error
             return None
         line = next((line for line in found["messages"] if line["ts"] == ts), None)
-        return await self.restore(origin, {**line, "type": "message", "channel": channel}) if line else None
-
-    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
-        _, team, channel, _ = origin.split(":")
+        if line is None:
+            return None
         flat = await self.listening(place_of(team, channel)) == "everything"
-        return parse_event(event, team, self.bot, flat=flat)
+        return parse_event({**line, "type": "message", "channel": channel}, team, self.bot, flat=flat)
 
     async def _names(self, people: Sequence[str], source: Source, place: Place) -> dict[str, str]:
         """Return what these people are called in the place."""

@@ -1,4 +1,5 @@
-"""What rests on what becomes numbers: twenty bytes a row where it took 200. Replies get an index by time."""
+"""What rests on what becomes numbers: twenty bytes a row where it took 200. Replies get an index by time, and
+copies of what platforms told go."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,6 +11,7 @@ _HOW = "CASE how WHEN 'stated' THEN 1 WHEN 'answered' THEN 2 WHEN 'found' THEN 3
 
 
 def upgrade() -> None:
+    op.drop_column("deliveries", "message")
     number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
     op.create_table(
         "evidence_ids",

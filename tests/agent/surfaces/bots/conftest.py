@@ -1,7 +1,7 @@
 """A companion with a scripted model, and a small chat platform in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Unreada
 from agent.surfaces.bots.streamed_reply import Gone
 from agent.tracing.store.filters import TraceFilter
 from hachi import Companion
-from memory.audience import PRIVATE, Audience, Place
+from memory.audience import Audience, Place
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -158,9 +158,6 @@ class FakePlatform:
         if origin in self.unreadable:
             raise Unreadable
         return self.there.get(origin)
-
-    async def restore(self, origin: str, event: Mapping[str, Any]) -> IncomingMessage | None:
-        return IncomingMessage(event["user"], PRIVATE, source=Content("Ana", event["text"]), origin=origin)
 
     def posts_at(self, origin: str) -> FakePosts:
         return self.replies[int(origin.split(":")[1])]

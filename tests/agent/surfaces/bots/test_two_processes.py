@@ -9,7 +9,7 @@ from scripted_server import Say, ScriptedServer, answer
 
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage
-from agent.surfaces.bots.platform_jobs import FORGOTTEN, PlatformJobs
+from agent.surfaces.bots.platform_jobs import PlatformJobs
 from memory.audience import PRIVATE
 
 ANA = "chat:1"
@@ -108,5 +108,5 @@ async def test_a_reply_to_what_is_forgotten_or_erased_while_it_is_written_does_n
         await settled(*two)
         said += platform.said
         platform.replies.clear()
-    assert said == [FORGOTTEN, ""]
+    assert said == ["", ""]
     assert rows(LEFT) == rows(WAITING) == []
