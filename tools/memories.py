@@ -72,8 +72,8 @@ async def search_memories(
     author: Author = None,
     kind: OfKind = None,
 ) -> dict[str, Any]:
-    """Search facts and messages; without a query, the newest. A list is an excerpt:
-    its time, then lines; ~ marks those around a find. `told_by`: who told a fact."""
+    """Search facts and messages in their own words and language; without a query,
+    the newest. A list is an excerpt: time, lines; ~ marks those around a find."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     return await find(

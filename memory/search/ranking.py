@@ -14,7 +14,7 @@ cross-validated over these conversations, found no more than these few numbers d
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -279,25 +279,24 @@ def _spread(
 def _repeats_lowered(
     ranked: list[tuple[str, float]], candidates: Mapping[str, Candidate]
 ) -> list[tuple[str, float]]:
-    """The ranking after lowering the scores of facts that nearly repeat a better one."""
-    facts = [id_ for id_, _ in ranked if candidates[id_].kind == "memory"][:REPEATS_WITHIN]
-    kept: list[str] = []
-    repeats = set()
-    for id_ in facts:
-        text = _plain(candidates[id_].text)
-        if _repeats(text, kept):
-            repeats.add(id_)
-        else:
-            kept.append(text)
-    if not repeats:
-        return ranked
-    return _ordered({i: score * REPEATED if i in repeats else score for i, score in ranked}, candidates)
-
-
-def _repeats(text: str, kept: Iterable[str]) -> bool:
+    """The ranking after lowering the scores of facts that nearly repeat another. Of two the newer takes the
+    better score: "Ann has 5 hens" comes before "Ann has 3 hens"."""
     from rapidfuzz import fuzz  # here, since a list of traces needs this module and not that
 
-    return any(fuzz.ratio(text, other, score_cutoff=REPEAT) for other in kept)
+    scores, apart = dict(ranked), dict[str, str]()
+    for id_ in [id_ for id_, score in ranked if score and candidates[id_].kind == "memory"][:REPEATS_WITHIN]:
+        text = _plain(candidates[id_].text)
+        same = (other for other in apart if fuzz.ratio(text, apart[other], score_cutoff=REPEAT))
+        if (better := next(same, None)) is None:
+            apart[id_] = text
+            continue
+        newer, older = better, id_
+        if candidates[id_].created_at > candidates[better].created_at:
+            newer, older = id_, better
+            del apart[better]
+            apart[id_] = text
+        scores[newer], scores[older] = scores[better], scores[id_] * REPEATED
+    return _ordered(scores, candidates) if len(apart) < len(ranked) else ranked
 
 
 @lru_cache(maxsize=4096)  # the same facts recur

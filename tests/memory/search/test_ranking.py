@@ -178,6 +178,16 @@ def test_a_fact_that_repeats_another_steps_back_and_stays() -> None:
     assert order("sports", lanes, found) == ["first", "new", "again"]
 
 
+def test_of_two_facts_of_one_thing_the_newer_comes_first() -> None:
+    found = {
+        "before": fact("Ann has 3 hens in the yard", days_ago=60),
+        "now": fact("Ann has 5 hens in the yard", days_ago=2),
+        "other": fact("Ben has a dog"),
+    }
+    lanes = {"words": [("before", 2.0), ("now", 1.9), ("other", 1.7)]}
+    assert order("how many hens", lanes, found) == ["now", "other", "before"]
+
+
 def test_scores_fade_with_age_only_where_asked_and_use_slows_it() -> None:
     found = {"old": message(days_ago=100), "new": message(days_ago=1)}
     lanes = {"words": [("old", 2.0), ("new", 1.9)]}
