@@ -136,17 +136,17 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="forbid", env_ignore_empty=True)
 
     home: Path = Field(default_factory=lambda: user_data_path("hachi"))
-    """The data folder: database, index, chat history, log."""
+    """The data folder: database, chat history, log."""
     env_file: Path | None = None
     """A file with settings, a line each, which the environment wins over; unset is `.env` in `home`."""
     database_url: SecretStr | None = _conventional("DATABASE_URL", "database_url")
     """`postgresql://…` to share one database between processes; unset is SQLite in `home`."""
     qdrant_url: str | None = _conventional("QDRANT_URL", "qdrant_url")
-    """A Qdrant server, or with commas several of one cluster; unset is the embedded engine in `home`."""
-    qdrant_grpc_port: int | None = _conventional("QDRANT_GRPC_PORT", "qdrant_grpc_port")
-    """Its port for gRPC, mostly 6334; unset asks by HTTP, at the port of `QDRANT_URL`."""
+    """A Qdrant server, or a cluster; unset searches in this process."""
     qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY", "qdrant_api_key")
     """Its key."""
+    index_memory: Annotated[int, Field(ge=1, le=1_000_000)] = 256
+    """Megabytes that the index in this process may take: those who searched last are kept in it."""
 
     openai_api_key: SecretStr | None = _conventional("OPENAI_API_KEY", "openai_api_key")
     """With neither this nor a base URL, the offline stand-in answers."""

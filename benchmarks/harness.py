@@ -61,7 +61,7 @@ async def lanes(pet: Companion, user: str, question: str, **asked: Any) -> Ranki
     """What words alone and vectors alone find of what the person may read, each best first."""
     [vector] = await pet.components.embedder.embed([question])
     wanted = Question(Audience.of(user).keys, pet.clock(), vector, question, **asked)
-    return await pet.components.index.search(wanted)
+    return await pet.components.sync.search(wanted)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

@@ -1,11 +1,13 @@
 """Searching, remembering and purging, from a thousand memories to a hundred thousand and more.
 
-    python benchmarks/scale.py [--sizes 1000,10000,100000] [--searches N] [--remembers N] [--json]
+    python benchmarks/scale.py [--sizes 1000,10000,100000] [--readers 400,20000] [--searches N] [--json]
     python benchmarks/scale.py --people 10000,1000000,100000000 [--json]
 
-Each size is a made-up world of people with 200 facts each, in a process of its own, with the embedded
-default: SQLite, Qdrant Edge and the bundled embedder. It is filled by `remember_many`, then asked questions
-of random people, told new facts, and purged once a hundredth has expired. No model and no network take part.
+Each size is a made-up world of people with 200 facts each, in a process of its own, with SQLite and the
+bundled embedder. It is filled by `remember_many`, then asked questions of random people, told new facts, and
+purged once a hundredth has expired. `--readers` adds people with so many lines of a conversation each. Of
+each it tells how long a first search takes, one right after a write, and any other; and how long a search
+takes where 40 people ask at once. No model and no network take part.
 
 With `--people` it says instead what an installation for so many people needs, from the measured costs of a
 turn (`COSTS`), and simulates one of its shards in the busiest hour: docs/scaling.md.
@@ -33,7 +35,9 @@ from typing import Any
 
 from harness import arguments, finish, new_companion, percentile
 
-PER_PERSON, EXPIRING, WARM_UP = 200, 100, 50
+from hachi import Companion
+
+PER_PERSON, EXPIRING, WARM_UP, AT_ONCE = 200, 100, 50, 40
 SLOWER, SMALL, LARGE = 2.0, 10_000, 100_000
 _WORLD = json.loads((Path(__file__).parent / "data/scale_world.json").read_text(encoding="utf-8"))
 """Names, words, and forms of a fact with the question about it."""
@@ -78,7 +82,7 @@ def new_facts(size: int, count: int) -> list[Fact]:
     return [next(told(rng.randrange(people(size)), 1, seed=at + 10)) for at in range(count)]
 
 
-async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
+async def measure(size: int, searches: int, remembers: int, readers: Sequence[int] = ()) -> dict[str, Any]:
     """Milliseconds where the name says p50 or p95, else seconds, megabytes or a share."""
     now = datetime(2026, 11, 21, 9, tzinfo=UTC)
     async with new_companion({}, clock=lambda: now) as pet:
@@ -97,28 +101,40 @@ async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
         async def remember(fact: Fact) -> None:
             await pet.remember(fact.text, user=fact.user)
 
+        asked = questions(size, WARM_UP + searches)
         result = {
             "memories_per_second": size / filled,
-            **await percentiles("search", search, questions(size, WARM_UP + searches)),
+            **await percentiles("search", search, asked),
             "found": statistics.fmean(found),
             **await percentiles("remember", remember, new_facts(size, WARM_UP + remembers)),
+            **{f"reader of {lines}": await of_reader(pet, lines) for lines in readers},
             "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
-            "own_mb": own_mb(),
         }
+        started = time.perf_counter()
+        await asyncio.gather(*map(search, asked[:AT_ONCE]))
+        result |= {"all_at_once_ms": 1000 * (time.perf_counter() - started)}
         now += timedelta(days=8)
         started = time.perf_counter()
         result |= {"purged": len(await pet.admin.purge()), "purge_seconds": time.perf_counter() - started}
-        # blocks, as the index asks for more room than it fills
-        disk = sum(file.stat().st_blocks * 512 for file in pet.settings.home.rglob("*"))
+        disk = sum(file.stat().st_size for file in pet.settings.home.rglob("*"))
         return result | {"disk_mb": disk / 1e6}
 
 
-def own_mb() -> float:
-    """What this process holds and the system cannot take back: without the pages of files, which are part of
-    the peak."""
-    status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
-    return sum(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1e3
+async def of_reader(pet: Companion, lines: int) -> dict[str, float]:
+    """Milliseconds of searches of a person with so many lines: the first, one after a write, any other."""
+    facts, names = list(told(lines, lines, seed=7)), ("first_p50", "after_write_p50", "search_p50")
+    sent = [{"author": "Ana", "text": fact.text, "sent_at": "2026-11-01T09:00Z"} for fact in facts]
+    took: dict[str, list[float]] = {name: [] for name in names}
+    await pet.conversations.import_messages(sent[30:], user=f"reader-{lines}")
+    for at, name in ((at, name) for at in range(30) for name in names):
+        if name == "first_p50":
+            pet.components.sync.engine.clear()
+        elif name == "after_write_p50":
+            await pet.conversations.import_messages(sent[at : at + 1], user=f"reader-{lines}")
+        started = time.perf_counter()
+        await pet.search_memories(facts[at].question, user=f"reader-{lines}")
+        took[name].append(1000 * (time.perf_counter() - started))
+    return {name: percentile(of, 50) for name, of in took.items()}
 
 
 async def percentiles(
@@ -137,28 +153,17 @@ async def percentiles(
 class Costs:
     """What was measured, and where; what people do is assumed."""
 
-    process_ms: float = 34.0
-    """Processor of `hachi serve` a turn: serve.py --users 30 --turns 900 --facts 300, on PostgreSQL."""
-    database_ms: float = 9.5
-    """Processor of PostgreSQL 15 in the same run."""
-    index_ms: float = 13.4
-    """A search on Qdrant 1.19 with 300,000 points of 3,000 owners."""
-    searches: float = 1.5
-    """A turn, what a new fact is compared with included."""
-    row_bytes: float = 5_500
-    """What a turn leaves in PostgreSQL, without its trace; with it 25,000."""
-    vector_bytes: float = 2 * 1_024
-    """A vector in PostgreSQL, of 1,024 dimensions."""
-    point_bytes: float = 6_700
-    """A point in the memory of that Qdrant: 2.0 GB for 300,000."""
-    points: float = 2.3
-    """That a turn leaves: two messages, and a fact in every third."""
-    turns_a_day: float = 3.0
-    """A person, over all days."""
-    busiest: float = 3.0
-    """The busiest hour, as times of the mean."""
-    days: int = 365
-    """That the transcript goes back."""
+    process_ms: float = 34.0  # processor a turn: serve.py --users 30 --turns 900 --facts 300, on PostgreSQL
+    database_ms: float = 9.5  # processor of PostgreSQL 15 in the same run
+    index_ms: float = 13.4  # a search on Qdrant 1.19 with 300,000 points of 3,000 owners
+    searches: float = 1.5  # a turn, what a new fact is compared with included
+    row_bytes: float = 5_500  # what a turn leaves in PostgreSQL, without its trace; with it 25,000
+    vector_bytes: float = 2 * 1_024  # a vector in PostgreSQL, of 1,024 dimensions
+    point_bytes: float = 6_700  # a point in the memory of that Qdrant: 2.0 GB for 300,000
+    points: float = 2.3  # that a turn leaves: two messages, and a fact in every third
+    turns_a_day: float = 3.0  # a person, over all days
+    busiest: float = 3.0  # the busiest hour, as times of the mean
+    days: int = 365  # that the transcript goes back
 
 
 COSTS = Costs()
@@ -230,18 +235,20 @@ def main() -> int:
     parser.add_argument("--sizes", default="1000,10000,100000", help="how many memories, with commas between")
     parser.add_argument("--searches", type=int, default=300)
     parser.add_argument("--remembers", type=int, default=150)
+    parser.add_argument("--readers", default="400", help="lines of one person, with commas between")
     parser.add_argument("--people", help="how many an installation is for, with commas between")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.people:
         return finish(options, {f"{n} people": installation(n) for n in map(int, options.people.split(","))})
     if options.one:
-        print(json.dumps(asyncio.run(measure(options.one, options.searches, options.remembers))))
+        readers = [int(lines) for lines in options.readers.split(",") if lines]
+        print(json.dumps(asyncio.run(measure(options.one, options.searches, options.remembers, readers))))
         return 0
     rows = {}
     for size in map(int, options.sizes.split(",")):
         counts = ["--one", size, "--searches", options.searches, "--remembers", options.remembers]
-        command = [sys.executable, __file__, *map(str, counts)]
+        command = [sys.executable, __file__, *map(str, counts), "--readers", options.readers]
         rows[size] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     ratio = slower_with_size(rows)
     slower = ratio is not None and ratio > SLOWER

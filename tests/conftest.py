@@ -43,16 +43,6 @@ def _no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _no_read_ahead() -> Iterator[None]:
-    """Reading payloads ahead pays for thousands of points, and triples the time to create an index."""
-    from memory.index.embedded import engine
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "PAYLOAD_MEMORY", "Cold")
-        yield
-
-
 class Connections:
     """Notes where a task takes a second connection of one database while it has one: when all tasks do, each
     waits for the others."""

@@ -39,7 +39,7 @@ NOTHING = "nothing was found"
 NOTHING_YET = "nothing is remembered yet"
 SEEN = "what you see already, in the prompt or in an earlier result, is left out"
 NOTHING_NEW = "nothing new was found: you see already what matches, in the prompt or in an earlier result"
-NEWEST_ONLY = "the index is away or being built: older messages and facts may be missing"
+NEWEST_ONLY = "older messages and facts may be missing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,6 @@ async def search_knowledge(
     names = display_names(chunk.source for chunk in found)
     shown = _that_fit([_shown(chunk, names[chunk.source]) for chunk in found], turn.knowledge_characters)
     notes = [SEEN] if len(found) < len(best) else []
-    if turn.knowledge.without_index:
-        notes.append("the index is away or being built: older documents may be missing")
     if left := len(found) - len(shown):
         notes.append(f"{left} more did not fit; a narrower question may bring them")
     return {"chunks": shown} | ({"note": "; ".join(notes)} if notes else {})

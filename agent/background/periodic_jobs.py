@@ -29,8 +29,6 @@ QUEUE_SECONDS = 10
 """How often the queue is looked at: for retries, jobs of processes that died, and what no notice told of."""
 REMIND_SECONDS = 20
 """How often due tasks are checked, if a surface can announce them."""
-OPTIMISE_SECONDS = 24 * 3600
-"""How often a process compacts its index. That blocks it for about 0.15 s at 20,000 points."""
 OVERDUE_SECONDS = 2.0
 """How long after a start what is overdue begins: the first prompt is there by then."""
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
@@ -65,7 +63,6 @@ class Schedule:
             ("remind", REMIND_SECONDS, self.reminders.run, "reminders were not sent"),
             ("erase", 5 * MINUTE, self._erase, "an interrupted erasure could not go on"),
             ("figures", MINUTE, self.figures.flush, "the figures were not stored"),
-            ("optimise", OPTIMISE_SECONDS, keep.compact_index, "the index was not compacted"),
         ):
             scheduler.add_job(
                 self._start, "interval", (name, act, failure), seconds=seconds, id=name, name=name

@@ -18,7 +18,7 @@ from agent.turn.store_memories_job import STORE_MEMORIES, read_store_memories
 from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
 from memory.process.breaker import calls_for, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
@@ -49,7 +49,7 @@ class Worker:
     queue: JobQueue
     writer: FactWriter
     consolidation: Consolidation
-    sync: IndexSync
+    sync: Indexing
     recall: Recall
     clock: Callable[[], datetime]
     recorder: Recorder

@@ -1,7 +1,7 @@
 """What the operator and the schedule do: purge, clean up, prune traces, rebuild the index, look at health,
 figures, keys and jobs: `pet.admin`."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,9 +11,9 @@ from agent.tracing.store.traces import Traces
 from agent.types.checks import checks_arguments
 from memory.forgetting.cleanup import CleanUp, CleanupItem
 from memory.forgetting.expiry import expire
-from memory.index import Index
-from memory.index.embedders import Embedder, know_dimension
-from memory.index.sync import IndexSync, Progress
+from memory.index.embedders import Embedder
+from memory.index.indexing import Indexing
+from memory.index.worker import Progress
 from memory.process.breaker import Breaker
 from memory.records import Memory
 from memory.sql.engine import Database
@@ -28,8 +28,7 @@ class HealthService:
 
     database: Database
     embedder: Embedder
-    index: Index
-    sync: IndexSync
+    sync: Indexing
     breakers: Mapping[str, Breaker]
 
     @property
@@ -49,17 +48,17 @@ class HealthService:
         return f"{self.embedder.name}, {self.embedder.dimension} dimensions"
 
     async def indexed(self) -> int:
-        """Points in the index. Raises IndexUnavailable or EmbedderUnavailable."""
-        await know_dimension(self.embedder)
-        return await self.index.count()
+        """Points in the index: on a server, or those that this process holds now. Raises IndexUnavailable or
+        EmbedderUnavailable."""
+        return await (self.sync.server or self.sync.engine).count()
 
-    async def index_advice(self) -> Sequence[str]:
-        """What whoever runs the index should know, a line each. Raises IndexUnavailable."""
-        return await self.index.advice()
+    async def too_big(self) -> list[str]:
+        """The owner keys that have more messages than the index in this process has room for."""
+        return [] if self.sync.server else await self.sync.engine.too_big()
 
     async def waiting_for_index(self) -> int:
-        """Rows that the index has not followed yet: searches read them. Raises IndexUnavailable."""
-        return await self.sync.due()
+        """Changes that the index does not show yet: searches read them. Raises IndexUnavailable."""
+        return await self.sync.pending()
 
 
 @checks_arguments
@@ -74,7 +73,7 @@ class AdminService:
     database: Database
     forgetting: ForgetService
     cleanup: CleanUp
-    sync: IndexSync
+    sync: Indexing
     traces: Traces
     trace_days: float | None
     clock: Callable[[], datetime]
@@ -94,7 +93,7 @@ class AdminService:
         """Delete memories that have expired, and return them."""
         await self.purge_forgotten()
         purged = await expire(self.database, self.clock)
-        await self.sync.purge()
+        self.sync.wake()
         return purged
 
     async def purge_forgotten(self) -> None:
@@ -114,21 +113,17 @@ class AdminService:
             await database.give_back()
 
     async def reindex(self, progress: Progress | None = None) -> int:
-        """Rebuild the index from the database. Returns how many rows it holds."""
+        """Rebuild the index from the database. Returns how many rows that were."""
         return await self.sync.catch_up(progress, anew=True)
 
     async def catch_up(self, progress: Progress | None = None) -> int:
-        """Let the index follow what has changed; one that is new or was damaged is filled. Returns how
-        many rows that were. A search need not wait for it. Raises IndexUnavailable or EmbedderUnavailable."""
+        """Let an index on a server show what has changed; one that is new is filled. Returns how many rows
+        that were. A search need not wait for it. Raises IndexUnavailable or EmbedderUnavailable."""
         return await self.sync.catch_up(progress)
-
-    async def compact_index(self) -> None:
-        """Shorten the files of this process's index. Raises IndexUnavailable."""
-        await self.sync.optimise()
 
     async def cut_log(self) -> None:
         """Shorten the log of changes."""
-        await self.sync.cut_log()
+        await self.sync.tidy()
 
     async def rows_to_index(self) -> int:
         """Return how many rows `reindex` will read."""

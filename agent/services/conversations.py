@@ -23,7 +23,8 @@ from memory.facts.writer import FactWriter
 from memory.forgetting.erasure import Erasure
 from memory.forgetting.hiding import replace_messages
 from memory.forgetting.rewording import reword
-from memory.index.sync import IndexSync, Progress
+from memory.index.indexing import Indexing
+from memory.index.worker import Progress
 from memory.records import ForgetCandidate, Forgotten, Message
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in
@@ -44,7 +45,7 @@ class ConversationService:
     writer: FactWriter
     forgetting: ForgetService
     deliveries: Deliveries
-    sync: IndexSync
+    sync: Indexing
     erasure: Erasure
     clock: Callable[[], datetime]
 

@@ -15,7 +15,7 @@ from memory.errors import MemoryFault
 from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.make_private import make_private
 from memory.forgetting.purge import Purge
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
 from memory.process.spans import note_rows
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 from memory.sql.hidden import hidden_in
@@ -32,7 +32,7 @@ class ForgetService:
     requests: ForgetRequests
     purge: Purge
     store: MemoryStore
-    sync: IndexSync
+    sync: Indexing
     home: Path
     traces: Traces
     recorder: Recorder

@@ -48,7 +48,7 @@ from memory.facts.history import History
 from memory.facts.writer import FactWriter
 from memory.forgetting.erasure import Erasure
 from memory.index import KINDS
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
 from memory.people.places import Places
 from memory.records import (
     DEFAULT_IMPORTANCE,
@@ -76,14 +76,9 @@ class MemoryService(ListService):
     writer: FactWriter
     forgetting: ForgetService
     past: History
-    sync: IndexSync
+    sync: Indexing
     erasure: Erasure
     places: Places
-
-    @property
-    def without_index(self) -> str | None:
-        """Why searches go without the index now; None if they have it."""
-        return self.recall.without_index
 
     async def search(
         self,

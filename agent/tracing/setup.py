@@ -85,8 +85,7 @@ def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]
 def _code() -> dict[str, Any]:
     names = sorted(file.name[:-3] for file in files("prompts").iterdir() if file.name.endswith(".md"))
     return {
-        "versions": {"hachi": __version__}
-        | {name: version(name) for name in ("openai-agents", "openai", "qdrant-edge-py")},
+        "versions": {"hachi": __version__} | {name: version(name) for name in ("openai-agents", "openai")},
         "prompts": {name: _hash(read(name)) for name in names},
     }
 

@@ -33,7 +33,7 @@ NAMES = frozenset(
         TYPED,
     ]
 )
-"""Of the files that Hachi makes there. `memory.index.embedded.folder` has those of the index."""
+"""Of the files that Hachi makes there."""
 
 
 def read_settings_file(path: Path, *, required: bool) -> dict[str, str]:

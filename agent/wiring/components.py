@@ -25,11 +25,9 @@ from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.purge import Purge
-from memory.index import Index
-from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
-from memory.index.server import ServerIndex
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
+from memory.index.server.index import ServerIndex
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.process.breaker import Breaker
@@ -74,7 +72,6 @@ class Components:
     breakers: Mapping[str, Breaker]
     database: Database
     embedder: Embedder
-    index: Index
     store: MemoryStore
     transcript: Transcript
     summaries: ConversationSummaries
@@ -83,7 +80,7 @@ class Components:
     queue: JobQueue
     traces: Traces
     recorder: Recorder
-    sync: IndexSync
+    sync: Indexing
     recall: Recall
     similar: SimilarFacts
     writer: FactWriter
@@ -130,7 +127,6 @@ async def open_components(
     components = _components(
         settings, clock, models, breakers, database, traces_database, embedder, surface, added
     )
-    closing.push_async_callback(components.index.close)
     closing.push_async_callback(components.sync.stop)
     closing.push_async_callback(_note_uses, components)
     closing.push_async_callback(components.recorder.close)
@@ -144,14 +140,14 @@ def _traces_database_of(settings: Settings) -> Database | None:
     return Database.lazily(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
 
 
-def _index(settings: Settings, database: Database, embedder: Embedder, breaker: Breaker) -> Index:
-    """The index in a folder of the home, or on the Qdrant server of the settings. The first call opens it."""
+def _server(
+    settings: Settings, database: Database, embedder: Embedder, breaker: Breaker
+) -> ServerIndex | None:
+    """The index on the Qdrant server of the settings, if they name one. The first call opens it."""
     if not settings.qdrant_url:
-        return EmbeddedIndex(settings.home / "index", embedder, database.number)
+        return None
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-    return ServerIndex.at(
-        settings.qdrant_url, key, embedder, database, grpc_port=settings.qdrant_grpc_port, breaker=breaker
-    )
+    return ServerIndex(settings.qdrant_url, key, embedder, database, breaker=breaker)
 
 
 def _components(
@@ -165,13 +161,13 @@ def _components(
     surface: str,
     added: Extensions,
 ) -> Components:
-    index = _index(settings, database, embedder, breakers["index"])
+    server = _server(settings, database, embedder, breakers["index"])
     figures = Figures(database)
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
     summaries = ConversationSummaries(database)
-    sync = IndexSync(database, index, embedder, clock)
+    sync = Indexing(database, embedder, clock, settings.index_memory * 1_000_000, server)
     judge = models.judge if models.judges else None
-    similar = SimilarFacts(database, store, sync.searching.search, embedder, judge, models.consolidates)
+    similar = SimilarFacts(database, store, sync.search, embedder, judge, models.consolidates)
     people = database if traces_database else None
     prices = Prices(read_prices(settings.prices))
     traces = Traces(traces_database or database, people, prices, clock)
@@ -184,7 +180,6 @@ def _components(
         breakers=breakers,
         database=database,
         embedder=embedder,
-        index=index,
         store=store,
         transcript=transcript,
         summaries=summaries,

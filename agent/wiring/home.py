@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
@@ -9,24 +10,21 @@ from pathlib import Path
 
 from agent.settings import Settings
 from agent.types.home_files import NAMES
-from memory.errors import StoreUnavailable
-from memory.index.embedded.folder import made_in
 from memory.sql.engine import Database
 
 log = logging.getLogger("hachi")
 
 INDEX = "index"
+"""The folder in which earlier versions kept an index for each process: `1` with `1.lock` beside it, `2` …"""
 
 
 async def open_database(closing: AsyncExitStack, settings: Settings) -> Database:
     """The database of the settings, open until `closing` ends; the data folder is made private before and
-    after, for the files that were made meanwhile. Raises StoreUnavailable, also where the database is missing
-    and was there."""
+    after, for the files that were made meanwhile. Raises StoreUnavailable."""
     url = settings.database_url.get_secret_value() if settings.database_url else None
     make_private(settings.home)
     closing.callback(make_private, settings.home)
-    if url is None and (lost := lost_database(settings.home)):
-        raise StoreUnavailable(lost)
+    _delete_indexes(settings.home / INDEX)
     database = await Database.open(url, settings.home)
     closing.push_async_callback(database.close)
     return database
@@ -43,21 +41,18 @@ def make_private(home: Path) -> None:
 
 
 def hachis_files(home: Path) -> Iterator[str]:
-    """Yield what Hachi has made in the data folder, with its indexes."""
+    """Yield what Hachi has made in the data folder."""
     if home.is_dir():
         yield from (os.path.join(home, name) for name in os.listdir(home) if name in NAMES)
-    yield from made_in(home / INDEX)
 
 
-def lost_database(home: Path) -> str | None:
-    """Say that the database is missing where it was, in one line: opening it would begin an empty one."""
-    file = home / "hachi.db"
-    if (file.exists() and file.stat().st_size) or not any(made_in(home / INDEX)):
-        return None
-    return (
-        f"{file} is missing or empty, and {INDEX} of an earlier one is there; put a copy back "
-        "before anything else runs, or delete what is left to begin anew"
-    )
+def _delete_indexes(folder: Path) -> None:
+    for lock in folder.glob("*.lock") if folder.is_dir() else ():
+        if lock.stem.isdigit():
+            shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+            lock.unlink(missing_ok=True)
+    with suppress(OSError):  # it is not there, or somebody else's files are in it
+        folder.rmdir()
 
 
 def _tighten(path: str) -> None:

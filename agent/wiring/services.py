@@ -94,7 +94,7 @@ def _erasure(c: Components) -> Erasure:
         c.figures,
         out_of_reach(c.settings),
     )
-    return Erasure(c.database, c.purge, c.sync, c.index, c.documents, c.clock, outside)
+    return Erasure(c.database, c.purge, c.sync, c.documents, c.clock, outside)
 
 
 def _people(c: Components, memories: MemoryService, erasure: Erasure) -> PeopleService:
@@ -135,9 +135,7 @@ def _admin(c: Components, forgetting: ForgetService) -> AdminService:
         days(settings.unused_days), settings.unimportant, settings.max_memories, days(settings.message_days)
     )
     return AdminService(
-        health=HealthService(
-            c.database, c.embedder, c.index, c.sync, {**c.breakers, **c.extensions.breakers}
-        ),
+        health=HealthService(c.database, c.embedder, c.sync, {**c.breakers, **c.extensions.breakers}),
         statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
         keys=Keys(c.database),
         jobs=c.queue,

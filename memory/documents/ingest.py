@@ -15,7 +15,7 @@ from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.parsing import DocumentParser, Parse
 from memory.documents.store import DocumentStore
 from memory.errors import NotFound
-from memory.index.sync import BATCH, IndexSync
+from memory.index.indexing import Indexing
 from memory.records import Document
 
 
@@ -62,7 +62,7 @@ class Ingest:
     """Adds documents for one owner. Files are read in threads, parsed elsewhere, and stored one by one."""
 
     store: DocumentStore
-    sync: IndexSync
+    sync: Indexing
     parser: DocumentParser
     owner: str
     clock: Callable[[], datetime]
@@ -76,7 +76,7 @@ class Ingest:
         found = await asyncio.to_thread(files.find, paths)
         known = await self.store.digests(self.owner)
         done: dict[str, list[str]] = defaultdict(list)
-        unread, total, indexed = list(found.unread), 0, 0
+        unread, total = list(found.unread), 0
         async with self.parser.open(self.owner) as parse:
             for number, file in enumerate(found.files):
                 path = display_path(file)
@@ -90,9 +90,6 @@ class Ingest:
                     continue
                 done[action].append(path)
                 total += made
-                if total - indexed >= BATCH:
-                    await self.sync.try_to_catch_up()
-                    indexed = total
         done["removed"] = await self._remove_deleted(found, known)
         await self.sync.try_to_catch_up()
         if progress:

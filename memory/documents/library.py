@@ -1,6 +1,6 @@
 """The library of documents that the companion looks things up in: adding, finding and removing them.
 
-SQL is the source of truth. In the index passages have owner keys of their own (`memory.index.schema`), so
+SQL is the source of truth. In the index passages have owner keys of their own (`memory.index.rows`), so
 they change neither the word statistics nor the speed of memory search.
 """
 
@@ -19,7 +19,7 @@ from memory.documents.search import DocumentSearch
 from memory.documents.store import DocumentStore
 from memory.errors import NotFound
 from memory.index.embedders import Embedder
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
 from memory.records import Chunk, Document
 from memory.sql.engine import Database
 from memory.text import is_a_line
@@ -36,7 +36,7 @@ class DocumentLibrary:
     def __init__(
         self,
         database: Database,
-        sync: IndexSync,
+        sync: Indexing,
         embedder: Embedder,
         clock: Callable[[], datetime],
         reranker: Reranker,
@@ -44,7 +44,7 @@ class DocumentLibrary:
         self._clock = clock
         self._store = DocumentStore(database)
         self.sync = sync
-        self._search = DocumentSearch(self._store, self.sync.searching, embedder, clock, reranker)
+        self._search = DocumentSearch(self._store, self.sync, embedder, clock, reranker)
         self._parser = DocumentParser()
 
     async def add(
@@ -91,16 +91,10 @@ class DocumentLibrary:
 
     async def search(self, query: str, audience: Audience, limit: int = 5) -> list[Chunk]:
         """The chunks that answer the query, best first; empty if none does. Without the embedder it searches
-        by words alone, without the reranker it keeps the fused order, and without
-        the index it searches the newest chunks."""
+        by words alone, and without the reranker it keeps the fused order."""
         if not audience.keys or not query.strip() or limit < 1 or await self.empty():
             return []
         return await self._search(query, audience, limit)
-
-    @property
-    def without_index(self) -> str | None:
-        """Why the last search of this task read the newest chunks instead of the whole index."""
-        return self._search.without_index
 
     def _ingest(self, owner: str) -> Ingest:
         return Ingest(self._store, self.sync, self._parser, owner, self._clock)

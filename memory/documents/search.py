@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from memory.errors import EmbedderUnavailable
 from memory.index import CHUNKS, Question, Rankings
 from memory.index.bm25 import stems
 from memory.index.embedders import Embedder
-from memory.index.searching import Searching
+from memory.index.indexing import Indexing
 from memory.process.spans import MARK, note, span
 from memory.records import Chunk
 
@@ -35,21 +34,14 @@ Django's documentation this loses no answer, and twelve off-topic questions retu
 SHARED_WORDS = 2
 """Below `MIN_COSINE`, a chunk is relevant if it shares this many words with the query, or all."""
 
-_without_index: ContextVar[str | None] = ContextVar("documents_without_index", default=None)
-
 
 @dataclass(frozen=True)
 class DocumentSearch:
     store: DocumentStore
-    searching: Searching
+    indexing: Indexing
     embedder: Embedder
     clock: Callable[[], datetime]
     reranker: Reranker
-
-    @property
-    def without_index(self) -> str | None:
-        """Why the last search of this task read the newest chunks instead of the whole index."""
-        return _without_index.get()
 
     async def __call__(self, query: str, audience: Audience, limit: int) -> list[Chunk]:
         """At most `limit` chunks, best first."""
@@ -75,8 +67,7 @@ class DocumentSearch:
     ) -> list[Candidate]:
         """The best candidates by fused score, at most `CANDIDATES`. Two lanes may return twice as many."""
         question = Question(audience.keys, self.clock(), vector, query, kinds=CHUNKS, limit=CANDIDATES)
-        rankings = await self.searching.search(question)
-        _without_index.set(rankings.without_index)
+        rankings = await self.indexing.search(question)
         lanes = _scores_by_chunk(rankings)
         rows = await self.store.chunks(lanes.keys(), audience)
         # If several owners added a file, keep one chunk of each text: that with the lowest id.

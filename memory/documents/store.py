@@ -1,20 +1,21 @@
 """Documents and their chunks in SQL. A chunk never changes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, and_, delete, func, insert, select, true, update
 
 from memory.audience import Audience
 from memory.documents.chunking import ChunkText
-from memory.index.schema import slices
 from memory.records import Document
 from memory.sql.engine import Database
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
+
+T = TypeVar("T")
 
 ROWS = 500
 """The most rows, or values of a condition, in one statement."""
@@ -66,7 +67,7 @@ class DocumentStore:
                 {"id": str(uuid4()), "document_id": id, "chunk_index": at, **asdict(chunk)}
                 for at, chunk in enumerate(texts)
             ]
-            for part in slices(rows, ROWS):
+            for part in _slices(rows):
                 await connection.execute(insert(chunks), list(part))
         return replaced
 
@@ -74,7 +75,7 @@ class DocumentStore:
         """Remove these documents in one transaction."""
         locks = {f"knowledge {document.owner}" for document in removed}
         async with self._database.write(lock=locks) as connection:
-            for part in slices([document.id for document in removed], ROWS):
+            for part in _slices([document.id for document in removed]):
                 await connection.execute(delete(documents).where(documents.c.id.in_(part)))
 
     async def chunks(self, ids: Collection[str], audience: Audience) -> list[Any]:
@@ -103,3 +104,7 @@ class DocumentStore:
 
 def _owned_by(owner: str, path: str | None) -> ColumnElement[bool]:
     return and_(documents.c.owner == owner, true() if path is None else documents.c.path == path)
+
+
+def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[at : at + ROWS] for at in range(0, len(items), ROWS))

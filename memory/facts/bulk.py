@@ -153,7 +153,6 @@ class _Part:
         return decisions
 
     async def _decide(self, fact: CandidateFact) -> Decision:
-        await self.writer.indexing.try_to_catch_up()  # a search reads only so many waiting rows
         [vector] = await self.writer.similar.embed([fact.draft.content])
         settled = await self.writer.decide(replace(fact, vector=vector))
         for memory in settled.changed.values():

@@ -22,7 +22,7 @@ from memory.index import Question, Rankings
 from memory.index.bm25 import stems
 from memory.index.embedders import Embedder
 from memory.records import Draft, Memory
-from memory.sql.changes import Position
+from memory.sql.changes import Moment
 from memory.sql.engine import Database
 from memory.sql.memories.store import MemoryStore, tellers
 from memory.sql.tables import speakers
@@ -48,8 +48,8 @@ class Searched:
     """Of the memories of these owners that it is compared with."""
     cosine: Mapping[str, float]
     """Of those that are nearest by meaning. The others are farther."""
-    followed: Position | None
-    """What the search knew of the log of changes; None without a search."""
+    since: Moment | None
+    """A state of the database that the search knew; None without a search."""
     recalled: frozenset[str] = frozenset()
     """Those that the candidate is like in meaning, where its message states nothing of it."""
 
@@ -69,7 +69,7 @@ Judge = Callable[[Sequence[Doubt]], Awaitable[Sequence[bool]]]
 
 
 Search = Callable[..., Awaitable[Rankings]]
-"""Searches the index, or without it the newest rows: see `Searching.search`."""
+"""Searches the index: see `Indexing.search`."""
 
 
 @dataclass(eq=False)
@@ -91,20 +91,15 @@ class SimilarFacts:
             log.warning("remembering without the embedder: %s", error)
             return [None] * len(texts)
 
-    async def search(
-        self, candidate: CandidateFact, owners: Collection[str], *, patient: bool = False
-    ) -> Searched:
+    async def search(self, candidate: CandidateFact, owners: Collection[str]) -> Searched:
         """Look for these owners' memories that the candidate is compared with. Index and embedder are asked
-        here, before the transaction that decides: nobody waits for them with a connection in hand. How alike
-        those are that an index on a server has not followed yet is known to a `patient` search alone."""
-        found = await self._search(
-            candidate.draft.content, candidate.vector, owners, candidate.now, patient=patient
-        )
+        here, before the transaction that decides: nobody waits for them with a connection in hand."""
+        found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
         cosine = {hit.id: hit.score for hit in found.dense}
         recalled = await self._recalled(candidate, cosine)
-        return Searched(frozenset(owners), tuple(ids), cosine, found.followed, recalled)
+        return Searched(frozenset(owners), tuple(ids), cosine, found.since, recalled)
 
     async def _recalled(self, candidate: CandidateFact, cosine: Mapping[str, float]) -> frozenset[str]:
         """Return the ids of the memories like which the candidate is, where its message states nothing of it,
@@ -134,7 +129,7 @@ class SimilarFacts:
         Raises NotFound if the message `stated_in` is gone."""
         owners, now = candidate.origin.owners, candidate.now
         known = await self.store.known(
-            connection, owners, candidate.key, now, searched.ids, searched.followed, stated_in
+            connection, owners, candidate.key, now, searched.ids, searched.since, stated_in
         )
         # Only names that the people present know, since they see the reason.
         present = candidate.origin.audience.keys
@@ -206,7 +201,7 @@ class SimilarFacts:
         names differ: of the same person, and readable by the people present. None where they have said
         the same to the same people."""
         owners = candidate.origin.owners
-        searched = await self.search(candidate, owners, patient=True)
+        searched = await self.search(candidate, owners)
         async with self.database.read() as connection:
             case = await self.read(connection, candidate, searched)
         weighted = weighed(candidate, case.near, case.aliases, case.cosine)
@@ -237,8 +232,6 @@ class SimilarFacts:
         owners: Collection[str],
         now: datetime,
         subjects: frozenset[str] = frozenset(),
-        *,
-        patient: bool = True,
     ) -> Rankings:
         """The memories nearest to the text."""
         question = Question(
@@ -250,7 +243,7 @@ class SimilarFacts:
             subjects=subjects,
             limit=NEAR,
         )
-        return await self.search_index(question, patient=patient)
+        return await self.search_index(question)
 
 
 async def _names(connection: AsyncConnection, user: str) -> list[str]:

@@ -20,7 +20,7 @@ from memory.facts.decision_log import Facts, decided, decision_run, extracted
 from memory.facts.fact_rows import FactRows, Settled
 from memory.facts.refusal import refusal
 from memory.facts.similar import Searched, SimilarFacts
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
 from memory.process.spans import note, span
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine import Database
@@ -36,7 +36,7 @@ class FactWriter:
     database: Database
     store: MemoryStore
     similar: SimilarFacts
-    indexing: IndexSync
+    indexing: Indexing
     clock: Callable[[], datetime]
     importance_floor: float
     count: Callable[[str, Mapping[str, int]], None] = lambda *_: None

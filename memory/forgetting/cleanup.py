@@ -10,12 +10,13 @@ from sqlalchemy import ColumnElement, and_, delete, func, or_, select
 
 from memory.audience import GLOBAL, user_key
 from memory.facts.derived import withhold
-from memory.forgetting.hiding import hide_links, tell_messages
+from memory.forgetting.hiding import hide_links
 from memory.forgetting.purge import BATCH, NOBODY, Purge
 from memory.forgetting.reach import Link, lost_links
 from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
+from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.memory_rows import unexpired
 from memory.sql.memories.owner_links import with_replaced
 from memory.sql.memories.store import MemoryStore
@@ -100,7 +101,7 @@ class CleanUp:
                 await connection.execute(delete(message_origins).where(message_origins.c.message_id.in_(ids)))
                 forgetting = await entries.begin(connection, NOBODY, "old", now, now)
                 await entries.hide(connection, forgetting, {"message": ids})
-                await tell_messages(connection, ids, now)
+                await tell_platforms(connection, ids, now)
                 await withhold(connection, now, message_ids=ids, forgetting=forgetting)
             hidden += len(ids)
 

@@ -28,9 +28,9 @@ from memory.forgetting import hiding
 from memory.forgetting.erasure_rows import LEFT, SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import Purge, leave_to_others
 from memory.forgetting.reach import left_to_others, of_person
-from memory.index import Index
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
 from memory.records import Erased, Remainder
+from memory.sql import changes
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
@@ -68,8 +68,7 @@ class Outside(Protocol):
 class Erasure:
     database: Database
     purge: Purge
-    indexing: IndexSync
-    index: Index
+    indexing: Indexing
     knowledge: DocumentLibrary
     clock: Callable[[], datetime]
     outside: Outside
@@ -192,16 +191,14 @@ class Erasure:
         found.counts["documents"] += len(await self.knowledge.remove_all(owner))
 
     async def _clean_index(self, found: ErasureProgress) -> list[Remainder]:
-        """Let the index follow what was deleted, and copy what is left in it into new files."""
-        if not found.counts["index"]:
-            return []  # it may never have been made
+        """Remove what was deleted from the index, and from the log of changes."""
         try:
-            await self.indexing.show_changes()
-            await self.index.compact()
-            left = len(await self.indexing.left_of(found.ids))
+            left = await self.indexing.erase(found.ids)
         except (IndexUnavailable, EmbedderUnavailable) as error:
             why = f"it will be removed once this works again, and the erasure is run again: {error}"
             return [Remainder("index", found.counts["index"], why, False)]
+        async with self.database.write() as connection:
+            await changes.erase(connection, user_key(found.user))
         return [Remainder("index", left, AGAIN, False)] if left else []
 
     async def _rewrite(self) -> list[Remainder]:

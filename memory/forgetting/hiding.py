@@ -19,13 +19,12 @@ from memory.errors import NotFound
 from memory.facts.derived import withhold
 from memory.forgetting.reach import Link, Reach, of_edit
 from memory.sql import hidden as entries
-from memory.sql.hidden import Kind, by_edit, link_id, parts, replaced_id, still_hidden
+from memory.sql.hidden import Kind, by_edit, link_id, replaced_id, still_hidden
 from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.memory_rows import begins, unexpired
 from memory.sql.memories.store import CORRECTED
-from memory.sql.messages.lines import index_windows_again
 from memory.sql.rests_on import stated_in
-from memory.sql.tables import forgettings, hidden, memories, memory_owners, messages
+from memory.sql.tables import forgettings, hidden, memories, memory_owners
 
 LINKS_AT_ONCE = 200
 
@@ -42,7 +41,7 @@ async def hide(connection: AsyncConnection, forgetting: str, reach: Reach, now: 
     await entries.hide(connection, forgetting, rows)
     await hide_links(connection, reach.links)
     await _revive(connection, forgetting, reach, now)
-    await tell_messages(connection, rows["message"], now)
+    await tell_platforms(connection, rows["message"], now)
 
 
 async def hide_links(connection: AsyncConnection, links: Iterable[Link]) -> None:
@@ -78,7 +77,7 @@ async def shown_again(
         else:
             await _hold_again(connection, *link)
     await _replace_again(connection, back.get("replaced", set()), {owner for _, owner in links})
-    await tell_messages(connection, {*back.get("message", ()), *back.get("told", ())}, now)
+    await tell_platforms(connection, {*back.get("message", ()), *back.get("told", ())}, now)
     return back
 
 
@@ -185,17 +184,6 @@ async def _pass_on(connection: AsyncConnection, entry: str, hiding: str) -> None
     if forgetting is not None:
         row = {"forgetting_id": forgetting, "kind": "replaced", "row_id": entry}
         await connection.execute(insert(hidden).values(**row))
-
-
-async def tell_messages(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
-    """Tell every index that the windows around these messages have changed, which are hidden or shown again,
-    and the platforms where they were posted."""
-    await tell_platforms(connection, ids, now)
-    rows: list[Any] = []
-    for part in parts(ids):
-        found = select(messages.c.id, messages.c.seq, messages.c.conversation_id, messages.c.place)
-        rows += (await connection.execute(found.where(messages.c.id.in_(part)))).all()
-    await index_windows_again(connection, rows)
 
 
 async def undoable(connection: AsyncConnection, id: str, user: str, now: datetime) -> Any:

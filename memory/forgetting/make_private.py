@@ -17,6 +17,7 @@ from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.hidden import Kind, link_id
+from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.owner_links import link
 from memory.sql.memories.store import MADE_PRIVATE, tellers
 from memory.sql.readable import is_active
@@ -47,7 +48,7 @@ async def _make_private(database: Database, clock: Callable[[], datetime], memor
         rows: dict[Kind, Collection[str]] = {"link": [link_id(*one) for one in links], "told": told}
         await entries.hide(connection, id, rows)
         await hiding.hide_links(connection, links)
-        await hiding.tell_messages(connection, told, now)
+        await tell_platforms(connection, told, now)
         facts = [fact.id for fact in reach.facts]
         await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgetting=id)
         await _note(connection, memory.id, user, now)

@@ -1,21 +1,24 @@
-"""Turns the words of a text into sparse BM25 vectors.
+"""Turns a text into weighted words: BM25 without the rarity of words, which depends on the reader.
 
-`qdrant_edge.Bm25` splits at every character that is no letter or digit, drops English stop words and stems
-English. It leaves Hebrew, French, Russian and the like unchanged, but treats a Chinese or Japanese sentence
-as one word and drops every emoji. So a text is prepared first: accents and vowel points are folded, scripts
-without spaces are cut into overlapping pairs of characters (and single ideographs), and each emoji becomes a
-word. With the stop words LoCoMo's recall@10 is 0.804 and not 0.814.
+A text is folded first: accents and vowel points go, scripts without spaces are cut into overlapping pairs of
+characters (and single ideographs), and each emoji becomes a word. English endings are stemmed.
+
+Every word is indexed. A question leaves out English function words, which would match everything, unless one
+stands there as a name ("where does Will live?").
 """
 
 import re
 import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from memory.text import storable
 
-if TYPE_CHECKING:
-    from qdrant_edge import Bm25, SparseVector
+Words = Mapping[int, float]
+"""The weight of each word, by its hash."""
 
 AVERAGE_WORDS = 100
 """BM25's average number of words of a text, other than a window. On LoCoMo 20 to 200 differ by 0.001 of
@@ -24,6 +27,23 @@ AVERAGE_WINDOW = 50
 """The same for windows: a lower one favours short exchanges. 100 loses 0.006, 30 gains nothing."""
 LONGEST = 1_000_000
 """The most characters of one text that are processed."""
+_K, _B = 1.2, 0.75
+"""BM25's constants: how soon repetition saturates, and how much the length of a text counts."""
+
+FUNCTION_WORDS = frozenset(
+    # articles, pronouns, question words
+    "a an the i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she "
+    "her hers herself it its itself they them their theirs themselves this that these those who whom which "
+    "what when where why how here there "
+    # be, have, do, and other auxiliaries with what is left of their short forms
+    "am is are was were be been being have has had having do does did doing can will should "
+    "don doesn didn isn aren wasn weren hasn haven hadn won wouldn shouldn couldn mustn needn shan ain "
+    "s t d ll m re ve y o ma "
+    # conjunctions, prepositions, particles
+    "and but if or nor because as until while of at by for with about against between into through during "
+    "before after above below to from up down in out on off over under again further then once so than too "
+    "very not no only own same such both each few more most other some any all just now".split()
+)
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA_AND_HANGUL = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7a3"
@@ -32,25 +52,36 @@ _UNSPACED = re.compile(f"[{_HAN}{_KANA_AND_HANGUL}{_SOUTH_EAST_ASIAN}]+")
 _IDEOGRAPH = re.compile(f"[{_HAN}]")
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]+")
 _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'"})
+_WORD = re.compile("(?:[^\\W_]|[\u0900-\u0963\u0966-\u0dff])+")
+"""Letters and digits, and the signs of Indic scripts, which Python counts as neither."""
+_ASCII_WORD = re.compile("[a-z0-9]+")
+_OPENING = re.compile(r"(?:^|[.!?…:\n])[^\w.!?…:\n]*$")
+"""What precedes the first word of a sentence."""
 
 
-def document(text: str, average: int = AVERAGE_WORDS) -> "SparseVector | None":
-    """The weighted words of a text to index; None if it has no words."""
-    vector = _encoder(average).embed_document(prepare(text))
-    return vector if vector.indices else None
+def document(text: str, average: int = AVERAGE_WORDS) -> dict[int, float]:
+    """The weighted words of a text to index; empty if it has none."""
+    words = _words(prepare(text).lower())
+    length = len(words) - sum(map(FUNCTION_WORDS.__contains__, words))
+    norm = _K * (1 - _B + _B * length / average)
+    counts = Counter(map(_STEMS.__getitem__, words))
+    return {word: n * (_K + 1) / (n + norm) for word, n in counts.items()}
 
 
-def query(text: str) -> "SparseVector | None":
-    """The distinct words of a question; None if it has no words."""
-    vector = _encoder(AVERAGE_WORDS).embed_query(prepare(text))
-    return vector if vector.indices else None
+def query(text: str) -> frozenset[int]:
+    """The words of a question that tell something; empty if it has none."""
+    words, prepared = [], prepare(text)
+    for match in _WORD.finditer(prepared):
+        word = match.group()
+        if word.lower() not in FUNCTION_WORDS or _is_name(word, prepared, match.start()):
+            words.append(word.lower())
+    return frozenset(map(_STEMS.__getitem__, words))
 
 
 @lru_cache(maxsize=8192)  # the same facts, tasks and headings recur every turn
 def stems(text: str) -> frozenset[int]:
-    """The words of a text as the index compares them: hashes, without English stop words and endings."""
-    vector = query(text)
-    return frozenset(vector.indices) if vector is not None else frozenset()
+    """The words of a text that tell something, as hashes."""
+    return query(text)
 
 
 def prepare(text: str) -> str:
@@ -60,6 +91,15 @@ def prepare(text: str) -> str:
     plain = unicodedata.normalize("NFKD", storable(text[:LONGEST]).translate(_APOSTROPHES))
     plain = unicodedata.normalize("NFC", _MARKS.sub("", plain))
     return _UNSPACED.sub(_pairs, "".join(map(_symbol, plain)))
+
+
+def _words(text: str) -> list[str]:
+    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+
+
+def _is_name(word: str, text: str, at: int) -> bool:
+    """Whether a function word is written as a name: with a capital, and not first in its sentence."""
+    return len(word) > 1 and word.istitle() and not _OPENING.search(text, max(0, at - 20), at)
 
 
 def _pairs(run: re.Match[str]) -> str:
@@ -77,8 +117,21 @@ def _symbol(character: str) -> str:
     return character
 
 
-@cache
-def _encoder(average: int) -> "Bm25":
-    from qdrant_edge import Bm25, Bm25Config, TokenizerType
+class _Stems(dict[str, int]):
+    """The hash of each word's stem; of the last ones, since stemming takes ten times as long."""
 
-    return Bm25(Bm25Config(language="english", tokenizer=TokenizerType.Word, avg_len=average))
+    def __missing__(self, word: str) -> int:
+        if len(self) >= 20_000:
+            self.clear()
+        self[word] = zlib.crc32(_stemmer().stemWord(word).encode())
+        return self[word]
+
+
+_STEMS = _Stems()
+
+
+@cache
+def _stemmer() -> Any:
+    from Stemmer import Stemmer  # loaded with the first text
+
+    return Stemmer("english", 0)

@@ -5,7 +5,7 @@ time. With the row, or its text, its vectors go (`memory.sql.tables.triggers`).
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -93,6 +93,14 @@ async def make(database: Database, embedder: Embedder, texts: Texts) -> None:
         made = dict(zip(texts, await embedder.embed(list(texts.values())), strict=True))
         async with database.write() as connection:
             await store(connection, embedder.name, texts, made)
+
+
+async def known(database: Database, embedder: str, ids: Collection[str]) -> list[str]:
+    """The rows of these whose vectors are stored by now."""
+    if not ids:
+        return []
+    given = {"embedder": embedder, "ids": list(ids)[:AT_ONCE]}
+    return list({row.id for row in await database.rows(_STORED, given)})
 
 
 async def forget(database: Database, ids: Sequence[str]) -> None:

@@ -13,7 +13,6 @@ The index proposes, SQL decides: the row of every hit is read again for this aud
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import zip_longest
@@ -21,11 +20,10 @@ from typing import Any
 
 from memory.audience import GLOBAL, Audience, user_key
 from memory.errors import EmbedderUnavailable, StoreUnavailable
-from memory.index import KINDS, Kind, Question, Rankings
+from memory.index import DENSE, KINDS, LANES, Kind, Question, Rankings
 from memory.index import bm25 as words
 from memory.index.embedders import Embedder
-from memory.index.schema import DENSE, LANES
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
@@ -56,7 +54,6 @@ COLD_START = 5
 """An audience with fewer own facts counts as new."""
 
 NO_ALIASES = Aliases()
-_without_index: ContextVar[str | None] = ContextVar("without_index", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +77,13 @@ class Recall:
     store: MemoryStore
     transcript: Transcript
     embedder: Embedder
-    indexing: IndexSync
+    indexing: Indexing
     clock: Callable[[], datetime]
     conversations: ConversationSummaries
     half_life: timedelta | None = None
     count: Callable[[str, Mapping[str, int]], None] = lambda *_: None
     _recalled: set[str] = field(default_factory=set, init=False)
     """The ids of memories that were found since `note_uses`."""
-
-    @property
-    def without_index(self) -> str | None:
-        """Why the last search of this task read the newest rows instead of the whole index."""
-        return _without_index.get()
 
     async def search(
         self, question: str, audience: Audience, *, limit: int = 10, **narrowed: Any
@@ -121,13 +113,11 @@ class Recall:
         companion, `since` and `until` what was said from one moment to before the other; `exclude` lists ids
         to leave out of what was ranked, and `asking` is that of the message that asks; with `by_itself` a
         message is not found by the exchange around it; `zone` is that of a day that the question names. The
-        first `limit` hits count as recalled. Without an embedder it searches by words alone, and without the
-        index the newest rows: `without_index` then says why.
+        first `limit` hits count as recalled. Without an embedder it searches by words alone.
         """
         if not audience.keys or limit < 1:
             return Found(())
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
-            _without_index.set(None)
             now = self.clock().astimezone(zone)
             narrowed = (frozenset(exclude), kinds, since, until, author, by_itself, asking)
             wanted = Wanted(question, audience, now, limit, *narrowed)
@@ -199,7 +189,6 @@ class Recall:
 
     async def _matching(self, wanted: Wanted, subjects: Collection[str]) -> Found:
         aliases = await self.aliases(wanted.audience)
-        waiting = await self.indexing.waiting(True, wanted.kinds, wanted.exclude)
         text = aliases.widened(wanted.question)
         authors = await self.transcript.speakers.authors(wanted.audience)
         topic = _topic(text, authors)
@@ -217,8 +206,7 @@ class Recall:
         )
         named = tags_in(text)
         further = _further(wanted.question, asked, named, among_messages=bool(authors))
-        rankings = await self.indexing.searching.search(asked, *further, waiting=waiting)
-        _without_index.set(rankings.without_index)
+        rankings = await self.indexing.search(asked, *further)
         rows, replies = await self._rows(rankings, wanted)
         unranked = {*replies, *rows.around(wanted.asking, wanted.exclude)}
         lanes = {
@@ -235,8 +223,6 @@ class Recall:
         known = wanted.exclude.intersection(id for id, score in ranked if score > 0.0)
         found, ranked = rows.without(wanted.exclude), [one for one in ranked if one[0] not in wanted.exclude]
         note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))
-        if self.without_index:
-            note(without_index=self.without_index)
         hits = [found.hit(id, score) for id, score in ranked if score > 0.0]
         return Found(hits, best, known, rankings.partial, aliases)
 

@@ -33,13 +33,11 @@ AMOUNTS: dict[str, tuple[int, Run]] = {
     },
     "killed turns": (60, KILLS["turns"].run),
     "killed move": (25, moves.run),
-    "damaged index": (150, damage.run),
-    "older index": (5, damage.older_index),
     "damaged database": (45, damage.run),
     "full disk": (4, disks.run),
     **{f"{name} away": (2, run) for name, run in servers.AWAY.items()},
     "replicas, Qdrant": (5, partial(replicas.run, with_qdrant=True)),
-    "replicas, embedded": (5, partial(replicas.run, with_qdrant=False)),
+    "replicas, index in the process": (5, partial(replicas.run, with_qdrant=False)),
     "load": (1, load.run(20_000)),
 }
 """Scenario → how many trials, and how one is run."""

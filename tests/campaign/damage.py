@@ -1,7 +1,6 @@
-"""What a damaged file does: the index heals itself, and the database says what is wrong."""
+"""What a damaged database does: it says what is wrong."""
 
 import random
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 from agent.errors import HachiError
 from memory.errors import MemoryFault
 from tests.campaign.trials import Found, Outcome, Place, checked, prepared
-from tests.campaign.world import facts_are_there, fill, opened, talk
+from tests.campaign.world import facts_are_there, fill
 
 PAGE = 4096
 
@@ -48,18 +47,15 @@ def run(name: str, seed: int, place: Place) -> Outcome:
     begun, chance, told = time.monotonic(), random.Random(seed), list[Any]()
     found = prepared(fill, place, told)
     if found.crash is None:
-        what = _damage(place.home, name, chance)
-        found = checked(facts_are_there if name != "damaged database" else _honest, place, told)
+        what = _damage(place.home, chance)
+        found = checked(_honest, place, told)
         if not Outcome(name, seed, 1, found, 0).survived:
             found = replace(found, error=f"{what}; {found.error or ''}")
     return Outcome(name, seed, 1, found, time.monotonic() - begun)
 
 
-def _damage(home: Path, name: str, chance: random.Random) -> str:
-    wanted = ("hachi.db",) if name == "damaged database" else ("index",)
-    files = sorted(
-        p for p in home.rglob("*") if p.is_file() and p.relative_to(home).parts[0].startswith(wanted)
-    )
+def _damage(home: Path, chance: random.Random) -> str:
+    files = sorted(path for path in home.glob("hachi.db*") if path.is_file())
     file = chance.choice(files)
     kind = chance.choice(sorted(DAMAGES))
     how = DAMAGES[kind]
@@ -76,26 +72,3 @@ async def _honest(place: Place, told: Sequence[Any]) -> Found:
         return await facts_are_there(place, told)
     except (HachiError, MemoryFault) as fault:
         return Found(error=str(fault))
-
-
-def older_index(name: str, seed: int, place: Place) -> Outcome:
-    """The index of yesterday beside the database of today."""
-    begun, told = time.monotonic(), list[Any]()
-    found = prepared(fill, place, told)
-    before = place.home.parent / "yesterday"
-    for folder in place.home.glob("index*"):
-        shutil.copytree(folder, before / folder.name, dirs_exist_ok=True)
-    found = found if found.crash else prepared(_more, place, told)
-    if found.crash is None:
-        for folder in before.iterdir():
-            shutil.rmtree(place.home / folder.name)
-            shutil.move(folder, place.home / folder.name)
-        found = checked(facts_are_there, place, told)
-    shutil.rmtree(before, ignore_errors=True)
-    return Outcome(name, seed, 1, found, time.monotonic() - begun)
-
-
-async def _more(place: Place, tell: Any, _: int) -> None:
-    async with opened(place) as pet:
-        await talk(pet, tell, range(501, 520))
-        await pet.settle()

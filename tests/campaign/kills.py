@@ -173,7 +173,7 @@ KILLS = {
     "erasure": Killing(fill, erase_somebody, nothing_of_the_erased, longest=0.3, rounds=3),
 }
 ON_POSTGRESQL = ("turns", "purge", "import", "forgetting", "erasure", "move")
-"""What is killed there too; the index stays embedded. A move goes there and comes back."""
+"""What is killed there too; the index is in the process. A move goes there and comes back."""
 
 
 def seeds(name: str, amount: int) -> range:

@@ -1,5 +1,5 @@
-"""Three `hachi serve` and two `hachi worker` on one PostgreSQL, with one Qdrant or an embedded index each, of
-which something ends every few seconds.
+"""Three `hachi serve` and two `hachi worker` on one PostgreSQL, with one Qdrant or without: some of these
+end every few seconds.
 
 Fifty people tell facts and forget some, each time at another of the servers. Meanwhile processes are killed
 and started again, PostgreSQL is killed, and Qdrant is away, hangs or is emptied. Qdrant is the small server

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-PRELOADED = ["agent", "agents", "memory.index.embedded.index", "agents.testing", "tests.campaign.world"]
+PRELOADED = ["agent", "agents", "memory.index.indexing", "agents.testing", "tests.campaign.world"]
 """Imported once, by the process that all others are forked from: a start takes milliseconds then."""
 LONGEST_CHECK = 300.0
 """Seconds after which a check counts as hung."""

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -16,12 +16,12 @@ from uuid import uuid4
 
 import pytest
 from postgresql_server import Server
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from hachi.testing import FixedClock
 from memory.audience import Audience, Place
-from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
@@ -31,15 +31,13 @@ from memory.forgetting.expiry import expire
 from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.make_private import make_private
 from memory.forgetting.purge import Purge
-from memory.index import Point
-from memory.index.embedded.index import EmbeddedIndex
+from memory.index import Kind, Question, Ranked, Rankings
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.sync import IndexSync
+from memory.index.indexing import Indexing
+from memory.index.server.index import ServerIndex
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Hit, Memory, Message, Role
 from memory.search.recall import Recall
-from memory.sql.changes import START as START_OF_LOG
-from memory.sql.changes import ChangeLog, Position
 from memory.sql.engine import Database
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.memories.store import MemoryStore
@@ -47,7 +45,7 @@ from memory.sql.messages.reply_sources import note_answer
 from memory.sql.messages.summaries import ConversationSummaries, owner_of
 from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record
-from memory.sql.tables import work
+from memory.sql.tables import changes, work
 
 _writing = set[asyncio.Task[Any] | None]()
 """The tasks that have a transaction open that writes."""
@@ -113,12 +111,12 @@ class Stack:
     """Everything that remembers, on one database and one index, as the companion wires it."""
 
     database: Database
-    index: Reachable
     embedder: Reachable
     clock: FixedClock
+    server: ServerIndex | None = None
     store: MemoryStore = field(init=False)
     _messages: Iterator[int] = field(default_factory=count, init=False)
-    _logged: Position = START_OF_LOG
+    _logged: int = 0
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.database)
@@ -127,12 +125,12 @@ class Stack:
         self.conversations = ConversationSummaries(self.database)
         self.tasks = Tasks(self.database)
         self.queue = JobQueue(self.database, self.clock)
-        self.indexing = IndexSync(self.database, self.index, self.embedder, self.clock)
+        self.indexing = Indexing(self.database, self.embedder, self.clock, 100_000_000, self.server)
         self.recall = Recall(
             self.store, self.transcript, self.embedder, self.indexing, self.clock, self.conversations
         )
         self.similar = SimilarFacts(
-            self.database, self.store, self.indexing.searching.search, self.embedder, judge=None
+            self.database, self.store, self.indexing.search, self.embedder, judge=None
         )
         self.writer = FactWriter(
             self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
@@ -228,11 +226,29 @@ class Stack:
     async def memories(self, user: str = "anna", place: str | None = None) -> list[Memory]:
         return await self.store.newest(Audience.of(user, Place.parse(place)), self.clock.now)
 
-    async def logged(self) -> list[tuple[str, str]]:
-        """The kinds and ids of the changes that were logged since the last call."""
-        _, found = await ChangeLog(self.database).after(self._logged, 1_000)
-        self._logged = found[-1].position if found else self._logged
-        return [(change.kind, change.id) for change in found]
+    async def shown(self, *ids: str | None) -> set[str]:
+        """Which of these rows somebody's index shows."""
+        known = [id for id in ids if id]
+        kinds: list[Kind] = ["memory", "message", "summary"]
+        drafts = await self.indexing.engine.rows.shown(dict.fromkeys(kinds, known), self.clock.now)
+        return {draft.point.id for draft in drafts} & set(known)
+
+    def let_the_index_lie(self, lies: Sequence[Memory]) -> None:
+        """From now on every search finds these facts, whoever asks."""
+        search, hits = self.indexing.search, tuple(Ranked(lie.id, 1.0, "memory") for lie in lies)
+
+        async def lying(*questions: Question) -> Rankings:
+            found = await search(*questions)
+            return replace(found, dense=(*hits, *found.dense), words=(*hits, *found.words))
+
+        self.indexing.search = lying  # type: ignore[method-assign]
+
+    async def logged(self) -> list[tuple[str, str, str]]:
+        """The owners, kinds and ids of the changes that were logged since the last call."""
+        new = select(changes).where(changes.c.seq > self._logged).order_by(changes.c.seq)
+        rows = await self.database.rows(new)
+        self._logged = rows[-1].seq if rows else self._logged
+        return [(row.owner, row.kind, row.id) for row in rows]
 
     async def the_memory(self, user: str = "anna", place: str | None = None) -> Memory:
         [memory] = await self.memories(user, place)
@@ -336,81 +352,29 @@ StackBuilder = Callable[..., Awaitable[Stack]]
 
 
 @pytest.fixture
-async def build_stack(tmp_path: Path, clock: FixedClock) -> AsyncIterator[StackBuilder]:
-    """Further stacks: `build_stack(database, embedder, index)`; without one, on the index in a folder of
-    their own, which is opened when it is needed."""
-    folder = tmp_path / "index"
+async def build_stack(clock: FixedClock) -> AsyncIterator[StackBuilder]:
+    """Further stacks: `build_stack(database, embedder, server)`; without one the index is in the process."""
     made: list[Stack] = []
 
-    async def build(database: Database, embedder: Any, index: Any = None) -> Stack:
-        if index is None:
-            index = EmbeddedIndex(folder, embedder, database.number)
-        if not isinstance(index, Reachable):
-            index = Reachable(index, IndexUnavailable("the index is away"))
+    async def build(database: Database, embedder: Any, server: ServerIndex | None = None) -> Stack:
         reachable = Reachable(embedder, EmbedderUnavailable("the embedder is away"))
-        made.append(Stack(database, index, reachable, clock))
+        made.append(Stack(database, reachable, clock, server))
         return made[-1]
 
     yield build
     for stack in made:
         await stack.indexing.stop()
-    for stack in made:
-        if isinstance(stack.index.real, EmbeddedIndex):
-            await stack.index.real.close()
-
-
-@pytest.fixture(scope="session")
-def shared_index(tmp_path_factory: pytest.TempPathFactory, bundled: BundledEmbedder) -> Iterator[Lent]:
-    """Making an index takes longer than most tests, so they share one, emptied after each."""
-    lent = Lent(tmp_path_factory.mktemp("shared") / "index", bundled)
-    yield lent
-    asyncio.run(lent.close())
-
-
-class Lent:
-    """The real index, lent to one database after the other, and given back empty."""
-
-    def __init__(self, folder: Path, embedder: Any) -> None:
-        self._index = EmbeddedIndex(folder, embedder, lambda: asyncio.sleep(0, "any"))
-        self._put: set[str] = set()
-
-    async def lend(self) -> Lent:
-        assert await self._index.count() == 0
-        await self._index.advance(await self._index.position(), START_OF_LOG)
-        return self
-
-    async def give_back(self) -> None:
-        await self._index.remove(sorted(self._put))
-        self._put.clear()
-
-    async def wipe(self) -> None:
-        await self._index.wipe()
-        self._put.clear()
-
-    async def put(self, points: Sequence[Point]) -> None:
-        self._put.update(point.id for point in points)
-        await self._index.put(points)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._index, name)
 
 
 @pytest.fixture
-async def stack(
-    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, shared_index: Lent
-) -> AsyncIterator[Stack]:
+async def stack(database: Database, build_stack: StackBuilder, bundled: BundledEmbedder) -> Stack:
     """On both databases, with the embedder and the index that people have."""
-    built = await build_stack(database, bundled, await shared_index.lend())
-    yield built
-    await built.indexing.stop()
-    await shared_index.give_back()
+    return await build_stack(database, bundled)
 
 
 @pytest.fixture
 async def another(
     stack: Stack, open_again: Any, build_stack: StackBuilder, bundled: BundledEmbedder
-) -> AsyncIterator[Stack]:
-    """Another process on the same database and index."""
-    built = await build_stack(await open_again(), bundled, stack.index)
-    yield built
-    await built.indexing.stop()
+) -> Stack:
+    """Another process on the same database."""
+    return await build_stack(await open_again(), bundled)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from memory.audience import Audience, Place, owners_of
 from memory.facts.compare import content_key
-from memory.index import Point
 from memory.records import Decision
 from memory.sql.tables import memories
 from tests.memory.conftest import Stack
@@ -151,16 +150,10 @@ class World:
 
     async def let_the_index_lie(self) -> None:
         """Everything there is, shown to everybody."""
-        everybody = frozenset(self.said)
         kept = [
             memory for id in set(self.ids) for memory in await self.stack.store.where(memories.c.id == id)
         ]
-        vectors = await self.stack.embedder.embed([memory.content for memory in kept])
-        lies = [
-            Point(memory.id, "memory", everybody, memory.content, vector, memory.created_at)
-            for memory, vector in zip(kept, vectors, strict=True)
-        ]
-        await self.stack.index.put(lies)
+        self.stack.let_the_index_lie(kept)
 
 
 PROFILE: Any = {"suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}

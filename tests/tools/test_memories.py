@@ -233,14 +233,16 @@ async def test_a_search_without_a_query_lists_the_newest(turn, clock):
     assert await contents(turn, "search_memories", query=None, until="2026-11-20") == ["Ana saw Rome"]
 
 
-async def test_that_the_index_is_away_and_that_nothing_was_found_are_both_said(turn, turn_of, monkeypatch):
-    searching = turn.pet.components.sync.searching
-    search = searching.search
+async def test_that_something_may_be_missing_and_that_nothing_was_found_are_both_said(
+    turn, turn_of, monkeypatch
+):
+    sync = turn.pet.components.sync
+    search = sync.search
 
-    async def without_index(*asked: Any, **_: Any) -> Any:
-        return replace(await search(*asked), without_index="it is being built", partial=True)
+    async def in_part(*asked: Any) -> Any:
+        return replace(await search(*asked), partial=True)
 
-    monkeypatch.setattr(searching, "search", without_index)
+    monkeypatch.setattr(sync, "search", in_part)
     seen = await turn_of("ana", shown=frozenset({"m1"})).call("search_memories", query="boat")
     assert seen["note"] == f"{NOTHING}; {NEWEST_ONLY}"
 

@@ -1,7 +1,6 @@
 """Copies the SQLite databases of a home, also while other processes write, and brings a copy back.
 
-A backup is a folder. It gets its name last, so one that was interrupted has another. The indexes are not part
-of it: they are rebuilt from the database.
+A backup is a folder. It gets its name last, so one that was interrupted has another.
 """
 
 import json
@@ -15,7 +14,6 @@ from pathlib import Path
 from agent.errors import BadInput
 from agent.types.home_files import DATABASES, DECISIONS, TYPED, rotated
 from memory.errors import StoreUnavailable
-from memory.index.embedded.folder import delete_unheld
 from memory.sql.engine.loop_sqlite import FOREIGN, read_only_uri
 from memory.sql.engine.schema import FIRST, HEAD
 from memory.sql.tables import metadata
@@ -61,9 +59,9 @@ def back_up(home: Path, databases: Mapping[str, Path], target: Path, progress: P
 def restore(
     home: Path, databases: Mapping[str, Path], source: Path, *, replace: bool, progress: Progress
 ) -> list[Path]:
-    """Check the backup, then bring it back; with `replace` also over what is there. The indexes are deleted,
-    to be rebuilt. Raises BadInput for a folder that is no backup or a home that has data, and
-    StoreUnavailable if a process uses it; then nothing is changed."""
+    """Check the backup, then bring it back; with `replace` also over what is there. Raises BadInput for a
+    folder that is no backup or a home that has data, and StoreUnavailable if a process uses it; then nothing
+    is changed."""
     files = _checked(source)
     targets = {file.name: databases.get(file.name, home / file.name) for file in files}
     there = [path for path in targets.values() if path.suffix == ".db" and path.exists()]
@@ -83,7 +81,6 @@ def restore(
         for path in copies.values():
             path.unlink(missing_ok=True)
         raise
-    delete_unheld(home / "index", locks=True)  # of the database that goes
     for name, path in targets.items():
         for ending in ("-wal", "-shm"):
             path.with_name(path.name + ending).unlink(missing_ok=True)

@@ -20,11 +20,20 @@ from agent.services.transfer.backup import require_unused
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.engine.schema import HEAD, MOVING
-from memory.sql.tables import changes, index_positions, metadata, trace_bodies, trace_rows, trace_sets, traces
+from memory.sql.tables import (
+    changes,
+    index_marks,
+    index_todo,
+    metadata,
+    trace_bodies,
+    trace_rows,
+    trace_sets,
+    traces,
+)
 from memory.sql.tables.triggers import create_triggers, drop_triggers
 
 ROWS_AT_ONCE = 1_000
-TABLES = [table for table in metadata.sorted_tables if table not in (changes, index_positions)]
+TABLES = [table for table in metadata.sorted_tables if table not in (changes, index_todo, index_marks)]
 
 Progress = Callable[[int], None]
 """Called with the number of rows that were copied or compared since the last call."""

@@ -15,7 +15,6 @@ from agent.surfaces.cli.output import (
     plain,
     progress_bar,
     say,
-    say_without_index,
     short,
     table_of,
     when,
@@ -121,7 +120,6 @@ async def search(
     """Find passages in the documents that you may read, best first."""
     whose = _whose(user, place, everybody)
     found = await pet.documents.search(query, **whose, limit=limit)
-    say_without_index(pet.documents.library.without_index)
     none = "" if found else "nothing was found" if await pet.documents.list(**whose) else NONE
     return Output([asdict(chunk) for chunk in found], lambda: say(none) if none else _print_passages(found))
 

@@ -16,7 +16,6 @@ from agent.surfaces.cli.output import (
     memory_row,
     must_ask,
     print_what_goes,
-    say_without_index,
     short,
     table_of,
     when,
@@ -75,7 +74,6 @@ async def search(
 ) -> Output:
     """Find facts and past messages, best first."""
     hits = await pet.search_memories(query, user=user, place=place, limit=limit, subjects=subject or [])
-    say_without_index(pet.memories.without_index)
     columns = ("score", *MEMORY_COLUMNS)
     return table_of(hits, columns, _hit_row, empty="nothing was found", to_json=hit_json)
 

@@ -40,12 +40,6 @@ def say(message: str) -> None:
     print(f"hachi: {plain(message)}", file=sys.stderr)
 
 
-def say_without_index(why: str | None) -> None:
-    """Say that a search could not rely on the index; nothing if `why` is None."""
-    if why:
-        say(f"the newest entries of the database were searched: {why}")
-
-
 @dataclass(frozen=True)
 class Output:
     """What a command prints at its end."""

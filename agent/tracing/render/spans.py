@@ -137,7 +137,6 @@ def _search_node(span: Span) -> Node:
     if reasons:
         told = ", ".join(f"{number} × {reason}" for reason, number in reasons.most_common())
         result += f", {reasons.total()} left out ({told})"
-    result += ", without the index" if span.data.get("without_index") else ""
     query, audience = span.data.get("query"), span.data.get("audience") or ()
     asked = f"{span.kind} {quoted(query, 50) if query else one_line(span.name, 40)}".strip()
     reads = one_line(f"reads {', '.join(map(str, audience))}", 50) if audience else ""

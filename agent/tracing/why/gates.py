@@ -173,9 +173,6 @@ def _missed(search: Span, id: str) -> tuple[str, str]:
     here = next((one for one in mappings(search.data.get("candidates")) if one.get("id") == id), None)
     if here and here.get("left_out"):
         return "left out", str(here["left_out"])
-    if search.data.get("without_index"):
-        why = search.data["without_index"]
-        return "not found", f"it is not among the newest rows, which were read without the index: {why}"
     far = "neither its words nor its meaning are near enough to the question"
     return "not found", far if search.data.get("query") else ""
 

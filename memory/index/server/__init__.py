@@ -1,5 +1,1 @@
-"""The index on a Qdrant server."""
-
-from memory.index.server.index import SEARCH_SECONDS, ServerIndex
-
-__all__ = ["SEARCH_SECONDS", "ServerIndex"]
+"""The index on a Qdrant server, and the work that is to be done for it."""

@@ -1,24 +1,36 @@
-"""The client of a Qdrant server, and points, questions and errors in its terms."""
+"""Points, questions and errors in the terms of Qdrant's client."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question, schema
+from memory.index import DENSE, KINDS, SPARSE, Point, Question, Ranked, Rankings, bm25
+from memory.index.engine import keys_of
+from memory.index.scoring import best
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, models
-    from qdrant_edge import SparseVector
 
 TIMEOUT = 10
 """Seconds that one request may take."""
-ANSWERED = frozenset({400, 404, 409, 413, 422, "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS"})
-"""Statuses of a server that works, of HTTP and of gRPC."""
-MANY = 1_000_000
-"""Points from which memory counts: their vectors take 2 bytes a dimension, in two lanes."""
+ANSWERED = frozenset({400, 404, 409, 413, 422})
+"""Statuses of a server that works."""
+FIELDS = {
+    "owners": "tenant",
+    "kind": "keyword",
+    "subjects": "keyword",
+    "created_at": "number",
+    "expires_at": "number",
+}
+"""The payload fields that filters use, and that are therefore indexed."""
+NEVER = 253_402_300_800.0
+"""`expires_at` of a point that never expires: the end of the year 9999. It saves a second condition."""
+MARK = "00000000-0000-4000-8000-000000000000"
+"""The id of the point that holds the mark."""
 
 
-def connect(url: str, api_key: str | None, grpc_port: int | None) -> "AsyncQdrantClient":
+def connect(url: str, api_key: str | None) -> "AsyncQdrantClient":
     from httpx import Limits
     from qdrant_client import AsyncQdrantClient
 
@@ -31,8 +43,6 @@ def connect(url: str, api_key: str | None, grpc_port: int | None) -> "AsyncQdran
         return Client(
             url=url,
             api_key=api_key,
-            prefer_grpc=grpc_port is not None,
-            grpc_port=grpc_port or 6334,  # not asked unless it is preferred
             timeout=TIMEOUT,
             check_compatibility=False,  # the check would block until the server answers
             cloud_inference=True,  # or it looks for texts to embed in what it sends
@@ -44,110 +54,144 @@ def connect(url: str, api_key: str | None, grpc_port: int | None) -> "AsyncQdran
 
 def faults() -> tuple[type[Exception], ...]:
     """What the client raises where a server is away or refuses."""
-    from grpc import RpcError
     from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ApiException
 
-    return (ApiException, QdrantException, RpcError, OSError)
+    return (ApiException, QdrantException, OSError)
 
 
-def is_away(error: BaseException) -> bool:
-    return status(error) not in ANSWERED
-
-
-def is_at_least(version: str, wanted: tuple[int, int]) -> bool:
-    """Whether a version such as ``1.19.2`` is that one or later."""
-    found = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    return found >= wanted
-
-
-async def nodes(client: "AsyncQdrantClient") -> int:
-    """Of how many servers the cluster consists; one where it is none."""
-    try:
-        status = await client.cluster_status()
-    except faults() as error:
-        if is_away(error):
-            raise
-        return 1  # it does not know what a cluster is
-    return max(1, len(getattr(status, "peers", ())))
-
-
-def advice(name: str, config: Any, points: int, nodes: int) -> Iterator[str]:
-    """What the settings of a collection lack, on so many servers."""
-    if nodes > 1 and (config.params.replication_factor or 1) == 1:
-        yield (
-            f"{name} is once on {nodes} servers (replication_factor 1): while one is away, every search "
-            f"reads the newest rows. Set storage.collection.replication_factor to 2 in Qdrant, and run "
-            f"`hachi reindex`"
-        )
-    in_memory = not any(vectors.on_disk for vectors in config.params.vectors.values())
-    if points >= MANY and in_memory and config.quantization_config is None:
-        yield (
-            f"{name} keeps the whole vectors of {points} points in memory: with "
-            f"storage.collection.vectors.on_disk or storage.collection.quantization in Qdrant, and then "
-            f"`hachi reindex`, it takes less"
-        )
-
-
-def status(error: BaseException) -> int | str | None:
-    """The HTTP status, or the name of the gRPC status."""
-    code = getattr(error, "code", None)
-    if callable(code):
-        return str(getattr(code(), "name", None))
-    status: int | None = getattr(error, "status_code", None)
-    return status
+def status(error: BaseException) -> int | None:
+    return getattr(error, "status_code", None)
 
 
 def reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    details = getattr(error, "details", None)
-    text = details() if callable(details) else str(getattr(error, "source", error))
-    return ((text or "").strip().splitlines() or [type(error).__name__])[0]
+    text = str(getattr(error, "source", error))
+    return (text.strip().splitlines() or [type(error).__name__])[0]
 
 
-def engine_point(point: Point) -> "models.PointStruct":
+def is_at_least(version: str, wanted: tuple[int, int]) -> bool:
+    """Whether a version such as ``1.19.2`` is that one or later."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) >= wanted
+
+
+def point_struct(point: Point) -> "models.PointStruct":
     from qdrant_client import models
 
-    vectors: dict[str, Any] = {**schema.dense_vectors(point)}
-    vectors |= {lane: _sparse(vector) for lane, vector in schema.sparse_vectors(point).items()}
-    return models.PointStruct(id=point.id, vector=vectors, payload=schema.payload(point))
+    dense = {"dense": point.dense, "window_dense": point.window_dense}
+    vectors: dict[str, Any] = {lane: as_list(vector) for lane, vector in dense.items() if vector is not None}
+    vectors = {lane: vector for lane, vector in vectors.items() if any(vector)}
+    words = {"words": bm25.document(point.text)}
+    if point.window_text is not None:
+        words["window_words"] = bm25.document(point.window_text, bm25.AVERAGE_WINDOW)
+    vectors |= {lane: _sparse(weights) for lane, weights in words.items() if weights}
+    payload = {
+        "owners": keywords(point.owners),
+        "kind": point.kind,
+        "subjects": keywords(point.subjects),
+        "created_at": point.created_at.timestamp(),
+        "expires_at": NEVER if point.expires_at is None else point.expires_at.timestamp(),
+    }
+    return models.PointStruct(id=point.id, vector=vectors, payload=payload)
 
 
-def _sparse(vector: "SparseVector") -> "models.SparseVector":
+def requests(questions: Sequence[Question]) -> "list[tuple[str, models.QueryRequest]]":
+    """Each lane to search, with what to ask."""
     from qdrant_client import models
 
-    return models.SparseVector(indices=vector.indices, values=vector.values)
-
-
-def request(question: Question, lane: str, vector: Any) -> "models.QueryRequest":
-    from qdrant_client import models
-
-    # As in `memory.index.embedded.engine`: the reader's own points decide how rare a word is.
-    own = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter([schema.audience(question)])))
-    return models.QueryRequest(
-        query=models.NearestQuery(nearest=_sparse(vector) if lane in schema.SPARSE else vector),
-        using=lane,
-        filter=_filter(schema.conditions(question)),
-        params=own if lane in schema.SPARSE else None,
-        limit=question.limit,
-        with_payload=schema.SHOWN,
-    )
-
-
-def _filter(conditions: Sequence[schema.Condition]) -> "models.Filter":
-    from qdrant_client import models
-
-    return models.Filter(
-        must=[
-            models.FieldCondition(key=c.field, match=models.MatchAny(any=list(c.any_of)))
-            if c.any_of
-            else models.FieldCondition(
-                key=c.field, range=models.Range(gt=c.above, gte=c.at_least, lt=c.below)
+    found = []
+    for one in questions:
+        lanes: dict[str, Any] = {}
+        if one.dense is not None and any(vector := as_list(one.dense)):
+            lanes |= dict.fromkeys(DENSE, vector)
+        if one.text is not None and (words := bm25.query(one.text)):
+            lanes |= dict.fromkeys(SPARSE, _sparse(dict.fromkeys(sorted(words), 1.0)))
+        owners = _any("owners", keys_of(one))
+        # The reader's own points decide how rare a word is: a score shows nothing of other people's words.
+        corpus = models.IdfCorpusParams(corpus=models.Filter(must=[owners]))
+        for lane, vector in lanes.items() if one.kinds and one.limit > 0 else ():
+            if lane.startswith("window") and "message" not in one.kinds:
+                continue  # nothing else has a window
+            request = models.QueryRequest(
+                query=models.NearestQuery(nearest=vector),
+                using=lane,
+                filter=models.Filter(must=[owners, *_conditions(one)]),
+                params=models.SearchParams(idf=corpus) if lane in SPARSE else None,
+                limit=one.limit,
+                with_payload=["kind"],
             )
-            for c in conditions
-        ]
+            found.append((lane, request))
+    return found
+
+
+def mark_request() -> "models.QueryRequest":
+    from qdrant_client import models
+
+    return models.QueryRequest(
+        filter=models.Filter(must=[_any("kind", ["mark"])]), limit=1, with_payload=["mark"]
     )
+
+
+def mark_struct(mark: str) -> "models.PointStruct":
+    from qdrant_client import models
+
+    return models.PointStruct(id=MARK, vector={}, payload={"kind": "mark", "mark": mark})
+
+
+def rankings(lanes: Iterable[str], answers: Iterable[Any]) -> Rankings:
+    """The hits of each lane: those of several answers in one list."""
+    found: dict[str, list[Ranked]] = {}
+    for lane, answer in zip(lanes, answers, strict=True):
+        hits = [Ranked(str(point.id), point.score, point.payload["kind"]) for point in answer.points]
+        found.setdefault(lane, []).extend(hits)
+    return Rankings(**{lane: best(hits) for lane, hits in found.items()})  # type: ignore[arg-type]
+
+
+def keywords(keys: Iterable[str]) -> list[str]:
+    """The keys without lone surrogates, which the engine refuses; different keys stay different."""
+    plain = (key.isascii() and "\\" not in key for key in keys)
+    return sorted(
+        key if is_plain else key.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()
+        for key, is_plain in zip(keys, plain, strict=True)
+    )
+
+
+def as_list(vector: Any) -> list[float]:
+    import numpy as np  # slow to import, and needed with the first vector
+
+    values: list[float] = np.asarray(vector, dtype=np.float32).tolist()
+    return values
+
+
+def _conditions(question: Question) -> "list[models.FieldCondition]":
+    wanted = [_within("expires_at", gt=question.now)]
+    if len(question.kinds) < len(KINDS):
+        wanted.append(_any("kind", question.kinds))
+    if question.subjects:
+        wanted.append(_any("subjects", question.subjects))
+    if question.since or question.until:
+        wanted.append(_within("created_at", gte=question.since, lt=question.until))
+    return wanted
+
+
+def _any(field: str, keys: Iterable[str]) -> "models.FieldCondition":
+    from qdrant_client import models
+
+    return models.FieldCondition(key=field, match=models.MatchAny(any=keywords([*keys])))
+
+
+def _within(field: str, **bounds: datetime | None) -> "models.FieldCondition":
+    from qdrant_client import models
+
+    seconds = {name: at.timestamp() for name, at in bounds.items() if at}
+    return models.FieldCondition(key=field, range=models.Range(**seconds))
+
+
+def _sparse(weights: Mapping[int, float]) -> "models.SparseVector":
+    from qdrant_client import models
+
+    return models.SparseVector(indices=list(weights), values=list(weights.values()))
 
 
 def field_index(use: str) -> Any:

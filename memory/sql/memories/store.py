@@ -22,6 +22,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    text,
     union_all,
     update,
 )
@@ -31,7 +32,7 @@ from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.process import spans
 from memory.records import Memory
-from memory.sql.changes import Position, is_after
+from memory.sql.changes import IS_SINCE, Moment
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.memory_rows import (
@@ -79,14 +80,16 @@ CACHED_READERS = 10_000
 @cache
 def _known(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
     """The memories of these owners in the same words, those with these ids, and those that have changed after
-    a position in the log if it was `searched`. If `stated` in a message, one row at least, unless that is
+    a moment if it was `searched`. If `stated` in a message, one row at least, unless that is
     gone; then it stays until the transaction ends. Built once: building it takes longer than running it."""
     mine = memory_owners.c.owner.in_(bindparam("owners", expanding=True))
     worded_so = (memory_owners.c.content_key == bindparam("content_key"), mine, is_active())
     named = memory_owners.c.memory_id.in_(bindparam("ids", expanding=True))
     found = [select(memory_owners.c.memory_id).where(condition) for condition in (named, and_(*worded_so))]
     if searched:
-        found.append(select(changes.c.id).where(changes.c.kind == "memory", is_after(sqlite=sqlite)))
+        noted = changes.c.owner.in_(bindparam("owners", expanding=True))
+        new = text(IS_SINCE[sqlite])
+        found.append(select(changes.c.id).where(changes.c.kind == "memory", noted, new))
     these = and_(memories.c.id.in_(union_all(*found)), MEMORIES_READABLE)
     query = select(memories, LINKS.c.owner, LINKS.c.content_key)
     query = query.order_by(memories.c.created_at.desc(), memories.c.id)
@@ -239,15 +242,15 @@ class MemoryStore:
         content_key: str,
         now: datetime,
         ids: Collection[str] = (),
-        since: Position | None = None,
+        since: Moment | None = None,
         stated_in: str | None = None,
     ) -> Known:
-        """What these owners know in the same words, with these ids, and what has changed after this position
-        in the log. Raises NotFound if the message `stated_in` has been deleted or forgotten; else it cannot
-        be until the transaction ends."""
+        """What these owners know in the same words, with these ids, and what has changed since this moment.
+        Raises NotFound if the message `stated_in` has been deleted or forgotten; else it cannot be until the
+        transaction ends."""
         given = {"owners": list(owners), "content_key": content_key, "ids": list(ids)}
         given |= {"message": stated_in} if stated_in else {}
-        given |= since._asdict() if since else {}
+        given |= {"since": since} if since else {}
         sqlite = self.database.sqlite
         query = _known(stated=stated_in is not None, searched=since is not None, sqlite=sqlite)
         rows = (await connection.execute(query, given)).all()

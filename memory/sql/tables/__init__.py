@@ -12,7 +12,14 @@ from memory.sql.tables.facts import (
     memory_updates,
     session_memories,
 )
-from memory.sql.tables.index import changes, index_positions, knowledge_chunks, knowledge_documents, vectors
+from memory.sql.tables.index import (
+    changes,
+    index_marks,
+    index_todo,
+    knowledge_chunks,
+    knowledge_documents,
+    vectors,
+)
 from memory.sql.tables.operation import (
     api_keys,
     erasures,
@@ -47,7 +54,8 @@ __all__ = [
     "figures",
     "forgettings",
     "hidden",
-    "index_positions",
+    "index_marks",
+    "index_todo",
     "knowledge_chunks",
     "knowledge_documents",
     "memories",

@@ -1,4 +1,4 @@
-"""Documents, and what every index is filled from and follows."""
+"""Documents, and what an index is filled from and follows."""
 
 from sqlalchemy import (
     BigInteger,
@@ -53,17 +53,29 @@ changes = Table(
     metadata,
     Column("seq", counter, Identity(), primary_key=True),
     Column("tx", BigInteger, nullable=False, comment="PostgreSQL's number of the transaction; 0 on SQLite"),
+    Column("owner", Text, nullable=False, comment="whose index has to read a row again"),
     Column("kind", Text, nullable=False, comment="memory, message, summary or chunk"),
-    Column("id", row_id, nullable=False, comment="of a row that an index is to show otherwise, or no more"),
-    Index("ix_changes_position", "tx", "seq"),
+    Column("id", row_id, nullable=False),
+    Index("ix_changes_owner", "owner", "tx", "seq"),
+    sqlite_autoincrement=True,
 )
 
-index_positions = Table(
-    "index_positions",
+index_todo = Table(
+    "index_todo",
     metadata,
-    Column("name", Text, primary_key=True, comment="a collection on a server; cut: where the log begins"),
-    Column("tx", BigInteger, comment="with seq: up to where it has followed the log; NULL: to be filled"),
-    Column("seq", BigInteger),
-    Column("holder", Text, comment="who makes it follow now"),
-    Column("until", Utc, comment="when another one may"),
+    Column("seq", counter, Identity(), primary_key=True),
+    Column("owner", Text, nullable=False, index=True, comment="of the row; empty while the index is filled"),
+    Column("kind", Text, nullable=False, comment="memory, message, summary or chunk"),
+    Column("id", row_id, nullable=False, comment="of a row to put into the server's index, or to remove"),
+    Column("until", Utc, comment="when another process may do it"),
+    sqlite_autoincrement=True,
+)
+
+index_marks = Table(
+    "index_marks",
+    metadata,
+    Column("collection", Text, primary_key=True, comment="the index on a server; while there is one, …"),
+    Column("mark", Text, nullable=False, comment="… which holds the same mark, changes are noted for it"),
+    Column("filling", Text, comment="how far the rows are entered in index_todo; NULL: all are"),
+    Column("until", Utc, nullable=False, comment="before that nobody else takes the mark for a wrong one"),
 )

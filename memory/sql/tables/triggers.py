@@ -1,8 +1,9 @@
 """Triggers write what follows from a row, in the transaction that writes the row.
 
-They write the log of changes (`memory.sql.changes`): of facts by the links to those who have them, of
-messages until they are hidden or withdrawn from their place, of summaries and of chunks. With a row, or the
-text of a summary, its vectors go. A new memory gets its tags, and rests on the message that states it.
+They write the log of changes (`memory.sql.changes`) for each owner of a row: of facts by the links to those
+who have them, of messages, of summaries and of chunks. While there is an index on a server, each change is
+noted for it too (`index_todo`). With a row, or the text of a summary, its vectors go. A new memory gets its
+tags, and rests on the message that states it.
 """
 
 from sqlalchemy import Connection
@@ -27,64 +28,124 @@ _NO_EVIDENCE = (
 )
 
 
-def _log(kind: str, row: str) -> str:
-    return f"INSERT INTO changes (tx, kind, id) VALUES ({{tx}}, '{kind}', {row})"
+def _log(kind: str, owner: str, id: str, where: str = "") -> str:
+    """Log a change of a row for its owner: columns, and from where they are selected."""
+    return f"INSERT INTO changes (tx, owner, kind, id) SELECT {{tx}}, {owner}, '{kind}', {id} {where}"
 
 
-def _log_message(entry: str) -> str:
+def _log_message(message: str, where: str = "", *, around: bool = False) -> str:
+    """Log a change of a message for who has it, and with `around` for who has only messages beside it. A
+    reply in a place is the place's alone."""
+    row = f"{message}.id"
+    place = f"{where} {'AND' if where else 'WHERE'} {message}.place <> ''"
+    own = f"({message}.place = '' OR {message}.role = 'user')"
+    parts = [
+        _log("message", f"'user:' || {message}.user_id", row, f"{where} {'AND' if where else 'WHERE'} {own}"),
+        _log("message", f"{message}.place", row, place),
+    ]
+    if around:
+        parts.append(_log("message", f"'around ' || {message}.place", row, place))
+    return "; ".join(parts)
+
+
+def _log_named(entry: str) -> str:
     """Log the message that a row of `hidden` names, unless it is deleted, or an entry of a profile."""
-    named = f"SELECT {{tx}}, 'message', id FROM messages WHERE id = {entry}.row_id"
-    return f"INSERT INTO changes (tx, kind, id) {named}"
+    return _log_message("messages", f"FROM messages WHERE id = {entry}.row_id", around=True)
+
+
+_IS_HIDDEN = "EXISTS (SELECT 1 FROM hidden WHERE row_id = {id} AND kind IN ('message', 'told'))"
+_BEFORE = f"""INSERT INTO changes (tx, owner, kind, id)
+    SELECT DISTINCT {{tx}}, 'user:' || before.user_id, 'message', NEW.id FROM (
+        SELECT user_id, role FROM messages WHERE NEW.place <> '' AND place = NEW.place
+        AND conversation_id = NEW.conversation_id AND seq < NEW.seq
+        AND NOT {_IS_HIDDEN.format(id="messages.id")} ORDER BY seq DESC LIMIT 2
+    ) AS before WHERE before.role = 'user' AND (NEW.role <> 'user' OR before.user_id <> NEW.user_id)"""
+"""Log a new message in a place for who wrote the two before it, whose windows it is in."""
+_UNSEEN = f"NOT {_IS_HIDDEN.format(id='OLD.id')}"
+_DOCUMENT = "'documents of ' || knowledge_documents.owner"
+_OF_SUMMARY = f"{_log('summary', 'OLD.owner', 'OLD.id')}; {_NO_VECTORS}"
 
 
 _TRIGGERS = {
     "evidence_gone": ("INSTEAD OF DELETE ON rests_on FOR EACH ROW", _NO_EVIDENCE),
-    "link_made": ("INSERT ON memory_owners FOR EACH ROW", _log("memory", "NEW.memory_id")),
-    "link_changed": (
-        "UPDATE OF superseded_by ON memory_owners FOR EACH ROW "
-        "WHEN ((OLD.superseded_by IS NULL) <> (NEW.superseded_by IS NULL))",
-        _log("memory", "NEW.memory_id"),
+    "link_made": (
+        "AFTER INSERT ON memory_owners FOR EACH ROW",
+        _log("memory", "NEW.owner", "NEW.memory_id"),
     ),
-    "link_gone": ("DELETE ON memory_owners FOR EACH ROW", _log("memory", "OLD.memory_id")),
-    "memory_made": ("INSERT ON memories FOR EACH ROW", f"{_TAGS}; {_EVIDENCE}"),
-    "memory_prolonged": ("UPDATE OF expires_at ON memories FOR EACH ROW", _log("memory", "NEW.id")),
-    "memory_gone": ("DELETE ON memories FOR EACH ROW", _NO_VECTORS),
-    "message_made": ("INSERT ON messages FOR EACH ROW", _log("message", "NEW.id")),
+    "link_changed": (
+        "AFTER UPDATE OF superseded_by ON memory_owners FOR EACH ROW "
+        "WHEN ((OLD.superseded_by IS NULL) <> (NEW.superseded_by IS NULL))",
+        _log("memory", "NEW.owner", "NEW.memory_id"),
+    ),
+    "link_gone": (
+        "AFTER DELETE ON memory_owners FOR EACH ROW",
+        _log("memory", "OLD.owner", "OLD.memory_id"),
+    ),
+    "memory_made": ("AFTER INSERT ON memories FOR EACH ROW", f"{_TAGS}; {_EVIDENCE}"),
+    "memory_prolonged": (
+        "AFTER UPDATE OF expires_at ON memories FOR EACH ROW",
+        _log("memory", "owner", "memory_id", "FROM memory_owners WHERE memory_id = NEW.id"),
+    ),
+    "memory_gone": ("AFTER DELETE ON memories FOR EACH ROW", _NO_VECTORS),
+    "message_made": ("AFTER INSERT ON messages FOR EACH ROW", f"{_log_message('NEW')}; {_BEFORE}"),
+    "message_moved": (
+        "AFTER UPDATE OF seq ON messages FOR EACH ROW",
+        _log_message("NEW", around=True),
+    ),
     "message_hidden": (
-        "INSERT ON hidden FOR EACH ROW WHEN (NEW.kind IN ('message', 'told'))",
-        _log_message("NEW"),
+        "AFTER INSERT ON hidden FOR EACH ROW WHEN (NEW.kind IN ('message', 'told'))",
+        _log_named("NEW"),
     ),
     "message_shown": (
-        "DELETE ON hidden FOR EACH ROW WHEN (OLD.kind IN ('message', 'told'))",
-        _log_message("OLD"),
+        "AFTER DELETE ON hidden FOR EACH ROW WHEN (OLD.kind IN ('message', 'told'))",
+        _log_named("OLD"),
     ),
-    "message_gone": ("DELETE ON messages FOR EACH ROW", f"{_log('message', 'OLD.id')}; {_NO_VECTORS}"),
+    "message_gone": (
+        "AFTER DELETE ON messages FOR EACH ROW",
+        f"{_log_message('OLD')}; "
+        f"""{_log("message", "'around ' || OLD.place", "OLD.id", f"WHERE OLD.place <> '' AND {_UNSEEN}")}; """
+        f"{_NO_VECTORS}",
+    ),
+    "summary_made": (
+        "AFTER INSERT ON active_conversations FOR EACH ROW",
+        _log("summary", "NEW.owner", "NEW.id"),
+    ),
     "summary_changed": (
-        "UPDATE OF revision ON active_conversations FOR EACH ROW WHEN (OLD.revision <> NEW.revision)",
-        f"{_log('summary', 'OLD.id')}; {_NO_VECTORS}",
+        "AFTER UPDATE OF revision ON active_conversations FOR EACH ROW WHEN (OLD.revision <> NEW.revision)",
+        _OF_SUMMARY,
     ),
-    "summary_gone": (
-        "DELETE ON active_conversations FOR EACH ROW",
-        f"{_log('summary', 'OLD.id')}; {_NO_VECTORS}",
+    "summary_gone": ("AFTER DELETE ON active_conversations FOR EACH ROW", _OF_SUMMARY),
+    "chunk_made": (
+        "AFTER INSERT ON knowledge_chunks FOR EACH ROW",
+        _log("chunk", _DOCUMENT, "NEW.id", "FROM knowledge_documents WHERE id = NEW.document_id"),
     ),
-    "chunk_made": ("INSERT ON knowledge_chunks FOR EACH ROW", _log("chunk", "NEW.id")),
-    "chunk_gone": ("DELETE ON knowledge_chunks FOR EACH ROW", f"{_log('chunk', 'OLD.id')}; {_NO_VECTORS}"),
+    "chunk_gone": (
+        "AFTER DELETE ON knowledge_chunks FOR EACH ROW",
+        _log("chunk", _DOCUMENT, "OLD.id", "FROM knowledge_documents WHERE id = OLD.document_id")
+        + f"; {_NO_VECTORS}",
+    ),
+    "document_gone": (
+        "BEFORE DELETE ON knowledge_documents FOR EACH ROW",
+        _log(
+            "chunk", "'documents of ' || OLD.owner", "id", "FROM knowledge_chunks WHERE document_id = OLD.id"
+        ),
+    ),
+    "change_noted": (
+        "AFTER INSERT ON changes FOR EACH ROW",
+        "INSERT INTO index_todo (owner, kind, id) "
+        "SELECT NEW.owner, NEW.kind, NEW.id WHERE EXISTS (SELECT 1 FROM index_marks)",
+    ),
 }
-"""By name: after what, or instead of what, and what it does."""
-
-
-def _moment(change: str) -> str:
-    return change if change.startswith("INSTEAD OF") else f"AFTER {change}"
-
+"""By name: when, and what it does."""
 
 ON_SQLITE = {
-    name: f"CREATE TRIGGER {name} {_moment(of)} BEGIN {does.format(tx=0, json_each='json_each')}; END"
-    for name, (of, does) in _TRIGGERS.items()
+    name: f"CREATE TRIGGER {name} {when} BEGIN {does.format(tx=0, json_each='json_each')}; END"
+    for name, (when, does) in _TRIGGERS.items()
 }
 """By name, as SQLite keeps them."""
 _ON_POSTGRESQL = {"tx": "pg_current_xact_id()::text::bigint", "json_each": "json_array_elements_text"}
 _BODIES = {
-    name: f" BEGIN {does.format(**_ON_POSTGRESQL)}; RETURN NULL; END "
+    name: f" BEGIN {does.format(**_ON_POSTGRESQL)}; RETURN coalesce(NEW, OLD); END "
     for name, (_, does) in _TRIGGERS.items()
 }
 """By name, as PostgreSQL keeps the function that a trigger calls."""
@@ -98,12 +159,12 @@ _FUNCTION = "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS
 
 def create_triggers(connection: Connection) -> None:
     """Make the triggers, once the tables are there."""
-    for name, (change, _) in _TRIGGERS.items():
+    for name, (when, _) in _TRIGGERS.items():
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(ON_SQLITE[name])
         else:
             connection.exec_driver_sql(_FUNCTION.format(name, _BODIES[name]))
-            connection.exec_driver_sql(f"CREATE TRIGGER {name} {_moment(change)} EXECUTE FUNCTION {name}()")
+            connection.exec_driver_sql(f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {name}()")
 
 
 def drop_triggers(connection: Connection) -> None:

@@ -13,7 +13,6 @@ from agent.services.admin import AdminService
 from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Settings
-from memory.errors import IndexUnavailable
 from memory.records import Draft
 from memory.sql import changes
 
@@ -53,33 +52,11 @@ async def test_work_that_another_process_left_is_done_by_itself(open_pet, rows, 
     await _until(lambda: rows("SELECT content FROM memories") == [{"content": "Ana skis"}])
 
 
-async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_log(
-    open_pet, monkeypatch, caplog
-):
-    monkeypatch.setattr(schedule, "OPTIMISE_SECONDS", 0.05)
-    pet = await open_pet(given=ScriptedModel(), upkeep=True)
-    await pet.remember("Ana likes tea", user="ana")
-    tidied = asyncio.Event()
-    optimise, away = pet.components.index.optimise, IndexUnavailable("the index is away")
-
-    async def once_away() -> None:
-        if "not compacted" not in caplog.text:
-            raise away
-        await optimise()
-        tidied.set()
-
-    monkeypatch.setattr(pet.components.index, "optimise", once_away)
-    await asyncio.wait_for(tidied.wait(), 60)
-
-    assert "the index was not compacted and will be tried again: the index is away" in caplog.text
-    assert [hit.content for hit in await pet.search_memories("tea", user="ana")] == ["Ana likes tea"]
-
-
 async def test_what_is_overdue_runs_soon_after_a_start_and_once_for_all_processes(
     open_pet, clock, rows, monkeypatch
 ):
     monkeypatch.setattr(schedule, "OVERDUE_SECONDS", 0.01)
-    monkeypatch.setattr(changes, "KEPT", 3)
+    monkeypatch.setattr(changes, "LATEST", 3)
     pet = await open_pet()
     for number in range(5):
         await pet.respond(f"I have {number} geese", user="ana", settle=True)

@@ -85,33 +85,21 @@ async def test_only_the_owners_own_are_removed_and_a_prefix_of_two_ids_is_ambigu
     assert [gone.path for gone in await library.knowledge.remove("0123456789a", GLOBAL)] == ["/a.md"]
 
 
-async def test_documents_come_and_go_without_an_index(library: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_searched_is_what_was_added_last(library: Any) -> None:
     tea = library.write("tea.md", TEA)
     await library.add()
-    assert caplog.text == ""
-    old = await chunk_ids(library)
-    assert await library.stack.index.present(old) == set(old)
-    library.write("tea.md", TEA.replace("two", "three"))
-    await library.add()
-    ids = await chunk_ids(library)
-    assert await library.stack.index.present(old + ids) == set(ids), "a replaced chunk leaves no point"
-    assert await row_count(library) == 2
-    library.stack.index.away = True
-    await library.knowledge.remove(str(tea), GLOBAL)
-    assert await row_count(library) == 0
-    assert await library.knowledge.empty()
+    assert await library.found("how long is tea steeped")
     library.write("tea.md", COFFEE)
     await library.add()
-    assert "the index waits" in caplog.text
-    assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
-    assert library.knowledge.without_index
+    espresso = ["Espresso is pressed through the powder."]
+    assert await library.found("espresso powder") == espresso
+    assert await library.found("how long is tea steeped") == []
     library.stack.embedder.away = True
-    assert await library.found("espresso powder"), "by words alone"
-    library.stack.index.away = library.stack.embedder.away = False
-    assert await library.stack.index.present(ids), "still in the index …"
-    assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
-    assert await library.stack.index.present(ids) == set(), "… until it follows"
+    assert await library.found("espresso powder") == espresso, "by words alone"
     assert await row_count(library) == 2
+    await library.knowledge.remove(str(tea), GLOBAL)
+    assert await library.found("espresso powder") == []
+    assert await library.knowledge.empty()
 
 
 def test_a_file_name_is_a_document_name_and_a_path_or_several_lines_are_not() -> None:

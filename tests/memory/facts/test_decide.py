@@ -141,7 +141,6 @@ async def test_facts_are_offered_by_meaning_words_and_tags_of_one_person(stack: 
     assert contents[0] == "Ana builds with Bun"
     assert "Ana adores cats" in contents
     assert not {"Ana builds with Deno", "Ana builds in secret"} & set(contents)
-    stack.index.away = True
     known = {memory.content for memory in await stack.similar.around([("Ana builds", ())], origin, 99)}
     assert not {"Ana builds with Deno", "Ana builds in secret"} & known
 

@@ -444,13 +444,12 @@ async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said
     assert step.old_content == FED_UP
 
 
-@pytest.mark.parametrize("part", ["index", "embedder"])
-async def test_without_a_part_facts_are_stored_and_the_same_words_recognised(stack: Stack, part: str) -> None:
-    getattr(stack, part).away = True
+async def test_without_the_embedder_facts_are_stored_and_the_same_words_recognised(stack: Stack) -> None:
+    stack.embedder.away = True
     first = await stack.remember(SHOULDER, "mickael")
     second = await stack.remember(SHOULDER, "mickael")
     assert (first.action, second.action, second.id) == ("add", "ignore", first.id)
-    getattr(stack, part).away = False
+    stack.embedder.away = False
     assert await stack.found("shoulder", "mickael") == {SHOULDER}
 
 
@@ -501,7 +500,6 @@ async def test_what_another_process_tells_between_the_search_and_the_decision_is
 @on_both
 async def test_many_remember_while_an_index_is_slow(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting takes no connection, of which there are fewer than people."""
-    stack.index.away = True
     people, all_wait = [f"user-{number}" for number in range(40)], asyncio.Barrier(40)
     search = stack.similar.search_index
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 from uuid import uuid4
 
 import pytest
@@ -15,7 +16,7 @@ from sqlalchemy import insert, select
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
 from memory.documents.rerankers.fused import FusedReranker
-from memory.errors import NotFound
+from memory.errors import IndexUnavailable, NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import remaining
 from memory.forgetting.erasure import Erasure
@@ -40,7 +41,7 @@ def erasure_of(stack: Stack, knowledge: Any = None, outside: Any = None) -> Eras
     library = knowledge or DocumentLibrary(
         stack.database, stack.indexing, stack.embedder, stack.clock, FusedReranker()
     )
-    parts = (stack.database, stack.purge, stack.indexing, stack.index, library, stack.clock)
+    parts = (stack.database, stack.purge, stack.indexing, library, stack.clock)
     return Erasure(*parts, outside or Nothing())
 
 
@@ -113,8 +114,7 @@ async def summarise(stack: Stack, summary: str, user: str = "ben", place: str | 
 @on_both
 async def test_nothing_of_a_person_is_left_anywhere(stack: Stack, tmp_path: Path) -> None:
     await fill(stack)
-    await stack.indexing.catch_up()
-    assert await stack.index.count() == 8
+    assert await stack.indexing.rows() == 8
     before = await everything(stack)
     in_database = {"memories": 4, "messages": 2, "summaries": 1, "tasks": 2, "context": 2}
     in_database |= {"work": 1, "keys": 1, "names": 1, "person": 1}
@@ -127,7 +127,7 @@ async def test_nothing_of_a_person_is_left_anywhere(stack: Stack, tmp_path: Path
     assert (receipt.left, receipt.verified) == ((), True)
     assert dict(receipt.removed) == in_database | {"summaries of places": 1, "index": 7}
     assert await tables_with(stack, "anna", "Anna", "zebrafish", "Zoe") == set()
-    assert await stack.index.count() == 0
+    assert await stack.indexing.rows() == 0
     assert await stack.queue.counts() == (1, 0), "the summary of the place is written again"
     setting = tables.places.c
     assert await rows(stack, setting.listening, setting.changed_by) == [("mentions", NOBODY)]
@@ -154,6 +154,7 @@ async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
         tables.knowledge_documents: document,
         tables.forgettings: {"person": "anna", "at": now, "until": now, "why": "forgotten"},
         tables.figures: {"user_id": "anna", "name": "add", "value": 1},
+        tables.index_todo: {"owner": "user:anna", "kind": "memory"},
         tables.deliveries: delivery | {"message": {"text": "Anna was here"}},
     }
     async with stack.database.write() as connection:
@@ -280,14 +281,13 @@ async def test_a_reply_to_another_goes_that_was_shown_it_and_contains_it(stack: 
     assert await stack.expire() == [], "the summary is to be told of it"
     stack.clock.advance(days=1)
     assert [one.id for one in await stack.expire()] == [week.id]
-    await stack.indexing.catch_up()
 
     receipt = await erase(stack)
 
     assert await replies_left(stack) == rest
     assert (receipt.verified, receipt.removed["replies"]) == (True, 2)
     assert [(left.kind, left.count, left.expected) for left in receipt.left] == [(SHOWN, 1, True)]
-    assert await stack.index.present([first]) == set()
+    assert await stack.shown(first) == set()
 
 
 async def test_a_reply_stays_that_contains_what_somebody_else_told_it_too(stack: Stack) -> None:
@@ -310,7 +310,7 @@ async def test_a_reply_stays_that_contains_what_somebody_else_told_it_too(stack:
 async def found_by(stack: Stack, word: str) -> int:
     """How many messages in the place the index finds by this word, their own or a neighbour's."""
     question = Question(frozenset({THERE.key}), stack.clock.now, text=word)
-    return len((await stack.index.search(question)).window_words)
+    return len((await stack.indexing.search(question)).window_words)
 
 
 async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack) -> None:
@@ -319,7 +319,6 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
     await stack.receive("I am ill", "anna", ACME)
     await stack.receive("Get well", "ben", ACME)
     await summarise(stack, "Anna is ill")
-    await stack.indexing.catch_up()
 
     receipt = await erase(stack)
 
@@ -330,7 +329,7 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
         left = await remaining(connection, THERE.key, THERE.key, active.covered, 50)
     assert [message.text for message in left] == [f"message {n}" for n in range(4)] + ["Get well"]
     assert CONSOLIDATE in {job.kind for job in await stack.queue.claim_due(stack.clock.now, 9)}
-    assert await stack.index.present([active.id]) == set()
+    assert await stack.shown(active.id) == set()
     assert receipt.removed["summaries of places"] == 1
 
 
@@ -351,21 +350,20 @@ async def test_shared_names_and_shared_conversation_ids_stay_the_others(stack: S
     assert await tables_with(stack, "anna", "Annie") == set()
 
 
-async def test_an_unavailable_index_is_named_and_cleaned_later(stack: Stack) -> None:
+async def test_an_unavailable_index_is_named_and_cleaned_later(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await fill(stack)
-    await stack.indexing.catch_up()
-    stack.index.away = True
-
-    receipt = await erase(stack)
+    away = AsyncMock(side_effect=IndexUnavailable("it is away"))
+    with monkeypatch.context() as patch:
+        patch.setattr(stack.indexing, "erase", away)
+        receipt = await erase(stack)
 
     assert not receipt.verified
     [left] = receipt.left
     assert (left.kind, left.count, left.expected) == ("index", 7, False)
-    assert await tables_with(stack, "anna", "zebrafish") == {"erasures"}
+    assert await tables_with(stack, "anna", "zebrafish") == {"changes", "erasures"}
     assert await tables_with(stack, "zebrafish") == set()
-    stack.index.away = False
-    await stack.indexing.catch_up()
-    assert await stack.index.count() == 0
     assert (await erase(stack)).verified
 
 
@@ -388,7 +386,6 @@ async def test_files_that_another_process_reads_are_named_and_rewritten_later(
 @pytest.mark.parametrize("last", ["_hide", "_clean_index"])
 async def test_the_next_run_completes_a_run(stack: Stack, last: str, monkeypatch: pytest.MonkeyPatch) -> None:
     await fill(stack)
-    await stack.indexing.catch_up()
     first = erasure_of(stack)
     step = getattr(first, last)
 
@@ -401,7 +398,7 @@ async def test_the_next_run_completes_a_run(stack: Stack, last: str, monkeypatch
         await first.erase("anna")
     assert (await erase(stack)).verified
     assert await tables_with(stack, "anna", "Anna", "zebrafish", "Zoe") == set()
-    assert await stack.index.count() == 0
+    assert await stack.indexing.rows() == 0
 
 
 async def test_what_arrives_at_the_last_moment_is_named(stack: Stack) -> None:
@@ -433,7 +430,6 @@ async def test_what_others_said_and_global_memories_stay_and_answers_to_them_go(
     await reply(stack, "Hello Anna", "anna")
     await stack.receive(said, "ben", ACME)
     closed = await stack.remember("The office is closed on Sundays", "anna", everybody=True)
-    await stack.indexing.catch_up()
 
     receipt = await erase(stack)
 
@@ -442,7 +438,7 @@ async def test_what_others_said_and_global_memories_stay_and_answers_to_them_go(
     whole = json.loads(json.dumps(receipt.to_json()))
     assert (whole["user"], whole["verified"], whole["removed"]) == ("anna", True, dict(receipt.removed))
     assert (await stack.the_memory("ben")).user_id == NOBODY
-    assert await stack.index.present([str(closed.id)]) == {closed.id}
+    assert await stack.shown(str(closed.id)) == {closed.id}
 
 
 @on_both
@@ -453,7 +449,7 @@ async def test_others_may_go_on_talking_meanwhile(stack: Stack) -> None:
     talking = [stack.remember(text, "ben", ACME) for text in (PARIS, LYON, ROME, "Mickael has a dog") * 3]
     hearing = [stack.receive(f"message {number}", "ben", ACME) for number in range(10)]
 
-    await asyncio.gather(erase(stack), *talking, *hearing, stack.indexing.catch_up())
+    await asyncio.gather(erase(stack), *talking, *hearing)
 
     assert (await erase(stack)).verified
     assert await tables_with(stack, "anna") == set()
@@ -476,7 +472,7 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> Non
     assert await tables_with(stack, "anna", "skis") == set()
 
 
-async def test_documents_are_deleted_and_an_embedded_index_is_rebuilt(
+async def test_documents_are_deleted_with_their_passages(
     stack: Stack, tmp_path: Path, build_stack: StackBuilder, bundled: Any
 ) -> None:
     own = await build_stack(stack.database, bundled)
@@ -487,15 +483,11 @@ async def test_documents_are_deleted_and_an_embedded_index_is_rebuilt(
         paper.write_text(f"# {owner}\n\nThe {owner} paper tells of lighthouses.")
         await knowledge.add([paper], user_key(owner))
         await own.remember(f"{owner} has a lighthouse", owner)
-    await own.indexing.catch_up()
 
     receipt = await erasure_of(own, knowledge).erase("anna")
 
     assert receipt.verified
     assert receipt.removed["documents"] == 1
-    assert await own.index.count() == 2
-    await own.index.close()
-    for file in (tmp_path / "index").rglob("*"):
-        assert not file.is_file() or b"anna" not in file.read_bytes()
+    assert await own.indexing.rows() == 2
     assert await tables_with(own, "anna") == set()
     assert await own.found("lighthouse", "ben") == {"ben has a lighthouse"}

@@ -1,6 +1,5 @@
 """Deleting memories for good, from the database and from the index."""
 
-import asyncio
 from datetime import timedelta
 from unittest.mock import Mock
 
@@ -15,11 +14,6 @@ PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
 OFFICE = "The office has moved to Lyon"
 
 
-async def indexed(stack: Stack, *ids: str | None) -> set[str]:
-    await stack.indexing.catch_up()
-    return await stack.index.present([id for id in ids if id])
-
-
 @on_both
 async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack) -> None:
     ill = await stack.remember("Mickael is ill", "mickael", ttl="7d")
@@ -30,12 +24,11 @@ async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack
     assert await stack.found("Is Mickael ill?", "mickael") >= {"Mickael is ill"}
 
     stack.clock.advance(seconds=1)
-    assert await stack.index.present([str(ill.id)]) == {ill.id}
     assert "Mickael is ill" not in await stack.found("Is Mickael ill?", "mickael")
     assert await stack.known("mickael") == {"Mickael has a cat"}
 
     assert [memory.id for memory in await stack.expire()] == [ill.id]
-    assert await indexed(stack, ill.id) == set()
+    assert await stack.shown(ill.id) == set()
     assert await stack.known("mickael") == {"Mickael has a cat"}
     assert (await stack.store.totals(stack.clock.now))["expired"] == 0
     assert await stack.queue.counts() == (0, 0)
@@ -50,8 +43,6 @@ async def test_a_purge_deletes_everybodys_in_batches(stack: Stack, monkeypatch: 
     stack.clock.advance(days=1)
     assert len(await stack.expire()) == 6
     assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
-    await stack.indexing.catch_up()
-    assert await stack.index.count() == 0
 
 
 NICE = "Mickael is in Nice"
@@ -79,7 +70,7 @@ async def test_what_a_model_replaced_for_a_time_holds_again_at_its_end(
         await stack.expire()
         assert await stack.known("mickael") == await stack.known("mickael", place) == {known}
     [memory] = await stack.memories("mickael", place)
-    assert await indexed(stack, memory.id) == {memory.id}
+    assert await stack.shown(memory.id) == {memory.id}
 
 
 async def test_a_purge_that_dies_has_changed_nothing_and_what_was_corrected_on_purpose_does_not_come_back(
@@ -149,19 +140,6 @@ async def test_a_summary_that_rests_on_what_is_deleted_is_written_again(stack: S
     left = await stack.conversations.of("dm:anna", "user:anna", stack.clock.now)
     assert left is not None
     assert (left.summary, left.withheld) == ("", True)
-
-
-@on_both
-async def test_deleting_while_indexing_leaves_nothing_in_the_index(stack: Stack) -> None:
-    for number in range(20):
-        await stack.remember(f"Mickael has boat number {number}", "mickael")
-    boats = await stack.memories("mickael")
-    await stack.index.wipe()
-    deletions = [stack.delete(boat, "mickael") for boat in boats]
-    await asyncio.gather(stack.indexing.catch_up(), *deletions)
-    assert await stack.known("mickael") == set()
-    await stack.indexing.catch_up()
-    assert await stack.index.count() == 0
 
 
 async def test_expiry_takes_neither_what_people_said_nor_replies(stack: Stack) -> None:

@@ -1,11 +1,12 @@
-"""The same promises, kept by Edge and by a Qdrant server: the one at QDRANT_URL, or the tests' small one."""
+"""The same promises, kept in this process and by a Qdrant server: the one at QDRANT_URL, or the tests' small
+one, whose engine is Qdrant's."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -16,17 +17,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_server import QdrantServer
 
-from memory.index import CHUNKS, Index, Point, Question, fingerprint_of
-from memory.index.embedded.index import EmbeddedIndex
-from memory.index.server import ServerIndex
-from memory.sql.changes import Position
-from memory.sql.engine import Database
+from memory.index import CHUNKS, LANES, Point, Question, Rankings
+from memory.index.engine import keys_of
+from memory.index.entry import Entry
+from memory.index.scoring import rank
+from memory.index.server.index import ServerIndex
+from memory.process.breaker import Breaker
 
 REAL = os.environ.get("QDRANT_URL"), os.environ.get("QDRANT_API_KEY")
 """As they are set outside, before the tests forget them."""
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA, BEN = "user:anna", "user:ben"
+WORDS = "dogs bark cats purr birds sing".split()
 WORLD = st.sets(st.sampled_from([ANNA, BEN, "place:a", "place:a/b", "global"]))
 
 
@@ -48,34 +51,78 @@ def ids(ranking: tuple[Any, ...]) -> list[str]:
     return [ranked.id for ranked in ranking]
 
 
-Opener = Callable[[], Index]
-"""Opens the index in one place as another process would."""
+class InProcess:
+    """The entries of all owner keys, as `Engine` fills them."""
+
+    def __init__(self) -> None:
+        self._entries = defaultdict[str, Entry](Entry)
+        self._points: dict[str, Point] = {}
+
+    async def put(self, points: Sequence[Point]) -> None:
+        await self.remove([point.id for point in points])
+        for point in points:
+            self._points[point.id] = point
+            for owner in point.owners:
+                self._entries[owner].put([point])
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        for id in ids:
+            self._points.pop(id, None)
+            for entry in self._entries.values():
+                entry.remove([id])
+
+    async def search(self, question: Question) -> Rankings:
+        return rank({key: self._entries[key] for key in keys_of(question)}, [question])
+
+    async def present(self, ids: Sequence[str]) -> set[str]:
+        return {id for id in ids if any(id in entry for entry in self._entries.values())}
+
+    async def count(self) -> int:
+        return len(self._points)
 
 
-def space(name: str = "one", dimension: int = 4) -> Any:
-    return SimpleNamespace(name=name, dimension=dimension)
+class OnServer:
+    def __init__(self, server: ServerIndex) -> None:
+        self._server = server
+
+    async def search(self, question: Question) -> Rankings:
+        return (await self._server.search(question))[1]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._server, name)
 
 
-@pytest.fixture(params=["edge", "server"])
-async def backend(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: Database
-) -> AsyncIterator[Opener]:
-    monkeypatch.setattr("memory.index.server.index.SEARCH_SECONDS", 30)  # the small server is slow
+Index = InProcess | OnServer
+
+
+async def identity() -> str:
+    return "any"
+
+
+def server_at(
+    url: str, key: str | None, family: str = "hachi", breaker: Breaker | None = None
+) -> ServerIndex:
+    embedder: Any = SimpleNamespace(name="one", dimension=4)
+    database: Any = SimpleNamespace(identity=identity)
+    return ServerIndex(url, key, embedder, database, family, breaker)
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OnServer]:
+    monkeypatch.setattr("memory.index.server.index.SEARCH_SECONDS", 30)
     async with AsyncExitStack() as closing:
         family, (url, key) = f"test-{uuid4().hex}", REAL
-        if request.param == "server":
-            url = url or (await closing.enter_async_context(QdrantServer.running())).url
-            closing.push_async_callback(remove_collections, url, key, family)
+        url = url or (await closing.enter_async_context(QdrantServer.running())).url
+        closing.push_async_callback(remove_collections, url, key, family)
+        server = server_at(url, key, family)
+        closing.push_async_callback(server.close)
+        await server.begin("mark")
+        yield OnServer(server)
 
-        def opened() -> Index:
-            if request.param == "edge":
-                index: Index = EmbeddedIndex(tmp_path / "index", space(), database.number)
-            else:
-                index = ServerIndex.at(str(url), key, space(), database, family)
-            closing.push_async_callback(index.close)
-            return index
 
-        yield opened
+@pytest.fixture(params=["process", "server"])
+def index(request: pytest.FixtureRequest) -> Index:
+    return InProcess() if request.param == "process" else request.getfixturevalue("server")
 
 
 async def remove_collections(url: str, key: str | None, family: str) -> None:
@@ -86,11 +133,6 @@ async def remove_collections(url: str, key: str | None, family: str) -> None:
         if found.name.startswith(family):
             await client.delete_collection(found.name)
     await client.close()
-
-
-@pytest.fixture
-def index(backend: Opener) -> Index:
-    return backend()
 
 
 async def test_finds_by_meaning_and_by_words_with_raw_scores(index: Index) -> None:
@@ -211,28 +253,11 @@ async def test_no_text_is_too_odd(index: Index, text: str) -> None:
     await index.remove([odd.id])
 
 
-async def test_it_is_to_be_filled_until_it_has_followed_and_again_when_it_is_wiped(backend: Opener) -> None:
-    index, here = backend(), Position(7, 9)
-    await index.ensure()
-    assert await index.position() is None
-    assert await index.lease()
-    await index.put([a_point()])
-    assert await index.advance(None, here)
-    await index.release()
-    await index.close()
-    again = backend()
-    assert (await again.position(), await again.count()) == (here, 1)
-    await again.wipe()
-    assert (await again.position(), await again.count()) == (None, 0)
-    await again.close()
-    assert await backend().position() is None
-    spaces = [space(), space(dimension=5), space("two")]
-    assert len({fingerprint_of(one) for one in spaces}) == 3, "it tells embedders and dimensions apart"
-
-
 async def test_chunks_are_found_by_questions_for_them_and_words_without_a_vector(index: Index) -> None:
-    fact, chunk = a_point("dogs bark", dense=None), a_point("dogs bark", kind="chunk")
-    await index.put([fact, chunk, *(a_point("birds sing", kind="chunk") for _ in range(9))])
+    of_documents = frozenset({f"documents of {ANNA}"})
+    fact, chunk = a_point("dogs bark", dense=None), a_point("dogs bark", kind="chunk", owners=of_documents)
+    others = [a_point("birds sing", kind="chunk", owners=of_documents) for _ in range(9)]
+    await index.put([fact, chunk, *others])
     facts = await index.search(a_question("dogs"))
     assert (ids(facts.words), facts.dense) == ([fact.id], ())
     found = await index.search(a_question("dogs", kinds=CHUNKS))
@@ -240,11 +265,34 @@ async def test_chunks_are_found_by_questions_for_them_and_words_without_a_vector
     assert found.words[0].score > facts.words[0].score
 
 
-@pytest.mark.parametrize("rewrite", ["optimise", "compact"])
-async def test_rewriting_loses_nothing(index: Index, rewrite: str) -> None:
-    points = [a_point() for _ in range(40)]
-    await index.put(points)
-    await index.remove([point.id for point in points[:20]])
-    await getattr(index, rewrite)()
-    assert await index.count() == 20
-    assert len((await index.search(a_question("dogs"))).words) == 20
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from(WORDS), max_size=6), WORLD, st.floats(0, 1)),
+        min_size=2,
+        max_size=9,
+    )
+)
+async def test_scores_are_those_of_qdrant(server: OnServer, texts: list[Any]) -> None:
+    """With words in texts and windows of different lengths, and readers of several keys."""
+    here = InProcess()
+    points = [
+        a_point(
+            " ".join(words),
+            owners=frozenset(owners),
+            dense=unit(near, 1),
+            kind="message",
+            window_text=" ".join([*words, "dogs"]),
+            window_dense=unit(1, near),
+        )
+        for words, owners, near in texts
+        if owners
+    ]
+    await here.put(points)
+    await server.put(points)
+    asked = a_question("dogs purr", audience=frozenset({ANNA, "place:a", "global"}))
+    one, other = await here.search(asked), await server.search(asked)
+    for lane in LANES:
+        scores = {hit.id: hit.score for hit in getattr(one, lane)}
+        assert scores == pytest.approx({hit.id: hit.score for hit in getattr(other, lane)}, abs=2e-3)
+    await server.remove([point.id for point in points])

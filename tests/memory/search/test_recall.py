@@ -7,7 +7,6 @@ import pytest
 from memory.audience import GLOBAL, Audience
 from memory.errors import NotFound
 from memory.facts.compare import content_key
-from memory.index import Point
 from memory.index.rows import Rows
 from memory.sql.memories.owner_links import link
 from tests.memory.conftest import Stack
@@ -118,7 +117,7 @@ async def test_without_a_question_what_was_said_last_is_listed(stack: Stack) -> 
     old = await stack.receive("my cat is ill", sent_at=stack.clock.now - timedelta(days=30))
     message = await stack.receive("I broke my shoulder")
     fact = await stack.remember("Anna broke her shoulder", message_id=message, subjects=["anna"])
-    stack.index.away = stack.embedder.away = True  # it takes neither
+    stack.embedder.away = True  # it does not take it
     assert [hit.id for hit in await stack.search("")] == [fact.id, old]
     assert [hit.id for hit in await stack.search(" ", exclude=[str(fact.id)])] == [message, old]
     assert [hit.id for hit in await stack.search("", subjects=["anna"])] == [fact.id]
@@ -164,7 +163,7 @@ async def test_without_a_question_the_newest_summaries_come_first_or_those_of_a_
     newest = await stack.summarise("They paint the boat.")
     message = await stack.receive("we paint the boat")
     await stack.summarise("Ben's secret.", "ben")
-    stack.index.away = stack.embedder.away = True  # it takes neither
+    stack.embedder.away = True  # it does not take it
     hits = await stack.search("")
     assert [hit.id for hit in hits[:3]] == [newest, older, message]
     assert [hit.kind for hit in hits[:3]] == ["summary", "summary", "message"]
@@ -182,27 +181,16 @@ async def test_without_a_question_the_newest_summaries_come_first_or_those_of_a_
 async def test_what_the_index_shows_to_others_is_held_back_by_sql(stack: Stack) -> None:
     await stack.remember("Anna's PIN is 1234", "anna")
     secret = await stack.the_memory("anna")
-    [vector] = await stack.embedder.embed([secret.content])
-    everywhere = frozenset({"user:anna", "user:ben", "place:acme", GLOBAL})
-    lie = Point(secret.id, "memory", everywhere, secret.content, vector, secret.created_at)
-    await stack.index.put([lie])
+    stack.let_the_index_lie([secret])
     for user, place in (("ben", None), ("ben", "acme"), ("anna", "acme")):
         assert await stack.search("What is Anna's PIN?", user, place) == []
     assert await stack.found("What is Anna's PIN?", "anna") == {"Anna's PIN is 1234"}
 
 
-async def test_a_search_needs_no_index_nor_embedder(stack: Stack, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_search_needs_no_embedder(stack: Stack) -> None:
     await stack.remember("Anna has a cat")
-    await stack.indexing.catch_up()
     assert await stack.found("cat") == {"Anna has a cat"}
-    assert stack.recall.without_index is None
-    stack.index.away = True
-    for _ in range(2):
-        assert await stack.found("cat") == {"Anna has a cat"}
-        assert stack.recall.without_index == "the index is away"
-    [told] = caplog.messages
-    assert told == "the index waits, and searches read the newest rows of the database: the index is away"
-    stack.index.away, stack.embedder.away = False, True
+    stack.embedder.away = True
     await stack.remember("Anna has a parrot")
     assert await stack.found("cat") == {"Anna has a cat"}
     stack.embedder.away = False

@@ -11,7 +11,8 @@ from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.records import Memory
-from memory.sql.changes import ChangeLog, Position
+from memory.sql import changes
+from memory.sql.changes import Moment
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.owner_links import link
 from tests.memory.conftest import Stack
@@ -122,15 +123,13 @@ async def test_no_owner_has_the_same_words_twice(stack: Stack) -> None:
 async def test_a_fact_is_compared_with_what_is_named_and_what_has_changed_since(
     stack: Stack,
 ) -> None:
-    log = ChangeLog(stack.database)
-
-    async def near(since: Position | None, *ids: str) -> set[str]:
+    async def near(since: Moment | None, *ids: str) -> set[str]:
         async with stack.database.write() as connection:
             found = await stack.store.known(connection, ["user:anna"], "", stack.clock.now, ids, since)
         return {memory.content for memory in found.near}
 
     named, other = await keep(stack, "named"), await keep(stack, "other")
-    before = await log.end()
+    before = (await changes.now(stack.database)).moment
     await keep(stack, "new")
     foreign = await keep(stack, "ben's", "user:ben")
     expired = await keep(stack, "expired", expires_at=stack.clock.now)
@@ -142,7 +141,7 @@ async def test_a_fact_is_compared_with_what_is_named_and_what_has_changed_since(
     async with stack.database.write() as connection:
         await link(connection, foreign.id, ["user:anna"], content_key("ben's"))
     assert await near(before) == {"new", "ben's"}
-    assert await near(await log.end()) == set()
+    assert await near((await changes.now(stack.database)).moment) == set()
 
 
 async def test_importance_only_rises_and_the_end_is_only_put_off(stack: Stack) -> None:

@@ -31,7 +31,7 @@ async def test_periodic_jobs_and_a_deletion_seek_their_rows(stack: Stack) -> Non
     await stack.queue.claim_due(stack.clock.now, 1)
     await stack.queue.take_up(stack.clock.now)
     assert await stack.delete(await stack.the_memory())
-    await stack.indexing.purge()
+    await stack.found("cat")
     read = [one for one in asked if one[0].lstrip().startswith(("SELECT", "UPDATE", "DELETE", "WITH"))]
     assert len(read) > 10
     async with stack.database.read() as connection:

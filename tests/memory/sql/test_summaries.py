@@ -35,7 +35,7 @@ async def test_the_next_summary_takes_the_place_of_the_last(stack: Stack) -> Non
     second = await kept(stack)
     assert (second.id, second.summary, second.covered) == (first.id, "They paint the boat blue.", 6)
     assert second.updated_at == first.updated_at + timedelta(minutes=1)
-    assert {kind for kind, _ in await stack.logged()} == {"summary"}
+    assert {kind for _, kind, _ in await stack.logged()} == {"summary"}
     stack.clock.advance(minutes=1)
     assert await stack.store_summary("They paint the boat blue.", 6, 8), "the same words are no change"
     third = await kept(stack)

@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
@@ -175,16 +175,13 @@ async def _searched(session: Session, settings: "Settings", counts: dict[str, in
             yield Check("embedder", False if away else None, error_line(error) if away else "not looked at")
             yield Check("index", None, "not looked at")
             return
-        with suppress(MemoryFault):  # that a server is away is told below
-            for advice in await pet.admin.health.index_advice():
-                yield Check("index", None, advice)
         yield await _check("embedder", pet.admin.health.embed)
         yield await _check("index", lambda: _index(pet, counts))
 
 
 async def _index(pet: "Companion", counts: dict[str, int]) -> str:
     health = pet.admin.health
-    points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "embedded"
+    points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "in this process"
     counts["waiting for the index"] = pending = await health.waiting_for_index()
     return f"{where}, {points} points" + (f", {pending} rows wait for it" if pending else "")
 

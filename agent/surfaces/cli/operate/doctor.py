@@ -13,7 +13,7 @@ from agent.surfaces.cli.session import Session, with_session
 if TYPE_CHECKING:
     from agent.settings import Settings
 
-PARTS = ("openai-agents", "openai", "qdrant-edge-py", "qdrant-client", "sqlalchemy", "wordllama")
+PARTS = ("openai-agents", "openai", "qdrant-client", "sqlalchemy", "wordllama")
 
 
 @with_session

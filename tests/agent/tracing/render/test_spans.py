@@ -48,23 +48,6 @@ async def test_a_turn_is_a_tree(pet_at, first_way, server, last):
     assert "looked back at 2 messages; nothing new" in text
 
 
-async def test_an_index_that_is_down_in_short_and_in_full(pet_at, first_way, server, last):
-    pet = await pet_at(first_way, qdrant_url="http://127.0.0.1:9")
-    server.script(Call("search_memories", {"query": "cats"}, id="call_7"), answer("You love cats."))
-
-    await pet.respond("what do I love?", user="ana")
-
-    text = await on_screen(pet, last)
-    assert text.splitlines()[0].split("  ")[1] == "ok"
-    assert 'search_memories(query="cats")' in text
-    assert '→ note: "nothing is remembered yet"' in text
-    assert ", without the index" in text
-    assert "✗" not in text
-
-    text = "\n".join(map(str, full_lines(await last(pet))))
-    assert "the memory index at http://127.0.0.1:9 does not answer" in text.partition("without_index")[2]
-
-
 async def test_a_tool_that_the_database_fails_in_short_and_in_full(
     pet_at, first_way, server, last, monkeypatch
 ):

@@ -37,7 +37,7 @@ def test_purge_shows_what_goes_and_why(hachi, home):
 
 
 def test_a_purge_does_the_hourly_and_daily_jobs_too(hachi, rows, monkeypatch):
-    monkeypatch.setattr("memory.sql.changes.KEPT", 1)
+    monkeypatch.setattr("memory.sql.changes.LATEST", 1)
     for text in ("I ski", "I row"):
         hachi("chat", "-m", text)
     rows("UPDATE traces SET started_at = '2020-01-01 00:00:00'")

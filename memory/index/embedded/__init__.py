@@ -1,1 +1,0 @@
-"""The embedded index: Qdrant Edge in a folder."""

@@ -1,0 +1,180 @@
+"""The index in this process: an entry for each owner key that somebody reads, loaded from SQL.
+
+Before each search the log of changes tells which rows of an entry are to be read again, whichever process has
+written them. Time writes nothing: an entry is valid until the first of its rows expires, and then what may
+hold again is read too. The entries that were used last stay, within so many bytes.
+"""
+
+import asyncio
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from memory.index import CHUNKS, Kind, Question, Rankings, vectors
+from memory.index.embedders import Embedder
+from memory.index.entry import ROW_BYTES, Entry
+from memory.index.rows import Draft, Rows
+from memory.index.scoring import rank
+from memory.sql import changes
+from memory.sql.changes import AROUND, DOCUMENTS, EVERYBODY, Moment, Read
+from memory.sql.engine import Database
+
+AT_A_TIME = 64
+"""Rows that are read before the event loop gets a turn: some 3 ms."""
+MOST_CHANGES = 1_000
+"""An entry of which more has changed is read anew."""
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(eq=False)
+class Loaded:
+    """An entry in memory."""
+
+    entry: Entry = field(default_factory=Entry)
+    since: Moment | None = None
+    """What has changed after this is to be read; None before it is loaded."""
+    last: int = 0
+    """The number of the newest change at that moment."""
+    at: datetime = LONG_AGO
+    """The time for which it is right."""
+    lacking: dict[str, Kind] = field(default_factory=dict)
+    """The rows whose vectors are not known yet."""
+    whole: bool = True
+    """Whether all rows had room."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def watched(self, key: str) -> list[str]:
+        """Whose changes may concern it: with a person's own those around what they said in places."""
+        around = sorted(f"{AROUND}{place}" for place in self.entry.heard if place != key)
+        return [key, EVERYBODY, *around]
+
+
+class Engine:
+    def __init__(self, database: Database, embedder: Embedder, memory: int) -> None:
+        self.rows = Rows(database)
+        self._database = database
+        self._embedder = embedder
+        self._memory = memory
+        """The bytes that all entries may take."""
+        self._loaded: OrderedDict[str, Loaded] = OrderedDict()
+
+    async def search(self, *questions: Question) -> Rankings:
+        """The hits of all questions, which have one text and vector and differ in what they select."""
+        keys = keys_of(questions[0])
+        if not keys:
+            return Rankings()
+        async with self._held(keys) as loaded:
+            since = await self._refresh(loaded, questions[0].now)
+            found = rank({key: one.entry for key, one in loaded.items()}, questions)
+            partial = any(one.lacking or not one.whole for one in loaded.values())
+        lanes = (found.dense, found.words, found.window_dense, found.window_words)
+        return Rankings(*lanes, partial=partial, since=since)
+
+    async def rank_drafts(self, drafts: Sequence[Draft], *questions: Question) -> Rankings:
+        """Search these rows alone, of those that the reader may read."""
+        points, _ = await vectors.points(self._database, self._embedder, drafts)
+        entry = Entry()
+        entry.put([point for point in points if not point.owners.isdisjoint(keys_of(questions[0]))])
+        return rank({"": entry}, questions)
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._loaded.clear()
+
+    async def count(self) -> int:
+        """How many rows are in memory."""
+        return sum(len(one.entry) for one in self._loaded.values())
+
+    async def too_big(self) -> list[str]:
+        """The owner keys that have more messages than there is room for. Counts all messages."""
+        room = self._memory // (2 * 4 * self._embedder.dimension + ROW_BYTES + 1_000)
+        return await self.rows.with_more_messages(room)
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.entry.bytes for one in self._loaded.values())
+
+    @asynccontextmanager
+    async def _held(self, keys: Sequence[str]) -> AsyncIterator[dict[str, Loaded]]:
+        """The entries of these keys, which nobody else refreshes or searches meanwhile."""
+        loaded = {key: self._loaded.setdefault(key, Loaded()) for key in keys}
+        async with AsyncExitStack() as locks:
+            for key, one in loaded.items():  # always in the same order
+                await locks.enter_async_context(one.lock)
+                if key in self._loaded:
+                    self._loaded.move_to_end(key)
+            yield loaded
+        while len(self._loaded) > len(keys) and self.bytes > self._memory:
+            self._loaded.popitem(last=False)
+
+    async def _refresh(self, loaded: dict[str, Loaded], now: datetime) -> Moment:
+        """Let the entries show what there is. Returns a state of the database after which they may not."""
+        reads: dict[str, Read] = {}
+        for since in dict.fromkeys(one.since for one in loaded.values() if one.since is not None):
+            keys = {key: one for key, one in loaded.items() if one.since == since}
+            watched = [owner for key, one in keys.items() for owner in one.watched(key)]
+            reads |= dict.fromkeys(keys, await changes.read(self._database, watched, since))
+        if any(change.owner == EVERYBODY for read in reads.values() for change in read.changes):
+            self._loaded = OrderedDict(loaded)  # nothing else stays, as when a person is erased
+            reads = {}
+        first = next(iter(reads.values()), None) or await changes.now(self._database)
+        for key, one in loaded.items():
+            if key not in reads or not await self._patch(key, one, reads[key], now):
+                await self._load(key, one, first, now)
+        return first.moment
+
+    async def _load(self, key: str, one: Loaded, since: Read, now: datetime) -> None:
+        """Read an entry from SQL, as far as it has room."""
+        one.since, one.entry, one.lacking, one.whole = None, Entry(), {}, True
+        async for drafts in self.rows.of_owner(key, now, AT_A_TIME):
+            await self._put(key, one, drafts)
+            if one.entry.bytes > self._memory:
+                one.whole = False
+                break
+            await asyncio.sleep(0)
+        one.since, one.last, one.at = since.moment, since.last, now
+
+    async def _patch(self, key: str, one: Loaded, read: Read, now: datetime) -> bool:
+        """Read again what has changed. False if the entry is to be loaded anew."""
+        watched, ids = one.watched(key), defaultdict[Kind, set[str]](set)
+        for owner, kind, id in read.changes:
+            if owner in watched:
+                ids[kind].add(id)  # type: ignore[index]
+        around = {change.id for change in read.changes if change.owner in watched[2:]}
+        if one.entry.ends <= now.timestamp():
+            expired = one.entry.expired(now.timestamp())
+            ids["memory"].update(expired, await self.rows.given_way(expired))
+        for id in await vectors.known(self._database, self._embedder.name, one.lacking):
+            ids[one.lacking[id]].add(id)
+        forgetful = read.first > one.last + 1 or now < one.at  # the log was cut, or the clock went back
+        if forgetful or one.entry.worn or sum(map(len, ids.values())) > MOST_CHANGES:
+            return False
+        if any(ids.values()):
+            drafts = await self.rows.shown(ids, now)
+            gone = ids["message"] - {draft.point.id for draft in drafts}
+            gone -= await self.rows.standing(gone)
+            if any(id in around or id in one.entry for id in gone):
+                return False  # whose windows it was in is no longer to be seen
+            named = {id for some in ids.values() for id in some}
+            one.entry.remove(named - {draft.point.id for draft in drafts if key in draft.point.owners})
+            await self._put(key, one, drafts)
+        one.since, one.last, one.at = read.moment, read.last, now
+        return True
+
+    async def _put(self, key: str, one: Loaded, drafts: Sequence[Draft]) -> None:
+        own = [draft for draft in drafts if key in draft.point.owners]
+        points, lacking = await vectors.points(self._database, self._embedder, own)
+        one.entry.put(points)
+        lacks = {id for id, _ in lacking}
+        for point in points:
+            one.lacking.pop(point.id, None)
+            if point.id in lacks:
+                one.lacking[point.id] = point.kind
+
+
+def keys_of(question: Question) -> list[str]:
+    """The keys of the entries that a question is for, what is common to most people last."""
+    of_documents = DOCUMENTS if question.kinds == CHUNKS else ""
+    return sorted((f"{of_documents}{owner}" for owner in question.audience), reverse=True)

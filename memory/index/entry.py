@@ -1,0 +1,171 @@
+"""The rows of one owner key as they are searched: matrices of vectors, and which rows have a word.
+
+A row that changes is added anew and its old place is dead; `worn` tells when too many are. Times are seconds
+since 1970, without an end infinite.
+"""
+
+from array import array
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memory.index import Kind, Point, bm25
+from memory.index.bm25 import AVERAGE_WINDOW, AVERAGE_WORDS, Words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KINDS: tuple[Kind, ...] = ("memory", "message", "summary", "chunk")
+_ROW = np.dtype(
+    [("alive", "?"), ("kind", "i1"), ("owners", "i4"), ("created", "f8"), ("expires", "f8")]
+    + [(f"{lane}_{what}", "?") for lane in ("text", "window") for what in ("words", "vector")]
+)
+ROW_BYTES = 400
+"""Of a row beside its vectors and words: its id and where it stands, generously."""
+POSTING_BYTES, WORD_BYTES = 8, 300
+
+
+_NONE = (array("i"), array("f"))
+
+
+class Postings:
+    """For each word of a lane the rows that have it, with its weight in each."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[array[int], array[float]]] = {}
+        self.count = 0
+
+    def add(self, row: int, words: Words) -> None:
+        for word, weight in words.items():
+            if (there := self._of.get(word)) is None:
+                there = self._of[word] = (array("i"), array("f"))
+            there[0].append(row)
+            there[1].append(weight)
+        self.count += len(words)
+
+    def of(self, word: int) -> "tuple[NDArray[Any], NDArray[Any]]":
+        rows, weights = self._of.get(word, _NONE)
+        # Copies: an array that NumPy looks at cannot grow.
+        return np.array(rows, dtype=np.intp), np.array(weights, dtype=np.float32)
+
+    @property
+    def bytes(self) -> int:
+        return self.count * POSTING_BYTES + len(self._of) * WORD_BYTES
+
+
+class Lane:
+    """The texts of the rows, or their windows."""
+
+    def __init__(self, name: str, average: int) -> None:
+        self.words, self.vector = f"{name}_words", f"{name}_vector"
+        """The columns that tell whether a row has any, or one."""
+        self.average = average
+        self.postings = Postings()
+        self.matrix: NDArray[np.float32] | None = None
+
+    def put(self, row: int, room: int, text: str, vector: Any, row_of: Any) -> None:
+        words = bm25.document(text, self.average)
+        self.postings.add(row, words)
+        row_of[self.words] = bool(words)
+        if vector is None:
+            return
+        values = np.asarray(vector, dtype=np.float32)
+        if length := float(values.dot(values)) ** 0.5:  # zeros, as of a blank text, are near to nothing
+            row_of[self.vector] = True
+            if self.matrix is None or len(self.matrix) < room or self.matrix.shape[1] != len(values):
+                self.matrix = _grown(self.matrix, (room, len(values)))
+            self.matrix[row] = values / length
+
+
+class Entry:
+    def __init__(self) -> None:
+        self.text, self.window = Lane("text", AVERAGE_WORDS), Lane("window", AVERAGE_WINDOW)
+        self.ids: list[str] = []
+        """By row, also of dead ones."""
+        self.rows = np.zeros(16, dtype=_ROW)
+        self._row_of: dict[str, int] = {}
+        self._owners: dict[frozenset[str], int] = {}
+        """The sets of owners that rows have, numbered."""
+        self._tags: dict[str, list[int]] = {}
+        self.heard: set[str] = set()
+        """The places in which the messages of a person were heard."""
+
+    def put(self, points: Sequence[Point]) -> None:
+        """Add points, or replace those with the same ids."""
+        self.remove([point.id for point in points])
+        if len(self.ids) + len(points) > len(self.rows):
+            room = max(len(self.ids) + len(points), 2 * len(self.rows))
+            self.rows = np.concatenate([self.rows, np.zeros(room - len(self.rows), dtype=_ROW)])
+        for point in points:
+            row, room = len(self.ids), len(self.rows)
+            self.ids.append(point.id)
+            self._row_of[point.id] = row
+            of = self.rows[row]
+            of["kind"] = KINDS.index(point.kind)
+            of["owners"] = self._owners.setdefault(point.owners, len(self._owners))
+            of["created"] = point.created_at.timestamp()
+            of["expires"] = point.expires_at.timestamp() if point.expires_at else np.inf
+            self.text.put(row, room, point.text, point.dense, of)
+            if point.window_text is not None:
+                self.window.put(row, room, point.window_text, point.window_dense, of)
+                self.heard.update(key for key in point.owners if key.startswith("place:"))
+            for tag in point.subjects:
+                self._tags.setdefault(tag, []).append(row)
+            of["alive"] = True
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove points. Ignores unknown ids."""
+        for id in ids:
+            if (row := self._row_of.pop(id, None)) is not None:
+                self.rows[row]["alive"] = False
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._row_of
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    @property
+    def filled(self) -> "NDArray[Any]":
+        """The rows, dead ones too."""
+        return self.rows[: len(self.ids)]
+
+    @property
+    def worn(self) -> bool:
+        """Whether most rows are dead."""
+        return len(self.ids) > 2 * len(self) + 1_000
+
+    @property
+    def ends(self) -> float:
+        """When the first of its rows expires."""
+        rows = self.filled
+        return float(rows["expires"][rows["alive"]].min(initial=np.inf))
+
+    def expired(self, at: float) -> list[str]:
+        rows = self.filled
+        return [self.ids[row] for row in np.flatnonzero(rows["alive"] & (rows["expires"] <= at))]
+
+    @property
+    def bytes(self) -> int:
+        lanes = (self.text, self.window)
+        return len(self.ids) * ROW_BYTES + sum(
+            lane.postings.bytes + (0 if lane.matrix is None else lane.matrix.nbytes) for lane in lanes
+        )
+
+    def owned_by_none_of(self, keys: Collection[str]) -> "NDArray[Any]":
+        """True for rows that have no owner among these keys."""
+        apart = np.array([owners.isdisjoint(keys) for owners in self._owners], dtype=bool)
+        return apart[self.filled["owners"]] if len(apart) else np.zeros(0, dtype=bool)
+
+    def tagged(self, tags: Collection[str]) -> "NDArray[Any]":
+        found = np.zeros(len(self.ids), dtype=bool)
+        found[[row for tag in tags for row in self._tags.get(tag, ())]] = True
+        return found
+
+
+def _grown(matrix: "NDArray[np.float32] | None", shape: tuple[int, int]) -> "NDArray[np.float32]":
+    new = np.zeros(shape, dtype=np.float32)
+    if matrix is not None and matrix.shape[1] == shape[1]:
+        new[: len(matrix)] = matrix
+    return new

@@ -1,0 +1,168 @@
+"""Searches the index, and keeps it up to date: what the rest of Hachi calls.
+
+Without a server the index is in this process (`engine`), and reads what has changed before each search. With
+one, a search goes there, and what is still to be put there is scored here; while the server is away or is
+being filled, all is.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from datetime import datetime
+from typing import Any
+
+from memory.errors import EmbedderUnavailable, IndexUnavailable, StoreUnavailable
+from memory.index import LANES, Question, Rankings, vectors
+from memory.index.embedders import Embedder
+from memory.index.engine import Engine, keys_of
+from memory.index.scoring import best
+from memory.index.server.index import ServerIndex
+from memory.index.todo import forget
+from memory.index.worker import IndexWorker, Progress
+from memory.sql import changes
+from memory.sql.engine import Database
+
+log = logging.getLogger("hachi.index")
+
+PAUSE = 0.5
+"""Seconds within which changes are put together."""
+PATIENCE = 1.0
+"""Seconds that an end waits for what is being put."""
+
+
+class Indexing:
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder,
+        clock: Callable[[], datetime],
+        memory: int,
+        server: ServerIndex | None = None,
+    ) -> None:
+        """`memory` is how many bytes the index in this process may take."""
+        self.server = server
+        self.engine = Engine(database, embedder, memory)
+        self.behind: str | None = None
+        """Why the server is not searched; None if nothing keeps it from that."""
+        self._database = database
+        self._clock = clock
+        works = server is not None or embedder.name not in vectors.QUICK
+        self._worker = IndexWorker(database, self.engine.rows, embedder, server, clock) if works else None
+        self._lock = asyncio.Lock()
+        self._woken = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def search(self, question: Question, *further: Question) -> Rankings:
+        """The hits of all questions, which have one text and vector: `further` ones select less, and so add
+        what the lists of the first have no room for."""
+        if self.server and self._worker and keys_of(question):
+            try:
+                if found := await self._search_server(self.server, self._worker, question, *further):
+                    return found
+                self.wake()
+            except (IndexUnavailable, EmbedderUnavailable) as error:
+                self.note_unavailable(error)
+        return await self.engine.search(question, *further)
+
+    async def _search_server(
+        self, server: ServerIndex, worker: IndexWorker, *questions: Question
+    ) -> Rankings | None:
+        """What the server finds, with what is pending; None if it does not show the state of the database."""
+        since = (await changes.now(self._database)).moment
+        state = await (await worker.todo()).state(keys_of(questions[0]))
+        if state is None or state.pending is None:
+            return None
+        mark, found = await server.search(*questions)
+        if mark != state.mark:
+            return None
+        drafts = await self.engine.rows.shown(state.pending, questions[0].now) if state.pending else []
+        rows = await self.engine.rank_drafts(drafts, *questions) if drafts else Rankings()
+        pending = {id for some in state.pending.values() for id in some}
+        lanes: dict[str, Any] = {
+            name: best(
+                [*getattr(rows, name), *(hit for hit in getattr(found, name) if hit.id not in pending)]
+            )
+            for name in LANES
+        }
+        return Rankings(**lanes, since=since)
+
+    def wake(self) -> None:
+        """Let what has changed reach the server, in the background and in a moment."""
+        if self._worker:
+            self._woken = True
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self._run(), name="hachi index")
+
+    async def catch_up(self, progress: Progress | None = None, *, anew: bool = False) -> int:
+        """Do what there is to do for the server; with `anew` fill it again. Returns how many rows that were.
+        Raises IndexUnavailable or EmbedderUnavailable; the rest waits."""
+        if anew:
+            self.engine.clear()
+        if not self._worker:
+            return 0
+        async with self._lock:
+            self._woken = False  # what has been asked for so far is done here
+            total = await self._worker.run(progress, anew=anew)
+        if self.behind:
+            log.info("the index is up to date again")
+        self.behind = None
+        return total
+
+    async def try_to_catch_up(self, progress: Progress | None = None) -> None:
+        """Catch up; if the index or the embedder is unavailable, log it once."""
+        try:
+            await self.catch_up(progress)
+        except (IndexUnavailable, EmbedderUnavailable) as error:
+            self.note_unavailable(error)
+
+    def note_unavailable(self, error: BaseException) -> None:
+        """Note why rows wait for the index."""
+        if self.behind is None:
+            log.warning("the index waits, and searches go without it: %s", error)
+        self.behind = str(error)
+
+    async def pending(self) -> int:
+        """How many rows wait for the index. Raises IndexUnavailable or EmbedderUnavailable."""
+        return await (await self._worker.todo()).count() if self._worker else 0
+
+    async def rows(self) -> int:
+        """How many rows an index of everything has."""
+        return await self.engine.rows.count(self._clock())
+
+    async def erase(self, ids: Collection[str]) -> int:
+        """Remove these deleted rows now. Returns how many are left. Raises IndexUnavailable or
+        EmbedderUnavailable."""
+        self.engine.clear()
+        if not self.server:
+            return 0
+        await self.server.remove(sorted(ids))
+        return len(await self.server.present(sorted(ids)))
+
+    async def tidy(self) -> None:
+        """Shorten the log of changes; where no server is used any more, let nothing be noted for one."""
+        await changes.cut(self._database)
+        if not self._worker:
+            await forget(self._database)
+
+    async def stop(self) -> None:
+        """End what runs in the background, after a moment. What is left waits."""
+        if self._task is not None:
+            if not self.behind:
+                await asyncio.wait({self._task}, timeout=PATIENCE)
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self.server:
+            await self.server.close()
+
+    async def _run(self) -> None:
+        while self._woken:
+            await asyncio.sleep(PAUSE)
+            try:
+                await self.try_to_catch_up()
+            except StoreUnavailable as error:
+                self.note_unavailable(error)
+                self._woken = False
+            except Exception as error:
+                log.exception("the index could not be brought up to date")
+                self.note_unavailable(error)
+                self._woken = False

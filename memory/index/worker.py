@@ -1,0 +1,98 @@
+"""Does what is to be done for an index on a server, and embeds where that takes long: see `todo`.
+
+Nothing is locked meanwhile, so another process may put an older state of a row just after a newer one. So
+the rows are read once more after they were put, until they are what was put.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.errors import IndexUnavailable
+from memory.index import vectors
+from memory.index.embedders import Embedder, know_dimension
+from memory.index.rows import Draft, Ids, Rows
+from memory.index.server.index import ServerIndex
+from memory.index.todo import Todo
+from memory.process.pace import pause
+from memory.sql.engine import Database
+
+log = logging.getLogger("hachi.index")
+
+Progress = Callable[[int], None]
+"""Called with the number of rows that were done since the last call."""
+
+
+@dataclass(eq=False)
+class IndexWorker:
+    database: Database
+    rows: Rows
+    embedder: Embedder
+    server: ServerIndex | None
+    """None where rows are only embedded."""
+    clock: Callable[[], datetime]
+    _had: bool = False
+    """Whether the index was this process's. Another process that takes it has another embedder."""
+    _todo: Todo | None = None
+
+    async def todo(self) -> Todo:
+        """Raises IndexUnavailable or EmbedderUnavailable."""
+        if self._todo is None:
+            await know_dimension(self.embedder)
+            name = await self.server.collection() if self.server else f"vectors of {self.embedder.name}"
+            self._todo = Todo(self.database, name)
+        return self._todo
+
+    async def run(self, progress: Progress | None = None, *, anew: bool = False) -> int:
+        """Do all that there is to do; with `anew` fill the index again. Returns how many rows that were.
+        Raises IndexUnavailable or EmbedderUnavailable; what is left waits."""
+        todo = await self.todo()
+        await self._agree(todo, anew=anew)
+        while await todo.enter():
+            await pause()
+        total = 0
+        while claim := await todo.claim():
+            await self._do(claim.ids)
+            await todo.done(claim)
+            total += (count := sum(map(len, claim.ids.values())))
+            if progress:
+                progress(count)
+        return total
+
+    async def _agree(self, todo: Todo, *, anew: bool) -> None:
+        """See that the index and the database hold the same mark."""
+        known = await todo.mark()
+        if known is None and self._had and not anew:
+            raise IndexUnavailable("the memory index is another process's now, which uses another embedder")
+        there = await self.server.mark() if self.server else known
+        if known and there == known and not anew:
+            self._had = True
+            return
+        if new := await todo.begin(known, force=anew):
+            if self.server:
+                await self.server.begin(new)
+            self._had = True
+            log.info("the index is filled from the database")
+
+    async def _do(self, ids: Ids) -> None:
+        old = await self.rows.given_way(
+            ids.get("memory", ())
+        )  # what may hold again if one of these has ended
+        ids = {**ids, "memory": {*ids.get("memory", ()), *old}}
+        shown: list[Draft] | None = None
+        while (drafts := await self.rows.shown(ids, self.clock())) != shown:
+            shown = drafts
+            await self._put(drafts, {id for some in ids.values() for id in some})
+
+    async def _put(self, drafts: list[Draft], ids: Collection[str]) -> None:
+        points, lacking = await vectors.points(self.database, self.embedder, drafts)
+        if lacking:
+            await vectors.make(self.database, self.embedder, lacking)
+            points, _ = await vectors.points(self.database, self.embedder, drafts)
+        gone = sorted({*ids} - {point.id for point in points})
+        if self.server:
+            await self.server.put(points)
+            await self.server.remove(gone)
+        if gone:
+            await vectors.forget(self.database, gone)  # one was deleted while it was embedded
