@@ -185,10 +185,7 @@ class Database:
         values: Mapping[str, Any] | None,
         told: Callable[[CursorResult[Any]], Any] | None = None,
     ) -> Any:
-        """PostgreSQL commits a statement by itself; on SQLite one that writes has to wait for its turn."""
-        if statement.is_dml and self.sqlite:
-            async with self.write() as connection:
-                return (told or CursorResult.all)(await connection.execute(statement, values))
+        """The database commits a statement by itself; on SQLite one that writes has to wait for its turn."""
 
         def ask() -> Any:  # past the asynchronous connection, which takes longer than the statement
             with self._reading.sync_engine.connect() as connection:
@@ -196,7 +193,11 @@ class Database:
 
         await self._ready()
         with translated(self.where):
-            found = await greenlet_spawn(ask)
+            if statement.is_dml and self.sqlite:
+                async with self._writer:
+                    found = await _once_unlocked(lambda: greenlet_spawn(ask))
+            else:
+                found = await greenlet_spawn(ask)
         self.writes += statement.is_dml
         return found
 
@@ -322,13 +323,12 @@ def _all(result: CursorResult[Any]) -> list[Any]:
     return [*found, *part]
 
 
-async def _once_unlocked(act: Callable[[], Awaitable[Any]]) -> None:
-    """Do it. Retries for `BUSY_SECONDS` while another process holds SQLite's write lock."""
+async def _once_unlocked(act: Callable[[], Awaitable[Any]]) -> Any:
+    """Return what it returns. Retries for `BUSY_SECONDS` while another process holds SQLite's write lock."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            await act()
-            return
+            return await act()
         except OperationalError as error:
             if "locked" not in str(error.orig) or time.monotonic() > give_up:
                 raise
