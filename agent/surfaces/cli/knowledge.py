@@ -1,9 +1,7 @@
 """`hachi knowledge`: the documents that answers are looked up in."""
 
 import os
-from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +9,6 @@ import typer
 from agent.surfaces.cli.options import Most, Query, login, user_option
 from agent.surfaces.cli.output import (
     Output,
-    console,
     plain,
     progress_bar,
     say,
@@ -24,10 +21,8 @@ from memory.audience import GLOBAL, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from agent.companion import Companion
-    from memory.documents.ingest import IngestProgress, IngestResult
+    from memory.documents.ingest import IngestResult
     from memory.records import Chunk, Document
 
 group = typer.Typer(
@@ -36,8 +31,6 @@ group = typer.Typer(
 
 EXCERPT = 300
 """Characters of a passage that are printed; `--json` has all of it."""
-MAX_NAME = 40
-"""Characters of a file's name beside the bar."""
 NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 
 OnePlace = Annotated[
@@ -68,7 +61,10 @@ async def add(
     whose = _whose(user, place, everybody)
     names = [os.fsdecode(path) for path in paths]
     with progress_bar() as bar:
-        done = await pet.documents.add_files(names, **whose, progress=_shown_on(bar))
+        task = bar.add_task("reading documents", total=None)
+        done = await pet.documents.add_files(
+            names, **whose, progress=lambda step: bar.update(task, completed=step.done, total=step.total)
+        )
     try:
         await pet.admin.catch_up()
     except (IndexUnavailable, EmbedderUnavailable) as error:
@@ -120,8 +116,8 @@ async def search(
     """Find passages in the documents that you may read, best first."""
     whose = _whose(user, place, everybody)
     found = await pet.documents.search(query, **whose, limit=limit)
-    none = "" if found else "nothing was found" if await pet.documents.list(**whose) else NONE
-    return Output([asdict(chunk) for chunk in found], lambda: say(none) if none else _print_passages(found))
+    none = "nothing was found" if found or await pet.documents.list(**whose) else NONE
+    return table_of(found, ("score", "passage", "file"), _passage, empty=none)
 
 
 @group.command()
@@ -152,46 +148,13 @@ def _whose(user: str | None, place: str | None, everybody: bool) -> dict[str, st
     return {"user": user or login(), "place": None}
 
 
-def _shown_on(bar: "Progress") -> "Callable[[IngestProgress], None]":
-    from rich.markup import escape
-
-    task = bar.add_task("looking for documents", total=None)
-
-    def show(step: "IngestProgress") -> None:
-        name = plain(PurePath(step.path).name)
-        name = name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
-        # After the last file the rest is embedded.
-        bar.update(task, description=escape(name or "indexing"), completed=step.done, total=step.total)
-
-    return show
-
-
 def _row(document: "Document") -> list[str]:
     whose = "everybody" if document.owner == GLOBAL else document.owner
     added = when(document.added_at)
     return [short(document.id), document.title, document.path, str(document.chunks), whose, added]
 
 
-def _print_passages(found: "list[Chunk]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    passages = Table.grid(padding=(0, 2))
-    for chunk in found:
-        lines = (_heading(chunk), chunk.source, _excerpt(chunk.text), "")
-        text = Text("\n".join(plain(line) for line in lines), overflow="fold")
-        passages.add_row(f"{chunk.score:.2f}", text)
-    console().print(passages)
-
-
-def _heading(chunk: "Chunk") -> str:
-    """The title and the headings; a document often repeats its title as its first heading."""
-    title, heading = " ".join(chunk.title.split()), " ".join(chunk.heading.split())
-    if not heading or heading == title or heading.startswith(f"{title} > "):
-        return heading or title
-    return f"{title} > {heading}"
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]} …"
+def _passage(chunk: "Chunk") -> list[str]:
+    text = " ".join(chunk.text.split())
+    cut = text if len(text) <= EXCERPT else f"{text[:EXCERPT]} …"
+    return [f"{chunk.score:.2f}", f"{chunk.heading or chunk.title}\n{cut}", chunk.source]

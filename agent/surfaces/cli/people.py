@@ -134,21 +134,8 @@ async def set_field(
 ) -> Output:
     """Set one field. A list such as goals gets one more item."""
     known = await pet.people.set_context(field, value, user=user, place=place)
-    name, held = _current(known, field, value)
-    return Output(known.to_json(), f"{name}: {held}" if held else f"{name} is forgotten")
-
-
-def _current(known: "UserContext", field: str, value: str) -> tuple[str, str]:
-    """Return the field's own name and its value now. The mode belongs to the conversation, not the person."""
-    if field.strip().casefold() == "mode":
-        return "mode", value.strip()
-    from memory.people.profile_entries import field_named
-
-    path = field_named(field)
-    found: Any = known
-    for name in path.split("."):
-        found = getattr(found, name)
-    return path, _text(found)
+    done = f"{field.strip()}: {value.strip()}" if value.strip() else f"{field.strip()} is forgotten"
+    return Output(known.to_json(), done)
 
 
 def print_context(user: str, known: "UserContext") -> None:

@@ -144,15 +144,13 @@ Tags = Annotated[list[Id], InQuery(max_length=50)]
 
 async def _narrowing(
     subjects: Tags = [],  # noqa: B006 - never changed
-    subject: Tags = [],  # noqa: B006
     since: AtTime = None,
     until: AtTime = None,
     author: Annotated[str, InQuery(max_length=MAX_NAME, description="who said it")] = "",
     cursor: Annotated[str | None, InQuery(max_length=200, description=f"`{NEXT_HEADER}` of a page")] = None,
 ) -> dict[str, Any]:
-    """Return what narrows a list or a search, and where its page begins. `subject` is an older name."""
-    narrowed = {"since": since, "until": until, "author": author, "cursor": cursor}
-    return {"subjects": [*subjects, *subject], **narrowed}
+    """Return what narrows a list or a search, and where its page begins."""
+    return {"subjects": subjects, "since": since, "until": until, "author": author, "cursor": cursor}
 
 
 Narrowing = Annotated[dict[str, Any], Depends(_narrowing)]

@@ -1,9 +1,5 @@
 import pytest
 
-from agent.surfaces.cli import knowledge
-from agent.surfaces.cli.output import progress_bar
-from memory.documents.ingest import IngestProgress
-
 BOATS = """# Boats
 
 ## Knots
@@ -59,12 +55,10 @@ def test_documents_are_added_listed_found_and_removed(hachi, folder):
     for shown in ("Boats", str(folder / "boats.md"), "ash.txt", "user:mickael"):
         assert shown in table
 
-    found = hachi("knowledge", "search", "what are oars made of?").out.splitlines()
-    score, _, where = found[0].partition("  ")
-    assert 0 < float(score) <= 1
-    assert where.rstrip() == "Boats > Oars"
-    assert found[1].strip() == str(folder / "boats.md")
-    assert found[2].rstrip() == "      Oars are made of ash."
+    found = hachi("knowledge", "search", "what are oars made of?").out
+    assert "Boats > Oars" in found
+    assert "Oars are made of ash." in found
+    assert str(folder / "boats.md") in "".join(found.split())
 
     gone = hachi("knowledge", "remove", str(folder / "wood")).out
     assert gone.startswith("removed ")
@@ -133,12 +127,3 @@ def test_a_user_or_a_place_has_its_own_documents_too(hachi, tmp_path):
     assert "everybody" in table
     ran = hachi("knowledge", "remove", str(tmp_path / "own.md"), "--user", "lea")
     assert (ran.code, "no such document here" in ran.complaint) == (1, True)
-
-
-def test_the_bar_names_the_file_that_is_read():
-    bar = progress_bar()
-    show = knowledge._shown_on(bar)
-    show(IngestProgress(f"pages/[red]{'x' * 60}.md", 1, 3))
-    [task] = bar.tasks
-    assert task.description == rf"\[red]{'x' * 34}…"
-    assert (task.completed, task.total) == (1, 3)

@@ -9,8 +9,8 @@ FIELDS = {
 
 def test_what_is_set_is_shown_and_forgotten(hachi):
     assert "nothing is known of 'mickael' here" in hachi("context", "show").complaint
-    assert hachi("context", "set", "name", "Mick\x1b[31mael").out == "profile.name: Mick[31mael\n"
-    assert hachi("context", "set", "Prefers bullets", "no").out == "preferences.prefers_bullets: no\n"
+    assert hachi("context", "set", "name", "Mick\x1b[31mael").out == "name: Mick\\x1b[31mael\n"
+    assert hachi("context", "set", "Prefers bullets", "no").out == "Prefers bullets: no\n"
     hachi("context", "set", "theme", "snow")
     hachi("context", "set", "memory_summary", "Loves the mountains.")
     hachi("tasks", "update", "new", "--description", "buy skis")
@@ -26,8 +26,8 @@ def test_what_is_set_is_shown_and_forgotten(hachi):
     assert set(known) == FIELDS
     assert known == hachi("context", "show", "--json").json
     hachi("context", "set", "goal", "ski")
-    assert hachi("context", "set", "goals", "swim").out == "profile.goals: swim; ski\n"
-    assert hachi("context", "set", "goals", "").out == "profile.goals is forgotten\n"
+    assert hachi("context", "set", "goals", "swim").out == "goals: swim\n"
+    assert hachi("context", "set", "goals", "").out == "goals is forgotten\n"
     assert hachi("context", "set", "mode", "study").out == "mode: study\n"
     assert hachi("context", "show", "--place", "acme", "--json").json["profile"]["name"] is None
 

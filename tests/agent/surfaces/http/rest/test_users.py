@@ -41,10 +41,10 @@ async def test_memories_are_added_found_changed_undone_and_deleted(ana: Ana) -> 
 
     moved = await ana("PATCH", f"/memories/{made['id']}", {"content": "Ana lives in Lyon", "importance": 0.9})
     assert (moved["content"], moved["importance"], moved["subjects"]) == ("Ana lives in Lyon", 0.9, ["ana"])
-    [hit] = await ana("GET", "/memories/search", query="where does Ana live?", subject="ana")
+    [hit] = await ana("GET", "/memories/search", query="where does Ana live?", subjects="ana")
     assert (hit["id"], hit["kind"], hit["excerpt"]) == (moved["id"], "memory", [])
-    assert await ana("GET", "/memories/search", query="where does Ana live?", subject="work") == []
-    assert await ana("GET", "/memories/search", query="\x00'\"%_ 𐍈 {}", subject="work") == []
+    assert await ana("GET", "/memories/search", query="where does Ana live?", subjects="work") == []
+    assert await ana("GET", "/memories/search", query="\x00'\"%_ 𐍈 {}", subjects="work") == []
     await ana("GET", "/memories", status=400, offset=5)  # no such parameter
     for id in (moved["id"], moved["id"][:8], made["id"]):  # the first one leads to the new wording
         assert (await ana("GET", f"/memories/{id}"))["id"] == moved["id"]
