@@ -21,13 +21,6 @@ from tools.failures import ToolFailed, TryAgain
 from tools.found import cut, find, newest
 
 
-def _as_list(value: Any) -> Any:
-    """Models often give one tag as a string, or several with commas."""
-    if isinstance(value, str):
-        return value.split(",")
-    return [] if value is None else value
-
-
 def none_if_blank(value: Any) -> Any:
     return None if isinstance(value, str) and value.strip().lower() in {"", "null", "none"} else value
 
@@ -50,21 +43,18 @@ NOT_KEPT = "this was not kept, since the database does not answer; say so, and d
 
 T = TypeVar("T")
 
-Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
+Subjects = Annotated[tuple[str, ...], AfterValidator(tags)]
 Blank = Annotated[str | None, BeforeValidator(none_if_blank)]
 Limit = Annotated[int, Field(ge=1, le=100, json_schema_extra=without_default)]
 Since = Annotated[Blank, Field(description="a day: 2026-03-09")]
 Until = Annotated[Blank, Field(description="a day")]
 Author = Annotated[Blank, Field(description='who said it; "hachi" is you')]
-OfKind = Annotated[
-    Literal["memory", "message", "summary"] | None,
-    BeforeValidator(none_if_blank),
-]
+OfKind = Annotated[Literal["memory", "message", "summary"] | None, BeforeValidator(none_if_blank)]
 
 
 async def search_memories(
     turn: TurnContext,
-    query: Annotated[str, BeforeValidator(lambda query: query or ""), Field(max_length=2000)] = "",
+    query: Annotated[str, Field(max_length=2000)] = "",
     subjects: Annotated[Subjects, Field(description="tags")] = (),
     limit: Limit = 40,
     since: Since = None,

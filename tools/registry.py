@@ -3,10 +3,8 @@
 A tool of ours is an async function whose first argument is the `TurnContext`; its other arguments, with their
 types, defaults and descriptions, are what the model sees; its docstring tells the model what it is for. It
 returns something that JSON can hold. Nothing a model writes raises, and nothing a tool returns: what is wrong
-comes back to the model as text.
-
-An argument without a default is one the model is asked for. Where its `Field` has a default, a model that
-leaves it out all the same is borne with.
+comes back to the model as text. An argument without a default is one the model is asked for; it may be left
+out where its `Field` has one.
 """
 
 import asyncio
@@ -16,10 +14,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from json_repair import repair_json
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import from_json, to_jsonable_python
 
 from memory.errors import HachiError
@@ -32,6 +30,7 @@ from tools.memories import get_recent_memories, remember, search_memories
 from tools.tasks import update_task
 
 log = logging.getLogger("hachi.tools")
+Arguments = TypeVar("Arguments", bound=BaseModel)
 
 TOOL_SECONDS = 30.0
 """A tool that runs longer is cancelled, and the model gets an error."""
@@ -83,7 +82,7 @@ def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = Non
         else (parameter.annotation, parameter.default)
         for parameter in parameters
     }
-    arguments = create_model(function.__name__, __config__=ConfigDict(extra="ignore"), **fields)
+    arguments = lenient(create_model(function.__name__, __config__=ConfigDict(extra="ignore"), **fields))
 
     async def run(turn: TurnContext, written: str) -> ToolResult:
         given = arguments.model_validate(read_arguments(written))
@@ -93,6 +92,20 @@ def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = Non
     asked = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     description = inspect.cleandoc(function.__doc__ or "")
     return Tool(function.__name__, description, _schema(arguments, asked), run, seconds)
+
+
+def lenient(arguments: type[Arguments]) -> type[Arguments]:
+    """The same arguments, which take null for a default, and text with commas for a list."""
+    parts, fields = arguments.model_json_schema()["properties"], arguments.model_fields
+    defaulted = {n for n in parts if not fields[n].is_required() and '"null"' not in json.dumps(parts[n])}
+    lists = {name for name, part in parts.items() if part.get("type") == "array"}
+
+    def as_meant(given: dict[str, Any]) -> dict[str, Any]:
+        said = {name: value for name, value in given.items() if value is not None or name not in defaulted}
+        return said | {n: said[n].split(",") for n in lists & said.keys() if isinstance(said[n], str)}
+
+    validators: Any = {"as_meant": model_validator(mode="before")(as_meant)}
+    return create_model(arguments.__name__, __base__=arguments, __validators__=validators)
 
 
 class ToolResult:
@@ -124,9 +137,8 @@ def _refuse_iterators(value: Any) -> None:
     """Raise TypeError for what is read only once, and may have no end."""
     if isinstance(value, Iterator | AsyncIterator):
         raise TypeError(f"a {type(value).__name__}; return a list")
-    for one in (
-        value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    ):
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    for one in inner:
         _refuse_iterators(one)
 
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 
 from agent.wiring.components import utc_now
 from memory.audience import PRIVATE
 from memory.errors import IndexUnavailable
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
-from tools.registry import TOOLS, read_arguments, tool_of
+from tools.registry import TOOLS, lenient, read_arguments, tool_of
 
 
 async def paint(
@@ -193,3 +193,22 @@ def test_json_is_read_as_it_is(value):
 def test_arguments_that_are_nested_too_deep_are_a_wrong_call(written):
     with pytest.raises(TryAgain, match="nested too deep"):
         read_arguments(written)
+
+
+def test_null_is_the_default_and_a_text_with_commas_a_list():
+    class Given(BaseModel):
+        names: list[str] = []
+        size: int = 3
+        town: str | None = "Lyon"
+        needed: str
+
+    read = lenient(Given)
+    written = {"names": "a,b", "size": None, "town": None, "needed": "x"}
+    assert read.model_validate(written).model_dump() == {
+        "names": ["a", "b"],
+        "size": 3,
+        "town": None,
+        "needed": "x",
+    }
+    with pytest.raises(ValidationError):
+        read.model_validate({"needed": None})

@@ -30,6 +30,7 @@ from agent.surfaces.http.errors import fault_response
 from agent.surfaces.mcp.tools import Identity, MemoryTools
 from agent.types.checks import line_of
 from prompts import render
+from tools.registry import lenient
 
 INSTRUCTIONS = (
     "Long-term memory of the person you work for. Search it before you answer about them, and remember what "
@@ -140,9 +141,8 @@ def _tool(function: Callable[..., Any], title: str, *, reads: bool = False, dele
         open_world_hint=False,
     )
     tool = Tool.from_function(function, title=title, description=description, annotations=annotations)
-    arguments = tool.fn_metadata.arg_model
-    arguments.model_config["extra"] = "forbid"
-    arguments.model_rebuild(force=True)
+    tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
+    tool.fn_metadata.arg_model = arguments = lenient(tool.fn_metadata.arg_model)
     tool.parameters = arguments.model_json_schema()
     for part in (tool.parameters, *tool.parameters["properties"].values()):
         part.pop("title", None)

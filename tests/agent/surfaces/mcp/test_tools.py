@@ -103,3 +103,15 @@ async def test_a_persons_documents_are_searched_for_them_alone(shared, agent, tm
         assert passage["source"].endswith("travel.md")
         assert str(tmp_path) not in passage["source"]
         assert (await ben.call("search_knowledge", query=question))["passages"] == []
+
+
+async def test_arguments_are_taken_as_agents_write_them(pet: Companion, agent: Any) -> None:
+    async with agent(pet, "lea") as lea:
+        kept = await lea.call(
+            "remember", content="Lea sails", subjects="boat, sea", importance="0.9", type=None, ttl=None
+        )
+        assert kept["action"] == "add"
+        [found] = (await lea.call("search_memories", query="sails", limit=5.0, subjects=None))["memories"]
+        assert found["subjects"] == ["boat", "sea"]
+        assert (await lea.call("search_memories", query="sails", limit=None, subjects="sea"))["memories"]
+        assert "limit" in await lea.refused("search_memories", query="sails", limit="many")
