@@ -17,7 +17,7 @@ from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import object_with
 from agent.turn.context.user_snippet import line
 from memory.index.bm25 import stems
-from memory.people.findings import Cited, Findings, NewPreference, numbers_in
+from memory.people.findings import Cited, Findings, NewFact, NewPreference, TaskUpdate, numbers_in
 from memory.process.breaker import NotNow
 from prompts import render
 
@@ -67,7 +67,7 @@ async def _ask(
     chosen: ChosenModel, items: Sequence[Cited], transcript: Callable[[Collection[int]], str]
 ) -> Mapping[int, Sequence[int]]:
     """Return which messages state each item, by its number from 1, as far as the model says."""
-    notes = "\n".join(f"> #{number} {line(item.says)}" for number, item in enumerate(items, 1))
+    notes = "\n".join(f"> #{number} {line(_says(item))}" for number, item in enumerate(items, 1))
     cited = {number for item in items for number in item.messages}
     question = render("consolidation_citations", messages=transcript(cited), notes=notes)
     found = object_with(await ask(chosen, "consolidation_citations", question, _SCHEMA), "citations")
@@ -86,7 +86,16 @@ def _by_words(reading: ConsolidationInput, item: Cited) -> tuple[int, ...]:
             signed = f"{said.message.author} {said.message.text}"
             words[said.user] = words.get(said.user, frozenset()) | stems(signed)
     every = isinstance(item, NewPreference)
-    marks = [word for word in _WORD.findall(item.says) if every or not word.islower()]
+    marks = [word for word in _WORD.findall(_says(item)) if every or not word.islower()]
     telling = stems(" ".join(marks)) & frozenset[int]().union(*words.values())
     holding = [user for user, held in words.items() if telling <= held]
     return tuple(numbers[holding[0]]) if telling and len(holding) == 1 else ()
+
+
+def _says(item: Cited) -> str:
+    if isinstance(item, NewPreference):
+        value = item.value if isinstance(item.value, tuple) else (item.value,)
+        return f"{item.key}: {', '.join(map(str, value))}"
+    return (
+        item.text if isinstance(item, NewFact) else item.description if isinstance(item, TaskUpdate) else ""
+    )

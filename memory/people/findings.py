@@ -89,11 +89,6 @@ class Cited(Answered):
     messages: Annotated[tuple[int, ...], BeforeValidator(numbers_in), otherwise(())] = ()
     """The numbers of the messages that state it, from 1."""
 
-    @property
-    def says(self) -> str:
-        """The item in words."""
-        raise NotImplementedError
-
 
 class NewFact(Cited):
     text: Annotated[str, line(2000)]
@@ -105,10 +100,6 @@ class NewFact(Cited):
     """The id of the known fact that it corrects or completes, as the model wrote it."""
     number: int = 0
     """Its place in the answer, from 1, by which rulings name it."""
-
-    @property
-    def says(self) -> str:
-        return self.text
 
 
 class NewPreference(Cited):
@@ -127,11 +118,6 @@ class NewPreference(Cited):
     replaces: Annotated[str | None, line(4000, required=False), otherwise(None)] = None
     """The item of a list that the value takes the place of."""
 
-    @property
-    def says(self) -> str:
-        value = self.value if isinstance(self.value, tuple) else (self.value,)
-        return f"{self.key}: {', '.join(map(str, value))}"
-
     @model_validator(mode="after")
     def _fits(self) -> Self:
         entries_found(self.key, self.value, _ANY_TIME)  # raises if it does not fit
@@ -144,10 +130,6 @@ class TaskUpdate(Cited):
     description: Annotated[str, line(1000, required=False), otherwise("")] = ""
     status: Annotated[TaskStatus | None, Word, otherwise(None)] = None
     """None: a task keeps its own, and a new one is open."""
-
-    @property
-    def says(self) -> str:
-        return self.description
 
     @model_validator(mode="after")
     def _names_a_task(self) -> Self:

@@ -61,12 +61,11 @@ class ProfileStore:
         clock has gone back since, and what is said is dated after them.
         """
         async with self._database.read() as connection:
-            entries = await _dated(connection, user, entries, now)
-        known = await self.entries(user, place)
-        if merged(known, entries) == known:
+            known, dated = await _held(connection, user, place), await _dated(connection, user, entries, now)
+        if merged(known, dated) == known:
             return []
-        async with self._database.write(lock=[_lock(user)]) as connection:
-            return await self._merge(connection, user, place, entries)
+        async with self._database.write() as connection:
+            return await self.merge_in(connection, user, place, entries, now)
 
     async def merge_in(
         self,
@@ -78,14 +77,9 @@ class ProfileStore:
     ) -> list[Entry]:
         """Like `merge`, in the caller's transaction, which locks this user's context until it ends."""
         if entries and not self._database.sqlite:
-            alone = func.pg_advisory_xact_lock(func.hashtextextended(_lock(user), 0))
+            alone = func.pg_advisory_xact_lock(func.hashtextextended(f"context:{user}", 0))
             await connection.execute(select(alone))
         entries = await _dated(connection, user, entries, now)
-        return await self._merge(connection, user, place, entries)
-
-    async def _merge(
-        self, connection: AsyncConnection, user: str, place: Place, entries: Sequence[Entry]
-    ) -> list[Entry]:
         known = {_id(entry): entry for entry in await _held(connection, user, place)}
         after = {_id(entry): entry for entry in merged(list(known.values()), entries)}
         removed = [id for id in known if id not in after]
@@ -176,10 +170,6 @@ def _with_messages(entry: Entry, before: Entry | None) -> Entry:
     if before is None or before.value != entry.value:
         return entry
     return replace(entry, messages=entry.messages | before.messages)
-
-
-def _lock(user: str) -> str:
-    return f"context:{user}"
 
 
 def _id(entry: Entry) -> tuple[str, str]:

@@ -182,10 +182,12 @@ class Tasks:
 
     async def mentioned(self, user: str, ids: Collection[str], since: datetime) -> frozenset[str]:
         """Those of these tasks that a reply to the user was shown since then."""
+        if not ids:
+            return frozenset()
         query = select(rests_on.c.source_id).join(messages, messages.c.id == rests_on.c.derived_id)
         query = query.where(rests_on.c.source_id.in_(ids), rests_on.c.how == "found")
         query = query.where(messages.c.user_id == user, messages.c.sent_at >= since)
-        return frozenset(row.source_id for row in await self._database.rows(query)) if ids else frozenset()
+        return frozenset(row.source_id for row in await self._database.rows(query))
 
     async def finished(self, user: str, place: Place, since: datetime, limit: int) -> list[Task]:
         """The tasks of the user that were finished at `since` or later, the last ones first."""
