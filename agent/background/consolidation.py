@@ -263,7 +263,7 @@ class Consolidation:
             live=True,
             shown=reading.heard | {known.id for known in reading.facts},
         )
-        replaces = named.replaced_by(fact)
+        replaces = named.corrected.get(fact.number)
         origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
         importance = IMPORTANCE[fact.importance]
         draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)

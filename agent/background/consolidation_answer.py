@@ -28,7 +28,7 @@ from agent.turn.context.user_snippet import (
 )
 from agent.types.budget import Budget
 from memory.facts.decide import RULINGS, Ruling
-from memory.people.findings import Answered, Findings, NewFact, each, otherwise
+from memory.people.findings import Answered, Findings, each, otherwise
 from memory.records import Memory
 from memory.text.quoting import joined, numbered, speaker
 from memory.text.short_ids import SHORT_ID, read_id
@@ -188,54 +188,46 @@ def _asked_for(value: Any) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class NamedFacts:
-    """The facts that an answer names by ids or numbers, as far as the prompt showed them."""
+    """What an answer does to facts that the prompt showed, which it names by ids or numbers."""
 
-    shown: tuple[str, ...]
     on_new: Mapping[int, Mapping[str, Ruling]]
     """What new facts, by their numbers, do to known ones, by their ids."""
     on_stored: Sequence[tuple[str, str, Ruling]]
     """(new, old, ruling) of two stored facts."""
-    ended: frozenset[str]
-    """The known facts that may give way."""
-    refused: frozenset[tuple[str, str]] = frozenset()
-    """Replacements that do not count: a new fact, as ``#1`` or by its id, and the id of the known one."""
+    corrected: Mapping[int, str]
+    """The ids of known facts that new ones correct, by the numbers of these."""
 
     @classmethod
-    def of(cls, reading: ConsolidationInput, found: ConsolidationAnswer) -> "NamedFacts":
+    def of(
+        cls,
+        reading: ConsolidationInput,
+        found: ConsolidationAnswer,
+        refused: Collection[tuple[str, str]] = (),
+    ) -> "NamedFacts":
+        """Read it without the `refused` replacements: a new fact, as ``#1`` or an id, and the known one."""
         shown = tuple(dict.fromkeys(fact.id for fact in reading.facts))
         on_new: dict[int, dict[str, Ruling]] = {}
         on_stored: list[tuple[str, str, Ruling]] = []
         for one in found.rulings:
-            new, old = _id_among(shown, one.new), _id_among(shown, one.old)
-            number = one.new.strip().removeprefix("#")
-            if old is None or one.ruling == "both":
+            named, old = one.new.strip(), _id_among(shown, one.old)
+            number, new = named.removeprefix("#"), _id_among(shown, named)
+            if old is None or one.ruling == "both" or not {(named, old), (new, old)}.isdisjoint(refused):
                 continue
-            if one.new.strip() != number and number.isdecimal():
+            if named != number and number.isdecimal():
                 on_new.setdefault(int(number), {})[old] = one.ruling
             elif new:
                 on_stored.append((new, old, one.ruling))
-        ended = {old for ruled in on_new.values() for old, ruling in ruled.items() if ruling == "replaces"}
-        ended |= {id for new, old, _ in on_stored for id in (new, old)}
-        corrected = {_id_among(shown, fact.replaces or "") for fact in found.updates.new_facts}
-        return cls(shown, on_new, on_stored, frozenset(ended | {id for id in corrected if id}))
+        corrected = {fact.number: _id_among(shown, fact.replaces or "") for fact in found.updates.new_facts}
+        kept = {n: id for n, id in corrected.items() if id and (f"#{n}", id) not in refused}
+        return cls(on_new, on_stored, kept)
 
-    def id(self, written: str) -> str | None:
-        return _id_among(self.shown, written)
-
-    def replaced_by(self, fact: NewFact) -> str | None:
-        """Return the id of the known fact that a new one corrects."""
-        id = self.id(fact.replaces or "")
-        return None if (f"#{fact.number}", id) in self.refused else id
-
-    def without(self, refused: Collection[tuple[str, str]]) -> "NamedFacts":
-        """Return it without these replacements."""
-        left = {
-            number: {old: how for old, how in ruled.items() if (f"#{number}", old) not in refused}
-            for number, ruled in self.on_new.items()
-        }
-        stored = [one for one in self.on_stored if one[:2] not in refused]
-        ended = self.ended - {old for _, old in refused}
-        return NamedFacts(self.shown, left, stored, ended, frozenset(refused))
+    @property
+    def ended(self) -> frozenset[str]:
+        """The ids of the known facts that may give way."""
+        replaced = {old for ruled in self.on_new.values() for old, how in ruled.items() if how == "replaces"}
+        return frozenset(
+            {*replaced, *self.corrected.values(), *(id for one in self.on_stored for id in one[:2])}
+        )
 
 
 def _id_among(shown: Sequence[str], written: str) -> str | None:

@@ -43,7 +43,8 @@ async def without_doubtful_replacements(
         confirmed = await judge(chosen, [*doubts.values()])
     except Exception as error:
         log.warning("replacements could not be confirmed, so both facts stay: %s", error)
-    return named.without({pair for pair, sure in zip(doubts, confirmed, strict=True) if not sure})
+    refused = {pair for pair, sure in zip(doubts, confirmed, strict=True) if not sure}
+    return NamedFacts.of(reading, found, refused)
 
 
 def _replacements(
@@ -53,8 +54,7 @@ def _replacements(
     for fact in found.updates.new_facts:
         lines = reading.sources(fact.messages)
         ended = {old for old, how in named.on_new.get(fact.number, {}).items() if how == "replaces"}
-        if corrected := named.replaced_by(fact):
-            ended.add(corrected)
+        ended |= {named.corrected[fact.number]} if fact.number in named.corrected else set()
         for old in sorted(ended) if lines else ():
             said_at = lines[-1].message.sent_at
             doubt = Doubt(known[old].content, known[old].created_at, fact.text, said_at)
