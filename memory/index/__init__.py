@@ -78,6 +78,8 @@ class Rankings:
     words: tuple[Ranked, ...] = ()
     window_dense: tuple[Ranked, ...] = ()
     window_words: tuple[Ranked, ...] = ()
+    rarity: float = 0.0
+    """The BM25 score of a usual text that has each word of the question once; 0.0 where that is unknown."""
     partial: bool = False
     """Whether some rows were left out, or searched by words alone."""
     since: Moment | None = None

@@ -70,7 +70,7 @@ class Engine:
             found = rank({key: one.entry for key, one in loaded.items()}, questions)
             partial = any(one.lacking or not one.whole for one in loaded.values())
         lanes = (found.dense, found.words, found.window_dense, found.window_words)
-        return Rankings(*lanes, partial=partial, since=since)
+        return Rankings(*lanes, rarity=found.rarity, partial=partial, since=since)
 
     async def rank_drafts(self, drafts: Sequence[Draft], *questions: Question) -> Rankings:
         """Search these rows alone, of those that the reader may read."""

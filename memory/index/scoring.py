@@ -44,7 +44,9 @@ def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Ranking
         if name in DENSE:
             scores = [_by_vector(part.lane(name), part.entry, asked[0].dense) for part in parts]
         else:
-            scores = _by_words(name, parts, words)
+            rarities = _rarities(name, parts, words)
+            scores = _by_words(name, parts, rarities)
+            found.setdefault("rarity", sum(rarities.values()))  # of texts, which come before windows
         hits = [
             hit
             for one, masks in zip(asked, eligible, strict=True)
@@ -97,21 +99,25 @@ def _by_vector(lane: Lane, entry: Entry, vector: Any) -> "tuple[Scores, Mask]":
     return scores, np.zeros(len(scores), dtype=bool)
 
 
-def _by_words(name: str, parts: Sequence[Part], words: Sequence[int]) -> "list[tuple[Scores, Mask]]":
-    """The BM25 score of each row of each part, and which rows share a word."""
-    lanes = [part.lane(name) for part in parts]
-    scores = [np.zeros(len(part.entry.ids), dtype=np.float32) for part in parts]
+def _rarities(name: str, parts: Sequence[Part], words: Iterable[int]) -> dict[int, float]:
+    """How rare each word is among all texts of the lane."""
     texts = sum(
-        int(np.count_nonzero(part.counted & part.entry.filled[lane.words]))
-        for part, lane in zip(parts, lanes, strict=True)
+        int(np.count_nonzero(part.counted & part.entry.filled[part.lane(name).words])) for part in parts
     )
+    rarities = {}
     for word in words:
-        there = [lane.postings.of(word) for lane in lanes]
-        having = sum(
-            int(np.count_nonzero(part.counted[rows])) for part, (rows, _) in zip(parts, there, strict=True)
-        )
-        rarity = math.log1p((texts - having + 0.5) / (having + 0.5))
-        for (rows, weights), score in zip(there, scores, strict=True):
+        there = (part.counted[part.lane(name).postings.of(word)[0]] for part in parts)
+        having = sum(int(np.count_nonzero(rows)) for rows in there)
+        rarities[word] = math.log1p((texts - having + 0.5) / (having + 0.5))
+    return rarities
+
+
+def _by_words(name: str, parts: Sequence[Part], rarities: Mapping[int, float]) -> "list[tuple[Scores, Mask]]":
+    """The BM25 score of each row of each part, and which rows share a word."""
+    scores = [np.zeros(len(part.entry.ids), dtype=np.float32) for part in parts]
+    for part, score in zip(parts, scores, strict=True):
+        for word, rarity in rarities.items():
+            rows, weights = part.lane(name).postings.of(word)
             score[rows] += rarity * weights
     return [(score, score > 0) for score in scores]
 

@@ -43,7 +43,7 @@ NAMED_BEFORE = timedelta(days=1)
 SPEAKS_FOR_ITSELF, FALL = 130, 0.75
 """Up to so many characters a message needs the exchange around it. The exchange of a longer one counts less,
 by this power of the proportion: it says itself what it is about, and would be found for what others say."""
-GIVES_WAY = 0.3
+GIVES_WAY = 0.25
 """The share of its score that a long message loses beside a better one of the same exchange, after what the
 exchange gave it: another exchange comes first. A short one belongs to its neighbour and loses nothing."""
 ASKED = 0.6

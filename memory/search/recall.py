@@ -48,6 +48,8 @@ BESIDE_REPLIES = 2 * DEPTH
 """Hits to ask of each lane where replies are among them, which are left out."""
 NEWEST_SUMMARIES = 2
 """The most summaries in a list of the newest. Older summaries are found by their words."""
+WINDOW_WORDS = 0.5
+"""What an exchange with all words of the question scores, beside a text with all of them: it is longer."""
 FITS = 0.3
 """So far from the embedder's recall threshold to its dedupe threshold is the cosine of a text that fits."""
 COLD_START = 5
@@ -217,7 +219,11 @@ class Recall:
         if wanted.by_itself:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
         answered = frozenset(reply.conversation_id for reply in replies.values())
-        shape: dict[str, Any] = {"full": self._full(), "half_life": self.half_life, "answered": answered}
+        shape: dict[str, Any] = {
+            "full": self._full(rankings.rarity),
+            "half_life": self.half_life,
+            "answered": answered,
+        }
         ranked = rank(text, lanes, rows.candidates, wanted.now, tags=named, **shape)
         best = max((score for _, score in ranked), default=0.0)
         known = wanted.exclude.intersection(id for id, score in ranked if score > 0.0)
@@ -226,11 +232,12 @@ class Recall:
         hits = [found.hit(id, score) for id, score in ranked if score > 0.0]
         return Found(hits, best, known, rankings.partial, aliases)
 
-    def _full(self) -> dict[str, float]:
+    def _full(self, rarity: float) -> dict[str, float]:
         """What a text that fits the question scores, by lane."""
         thresholds = self.embedder.thresholds
         cosine = thresholds.recall + FITS * (thresholds.dedupe - thresholds.recall)
-        return dict.fromkeys(DENSE, cosine)
+        words = {"words": rarity, "window_words": WINDOW_WORDS * rarity}
+        return words | dict.fromkeys(DENSE, cosine)
 
     async def _vector(self, text: str) -> Any:
         try:

@@ -251,3 +251,14 @@ async def test_the_message_that_asks_is_not_what_others_are_measured_by(stack: S
     found = await stack.recall.look("cat called", ANNA, exclude={before, asking}, asking=asking)
     assert found.best == found.hits[0].score
     assert found.hits[0].id == fact.id
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the capital of Peru?", "How does photosynthesis work?", "Quelle est la capitale ?"]
+)
+async def test_a_question_that_no_memory_bears_on_finds_nothing(stack: Stack, question: str) -> None:
+    for n in range(20):
+        await stack.remember(f"Anna's hen number {n} lays {n} eggs a week", subjects=("hens",))
+        await stack.receive(f"I fix cars on day {n}, and what I mend there works well")
+    assert await stack.found(question) == set()
+    assert await stack.found("how many eggs does hen number 7 lay?")
