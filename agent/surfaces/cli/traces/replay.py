@@ -1,5 +1,6 @@
 """`hachi traces replay` and `hachi traces to-test`: replay turns, and make tests of them."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -168,11 +169,14 @@ async def to_test(
     force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
 ) -> None:
     """Make a pytest file of a turn, and its fixture. It fails if the turn goes otherwise than recorded."""
-    from agent.replay.testing import make_test
+    from agent.replay.testing import make_test, take_again
 
     files = await make_test(await pet.traces.get_with_jobs(id, pet.clock()))
-    for path in _write(files, into, force=force):
+    for path in (paths := _write(files, into, force=force)):
         print(path)
+    turn = await asyncio.to_thread(take_again, next(path for path in paths if path.suffix == ".json"))
+    for first in turn.differences[:1]:
+        say(f"it fails until the turn goes as recorded: {first.where} {first.what}")
     say("it holds what was said and remembered; look through the fixture before you share it")
     say("run it with pytest, which does not come with Hachi: pip install pytest")
 

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from tools import registry
+
 
 @pytest.fixture(scope="module")
 def talked(shared):
@@ -71,6 +73,11 @@ def test_a_test_goes_where_it_is_told_and_overwrites_nothing(talked, tmp_path, m
     again = talked("traces", "to-test", "last", "--into", "checks")
     assert (again.code, "--force writes over it" in again.complaint) == (1, True)
     assert talked("traces", "to-test", "last", "--into", "checks", "--force").code == 0
+    assert "it fails until" not in ran.err
+    with monkeypatch.context() as patch:
+        patch.setattr(registry, "as_text", lambda _: "{}")
+        ran = talked("traces", "to-test", "last", "--into", "now")
+    assert "it fails until the turn goes as recorded: search_memories, result differs" in ran.err
     (tmp_path / "tests").mkdir()
     talked("traces", "to-test")
     assert len(list((tmp_path / "tests").glob("test_trace_*.py"))) == 1
