@@ -26,22 +26,21 @@ from memory.sql.tables import (
 )
 
 
-def as_written(text: str) -> str:
-    """Return the text as a body holds it."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
 def holding(rows: Sequence[Any], text: str) -> Sequence[Any]:
-    """Return the rows whose bodies hold the text, in any letter case."""
-    wanted = as_written(text).casefold()
-    return [row for row in rows if wanted in _whole_text(row).casefold()]
+    """Return the rows that hold the text in any letter case, or whose bodies do."""
+    wanted = json.dumps(text, ensure_ascii=False)[1:-1].casefold()
+    return [row for row in rows if _holds(row, wanted)]
 
 
-def _whole_text(row: Any) -> str:
-    """Return what a row and its body hold; of a body that cannot be read only what the row does."""
-    with suppress(zlib.error):
-        return "\n".join([row.said, row.reply, zlib.decompress(row.body).decode("utf-8", "replace")])
-    return f"{row.said}\n{row.reply}"
+def _holds(row: Any, wanted: str) -> bool:
+    if wanted in f"{row.said}\n{row.reply}".casefold():
+        return True
+    with suppress(zlib.error):  # of a body that cannot be read the row alone counts
+        body = zlib.decompress(row.body)
+        if wanted.isascii():
+            return wanted.encode() in body.lower()
+        return wanted in body.decode("utf-8", "replace").casefold()
+    return False
 
 
 async def delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
