@@ -27,7 +27,6 @@ from memory.sql.tables import (
     metadata,
     trace_bodies,
     trace_rows,
-    trace_sets,
     traces,
 )
 from memory.sql.tables.triggers import create_triggers, drop_triggers
@@ -80,7 +79,7 @@ class Move:
         return moved
 
     def _source(self, table: Table) -> Database:
-        return self.traces if table in (traces, trace_bodies, trace_rows, trace_sets) else self.database
+        return self.traces if table in (traces, trace_bodies, trace_rows) else self.database
 
     async def _begin(self) -> None:
         """Make the tables, and mark the target as incomplete."""

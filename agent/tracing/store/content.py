@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import Select, delete, exists, literal, or_, select, true, union_all, update
+from sqlalchemy import Select, delete, exists, literal, or_, select, true, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.tracing.serialization import Stored
@@ -20,7 +20,6 @@ from memory.sql.tables import (
     messages,
     trace_bodies,
     trace_rows,
-    trace_sets,
     traces,
     users,
 )
@@ -44,10 +43,8 @@ def _holds(row: Any, wanted: str) -> bool:
 
 
 async def delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete the bodies of these traces, with what sets say of their replies, and the notes of what they
-    showed."""
+    """Delete the bodies of these traces, and the notes of what they showed."""
     await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
-    await connection.execute(update(trace_sets).where(trace_sets.c.trace_id.in_(ids)).values(holds=""))
     numbers = select(traces.c.seq).where(traces.c.id.in_(ids))
     await connection.execute(delete(trace_rows).where(trace_rows.c.trace.in_(numbers)))
 

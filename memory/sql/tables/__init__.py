@@ -26,7 +26,6 @@ from memory.sql.tables.operation import (
     figures,
     trace_bodies,
     trace_rows,
-    trace_sets,
     traces,
     work,
 )
@@ -73,7 +72,6 @@ __all__ = [
     "tasks",
     "trace_bodies",
     "trace_rows",
-    "trace_sets",
     "traces",
     "unkept",
     "users",

@@ -83,14 +83,6 @@ trace_rows = Table(
     sqlite_with_rowid=False,
 )
 
-trace_sets = Table(
-    "trace_sets",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("trace_id", Text, primary_key=True, comment="also of a trace that is gone"),
-    Column("holds", Text, nullable=False, comment="what its reply must hold, one a line"),
-)
-
 erasures = Table(
     "erasures",
     metadata,

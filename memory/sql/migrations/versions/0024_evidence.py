@@ -1,5 +1,5 @@
 """What rests on what becomes numbers: twenty bytes a row where it took 200. Replies get an index by time, and
-copies of what platforms told go."""
+copies of what platforms told go, and sets of traces."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -44,6 +44,7 @@ def upgrade() -> None:
         "JOIN evidence_ids AS source ON source.id = source_id"
     )
     op.drop_table("rests_on")
+    op.drop_table("trace_sets")
     replies = sa.text("role = 'assistant'")
     op.create_index(
         "ix_messages_replies",

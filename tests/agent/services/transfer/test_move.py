@@ -16,7 +16,7 @@ from agent.services.transfer.move import TABLES, Move, MovedTable
 from hachi import Companion
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
-from memory.sql.tables import memories, messages, trace_rows, trace_sets, users
+from memory.sql.tables import memories, messages, trace_rows, users
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]
@@ -90,7 +90,7 @@ async def test_there_and_back_every_row_is_the_same(
     assert before == await all_rows(there) == await all_rows(back)
     assert tables == again
     assert {table.name for table in tables if not table.rows} <= {"places", "erasures", "unkept"} | {
-        "deliveries", "message_origins", "memory_aliases", "context_entries", "vectors", "work", "trace_sets",
+        "deliveries", "message_origins", "memory_aliases", "context_entries", "vectors", "work",
             "session_memories"
     }  # fmt: skip
     assert sum(steps) == 2 * sum(table.rows for table in tables)
@@ -114,10 +114,8 @@ async def test_what_traces_of_a_database_of_their_own_show_comes_over(
     await apart.migrate()
     async with apart.write() as connection:
         await connection.execute(sa.insert(trace_rows).values(trace=7, row_id=b"r" * 16))
-        await connection.execute(sa.insert(trace_sets).values(name="smoke", trace_id="t", holds="Lyon"))
     await Move(source, apart, there).run(lambda _: None)
     assert [row.trace for row in await there.rows(sa.select(trace_rows))] == [7]
-    assert [row.holds for row in await there.rows(sa.select(trace_sets))] == ["Lyon"]
 
 
 class Killed(Exception):

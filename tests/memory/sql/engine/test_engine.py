@@ -154,7 +154,7 @@ async def test_a_database_without_a_table_index_or_trigger_of_this_version_is_re
     for url in (None, await server.new()):
         database = await Database.open(url, tmp_path)
         changes = [
-            "DROP TABLE trace_sets",
+            "DROP TABLE figures",
             "DROP INDEX ix_work_due_at",
             "DROP TRIGGER message_made" + ("" if database.sqlite else " ON messages"),
             *(["DROP TRIGGER chunk_gone"] if database.sqlite else []),
@@ -168,7 +168,7 @@ async def test_a_database_without_a_table_index_or_trigger_of_this_version_is_re
                 await connection.exec_driver_sql(change)
         await database.close()
         line = await fault(url, tmp_path)
-        assert "lacks the index ix_work_due_at, the table trace_sets, the trigger chunk_gone" in line
+        assert "lacks the index ix_work_due_at, the table figures, the trigger chunk_gone" in line
         assert "the trigger message_made as this version makes them" in line
         assert line.endswith("restore a backup, or begin with another home")
 
