@@ -76,7 +76,10 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
     ended = await told("Ana's cat is ill and sleeps in the piano", ttl="1h")
     old = await told("Ana's cat Tom sleeps in the bath")
     far = await told("Ana owns forty blue bicycles", subjects=["bicycles"])
-    dull = "The parrot said a poem, sang three songs about rain in Spain, then flew to the roof to sleep"
+    dull = (
+        "The parrot said a poem, sang three songs about rain in Spain, bought bread, paid the bill, wrote to "
+    )
+    dull += "the mayor of the town about taxes, then flew to the roof to sleep"
     weak = await told(dull, importance=0.3)
     await told("Where does the cat sleep? Ana's cat sleeps where the cat sleeps")
     before = await turn()
