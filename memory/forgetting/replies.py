@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -43,7 +44,8 @@ def repeats(text: str, fact: str, names: str = "") -> bool:
     """Whether the text contains all words of the fact, as the index normalises them, or something that
     identifies it: a number of four digits or more that is no year, or an address. Hachi says "you" instead of
     the `names` of the teller, so these need not be there."""
-    return not _identifiers(fact).isdisjoint(_identifiers(text)) or has_words_of(text, fact, names)
+    wanted = _identifiers_of(fact)
+    return bool(wanted and not wanted.isdisjoint(_identifiers(text))) or has_words_of(text, fact, names)
 
 
 def has_words_of(text: str, fact: str, names: str = "") -> bool:
@@ -72,6 +74,11 @@ def _identifiers(text: str) -> frozenset[str]:
         )
     identifiers = frozenset(one.casefold().rstrip(".,!?") for one in found)
     return frozenset(one for one in identifiers if not _YEAR.fullmatch(one))
+
+
+@lru_cache(maxsize=32)  # a fact is compared with all replies since; most facts have none
+def _identifiers_of(fact: str) -> frozenset[str]:
+    return _identifiers(fact)
 
 
 def _addresses(run: str) -> list[str]:
