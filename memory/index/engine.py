@@ -21,7 +21,7 @@ from memory.sql import changes
 from memory.sql.changes import AROUND, DOCUMENTS, EVERYBODY, Moment, Read
 from memory.sql.engine import Database
 
-AT_A_TIME = 64
+AT_A_TIME = 128
 """Rows that are read before the event loop gets a turn: some 3 ms."""
 MOST_CHANGES = 1_000
 """An entry of which more has changed is read anew."""

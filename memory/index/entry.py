@@ -64,18 +64,24 @@ class Lane:
         self.postings = Postings()
         self.matrix: NDArray[np.float32] | None = None
 
-    def put(self, row: int, room: int, text: str, vector: Any, row_of: Any) -> None:
-        words = bm25.document(text, self.average)
-        self.postings.add(row, words)
-        row_of[self.words] = bool(words)
-        if vector is None:
-            return
-        values = np.asarray(vector, dtype=np.float32)
-        if length := float(values.dot(values)) ** 0.5:  # zeros, as of a blank text, are near to nothing
-            row_of[self.vector] = True
-            if self.matrix is None or len(self.matrix) < room or self.matrix.shape[1] != len(values):
-                self.matrix = _grown(self.matrix, (room, len(values)))
-            self.matrix[row] = values / length
+    def put(
+        self, first: int, rows: "NDArray[Any]", texts: Sequence[str | None], vectors: Sequence[Any]
+    ) -> None:
+        """Add the texts of these rows from the first one on, and their vectors; None where there is none."""
+        words = [bm25.document(text, self.average) if text is not None else {} for text in texts]
+        for row, weights in enumerate(words, first):
+            self.postings.add(row, weights)
+        end = first + len(texts)
+        rows[self.words][first:end] = [bool(weights) for weights in words]
+        known = [at for at, vector in enumerate(vectors) if vector is not None]
+        if known:
+            values = np.array([vectors[at] for at in known], dtype=np.float32)
+            lengths = np.linalg.norm(values, axis=1, keepdims=True)
+            if self.matrix is None or len(self.matrix) < len(rows):
+                self.matrix = _grown(self.matrix, (len(rows), values.shape[1]))
+            at = first + np.array(known)
+            self.matrix[at] = values / np.where(lengths, lengths, 1)
+            rows[self.vector][at] = lengths[:, 0] > 0  # zeros, as of a blank text, are near to nothing
 
 
 class Entry:
@@ -97,22 +103,24 @@ class Entry:
         if len(self.ids) + len(points) > len(self.rows):
             room = max(len(self.ids) + len(points), 2 * len(self.rows))
             self.rows = np.concatenate([self.rows, np.zeros(room - len(self.rows), dtype=_ROW)])
-        for point in points:
-            row, room = len(self.ids), len(self.rows)
-            self.ids.append(point.id)
+        first = len(self.ids)
+        self.ids += [point.id for point in points]
+        new = self.filled[first:]
+        new["kind"] = [KINDS.index(point.kind) for point in points]
+        new["owners"] = [self._owners.setdefault(point.owners, len(self._owners)) for point in points]
+        new["created"] = [point.created_at.timestamp() for point in points]
+        new["expires"] = [point.expires_at.timestamp() if point.expires_at else np.inf for point in points]
+        new["alive"] = True
+        texts, windows = [point.text for point in points], [point.window_text for point in points]
+        self.text.put(first, self.rows, texts, [point.dense for point in points])
+        if any(window is not None for window in windows):
+            self.window.put(first, self.rows, windows, [point.window_dense for point in points])
+        for row, point in enumerate(points, first):
             self._row_of[point.id] = row
-            of = self.rows[row]
-            of["kind"] = KINDS.index(point.kind)
-            of["owners"] = self._owners.setdefault(point.owners, len(self._owners))
-            of["created"] = point.created_at.timestamp()
-            of["expires"] = point.expires_at.timestamp() if point.expires_at else np.inf
-            self.text.put(row, room, point.text, point.dense, of)
-            if point.window_text is not None:
-                self.window.put(row, room, point.window_text, point.window_dense, of)
-                self.heard.update(key for key in point.owners if key.startswith("place:"))
             for tag in point.subjects:
                 self._tags.setdefault(tag, []).append(row)
-            of["alive"] = True
+            if point.kind == "message":
+                self.heard.update(key for key in point.owners if key.startswith("place:"))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove points. Ignores unknown ids."""

@@ -6,6 +6,7 @@ summaries, and the chunks of documents. A key names whose rows are read together
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -14,10 +15,9 @@ from sqlalchemy import bindparam, exists, func, select
 
 from memory.index import Kind, Point
 from memory.index.windows import LIMIT, Window, window_of
-from memory.records import Memory
 from memory.sql.changes import DOCUMENTS
 from memory.sql.engine import Database
-from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, unexpired, with_owners
+from memory.sql.memories.memory_rows import ACTIVE_LINKS, LINKS, UNEXPIRED, unexpired
 from memory.sql.messages.lines import Anchor, anchors_of, lines_around, newest_anchors
 from memory.sql.messages.message_rows import REACH, Line, kept
 from memory.sql.messages.summaries import ActiveConversation, ConversationSummaries
@@ -39,7 +39,12 @@ class Draft(NamedTuple):
     """What the vector of its window is made of."""
 
 
-_FACTS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), UNEXPIRED)
+_FACTS = (
+    select(*(memories.c[name] for name in ("id", "content", "subjects", "created_at", "expires_at")))
+    .add_columns(LINKS.c.owner)
+    .join(LINKS, ACTIVE_LINKS)
+    .where(memories.c.id.in_(bindparam("ids", expanding=True)), UNEXPIRED)
+)
 _CHUNKS = (
     select(chunks.c.id, chunks.c.heading, chunks.c.text)
     .add_columns(documents.c.title, documents.c.owner, documents.c.added_at)
@@ -125,7 +130,10 @@ class Rows:
 
     async def _facts(self, ids: Collection[str], now: datetime) -> list[Draft]:
         rows = await self.database.rows(_FACTS, {"ids": list(ids), "now": now}) if ids else ()
-        return [_of_memory(memory) for memory in with_owners(rows) if memory.owners]
+        owners = defaultdict[str, set[str]](set)
+        for row in rows:
+            owners[row.id].add(row.owner)
+        return [_of_memory(row, frozenset(owners[row.id])) for row in {row.id: row for row in rows}.values()]
 
     async def _summaries(self, ids: Collection[str]) -> list[Draft]:
         found = await self._conversations.of_ids(ids) if ids else []
@@ -152,18 +160,18 @@ class Rows:
         return [_of_chunk(row) for row in rows]
 
 
-def _of_memory(memory: Memory) -> Draft:
+def _of_memory(row: Any, owners: frozenset[str]) -> Draft:
     point = Point(
-        id=memory.id,
+        id=row.id,
         kind="memory",
-        owners=memory.owners,
-        text=memory.content,
+        owners=owners,
+        text=row.content,
         dense=None,
-        created_at=memory.created_at,
-        expires_at=memory.expires_at,
-        subjects=memory.subjects,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        subjects=tuple(row.subjects),
     )
-    return Draft(point, memory.content)
+    return Draft(point, row.content)
 
 
 def _of_summary(conversation: ActiveConversation) -> Draft:

@@ -56,12 +56,10 @@ class BundledEmbedder:
     def _vectors(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
         from memory.index.embedders.vectors import normalised, readable, zeros  # numpy, needed only now
 
-        means = []
-        for text in texts:  # one at a time: in a batch the tokenizer would pad every text to the longest
-            known = readable(text, MAX_BYTES) if text.strip() else ""
-            tokens = self._model.tokenizer.encode(known, add_special_tokens=False).ids
-            means.append(self._model.embedding[tokens].mean(axis=0) if tokens else zeros(self.dimension))
-        return normalised(means)
+        known = [readable(text, MAX_BYTES) if text.strip() else "" for text in texts]
+        encoded = self._model.tokenizer.encode_batch_fast(known, add_special_tokens=False)
+        tokens, embedding = [one.ids for one in encoded], self._model.embedding
+        return normalised([embedding[ids].mean(axis=0) if ids else zeros(self.dimension) for ids in tokens])
 
 
 def _load() -> Any:
@@ -81,6 +79,7 @@ def _load() -> Any:
         raise EmbedderUnavailable(
             f"the bundled embedder's files are missing ({error}); `pip install --force-reinstall wordllama`"
         ) from error
+    model.tokenizer.no_padding()  # else every text of a batch is as long as the longest
     # It would keep the last 10,000 words that people said, 2 kB each, and is no faster with them.
     model.tokenizer.model._resize_cache(0)
     return model

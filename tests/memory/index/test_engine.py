@@ -278,7 +278,10 @@ async def test_another_embedders_vectors_are_made_once_and_words_are_found_meanw
     assert (one.embedder.real.texts, two.embedder.real.texts) == ([], [])
 
 
-async def test_those_who_searched_last_stay_and_one_that_is_too_big_is_searched_in_part(stack: Stack) -> None:
+async def test_those_who_searched_last_stay_and_one_that_is_too_big_is_searched_in_part(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.index.engine.AT_A_TIME", 16)
     for user in ("anna", "ben"):
         for number in range(90):
             await stack.receive(f"message {number}", user)
@@ -315,7 +318,7 @@ async def test_others_run_while_an_entry_is_loaded(stack: Stack) -> None:
     task = asyncio.create_task(others())
     await engine.search(Question(frozenset({"user:anna"}), stack.clock.now, text="fact"))
     task.cancel()
-    assert ran >= 300 // 64
+    assert ran >= 300 // 128
 
 
 async def test_after_a_cut_of_the_log_an_erasure_or_a_clock_that_went_back_it_is_loaded_anew(
