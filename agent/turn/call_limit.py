@@ -28,7 +28,13 @@ from pydantic_core import from_json
 from agent.errors import ModelError, ModelUnavailable
 from agent.models.ask import RequestedSchema
 from agent.models.choice.choose import ChosenModel
-from agent.models.choice.fallback import both_failed, changes_over, pause_before, tries_again, without_kept
+from agent.models.choice.fallback import (
+    both_failed,
+    changes_over,
+    pause_before,
+    tries_again,
+    without_provider_state,
+)
 from agent.models.failures import NO_ANSWER
 from agent.models.model_call import finish_of, recorded_call
 from agent.models.wire.incoming import completed, message_item
@@ -246,7 +252,7 @@ class TurnModel(Model):
 
     def _asked(self, system: str | None, input: Any, settings: ModelSettings, tools: list[Any]) -> "_Asked":
         if self._failed:
-            input = [*without_kept(input[: self._items_before]), *input[self._items_before :]]
+            input = [*without_provider_state(input[: self._items_before]), *input[self._items_before :]]
         if self._failed and self._settings_for:
             settings = replace(self._settings_for(self._chosen), tool_choice=settings.tool_choice)
         required = settings.tool_choice not in (

@@ -70,7 +70,7 @@ def _explained(chosen: "ChosenModel", error: Exception) -> ModelError:
     return found if isinstance(found, ModelError) else ModelUnavailable(str(found or error))
 
 
-def without_kept(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def without_provider_state(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the items of a turn without what their provider alone wants back: reasoning, signatures, ids."""
     return [
         {name: value for name, value in item.items() if name not in ("id", "provider_data")}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.models.wire.kept import merged, wanted_back
+from agent.models.wire.provider_state import merged, wanted_back
 
 Json = dict[str, Any]
 

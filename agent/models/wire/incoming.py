@@ -22,7 +22,7 @@ from openai.types.responses import (
 
 from agent.models.wire.calls import CallsInPieces
 from agent.models.wire.errors import ServerError
-from agent.models.wire.kept import merged, thoughts_in, wanted_back
+from agent.models.wire.provider_state import merged, thoughts_in, wanted_back
 
 Json = dict[str, Any]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
