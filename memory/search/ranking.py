@@ -135,14 +135,15 @@ def rank(
     scores = dict.fromkeys(candidates, Score(0.0, 0.0))
     for id_, candidate in candidates.items():
         then = _said_then(candidate.created_at, span) if span else 0.0
-        share = _exchange_share(candidate)
+        text = prose(candidate.text)
+        share, factor = _exchange_share(candidate, len(text)), _factor(candidate, text)
         own, exchange = _matched(id_, candidate, lane_scores, share)
         named = SPEAKER if id_ in about and share else 0.0
         whole = own + exchange + named + WHEN * then
         best = max(best, whole)
         beside = whole - (1.0 - share) * (exchange + GIVES_WAY * whole)
-        factor = _factor(candidate) * (decay(candidate, now, half_life) if half_life else 1.0)
-        if _factor(candidate) * whole >= WEAK * most:
+        if factor * whole >= WEAK * most:
+            factor *= decay(candidate, now, half_life) if half_life else 1.0
             scores[id_] = Score(*(min(1.0, score / most * factor) for score in (whole, beside)))
     if best < NOTHING * most:
         return _ordered(dict.fromkeys(candidates, 0.0), candidates)
@@ -162,18 +163,18 @@ def _asked_share(text: str) -> float:
     return sum(asked) / len(text)
 
 
-def _exchange_share(candidate: Candidate) -> float:
+def _exchange_share(candidate: Candidate, length: int) -> float:
     """How much the exchange around it counts, from 0.0 to 1.0; 1.0 for what is no message."""
     if candidate.kind != "message":
         return 1.0
     if is_fragment(candidate):
         return 0.0
-    return float(min(1.0, SPEAKS_FOR_ITSELF / max(1, len(prose(candidate.text)))) ** FALL)
+    return float(min(1.0, SPEAKS_FOR_ITSELF / max(1, length)) ** FALL)
 
 
-def _factor(candidate: Candidate) -> float:
+def _factor(candidate: Candidate, text: str) -> float:
     if candidate.kind == "message":
-        return 1.0 - ASKED * _asked_share(prose(candidate.text))
+        return 1.0 - ASKED * _asked_share(text)
     return SUMMARY if candidate.kind == "summary" else 0.9 + 0.2 * candidate.importance
 
 
