@@ -105,11 +105,12 @@ def fitting(
     for text in answer_style(context.preferences):
         purse.spend(text)  # always shown: its fixed form keeps it short
     # The ids are no shorter than those of the facts that fit.
-    weighty, others = _facts_by_weight(context.long_term_facts[:most_facts], context.zone, now)
-    kept = {fact.id for fact, text in weighty if purse.take(f"> {text}")}
+    preferred = list(context.long_term_facts[:most_facts])
+    weighty, others = _facts_by_weight(preferred, context.zone, now)
+    facts = [fact for fact, text in weighty if purse.take(f"> {text}")]
     summary = _fitting_summary(context.memory_summary or "", purse)
-    kept |= {fact.id for fact, text in others if purse.take(f"> {text}")}
-    facts = [fact for fact in context.long_term_facts[:most_facts] if fact.id in kept]
+    facts += [fact for fact, text in others if purse.take(f"> {text}")]
+    facts.sort(key=preferred.index)
     tasks = _by_urgency(context.open_tasks, now)
     tasks = [task for task in tasks if purse.take(f"> {_task_line(task, context, now)}")]
     profile = _fitting_profile(context.profile, purse)
