@@ -12,11 +12,10 @@ from sqlalchemy.dialects.postgresql import insert
 from memory.audience import Audience
 from memory.sql.engine import Database
 from memory.sql.jobs.queue import JobQueue
-from memory.sql.memories.memory_rows import unexpired
+from memory.sql.memories.replacements import is_active, unexpired
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.transcript import Transcript
-from memory.sql.readable import is_active
 from memory.sql.tables import (
     erasures,
     figures,
@@ -125,14 +124,14 @@ class StatisticsService:
             return [CountedMemory(m.type, m.subjects, m.created_at) for m in own]
         held = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())
         query = select(memories.c.type, memories.c.subjects, memories.c.created_at)
-        rows = await self.database.rows(query.where(held, unexpired(self.clock())))
+        rows = await self.database.rows(query.where(held, unexpired()), {"now": self.clock()})
         return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
 
     async def people(self) -> list[KnownPerson]:
         """Return everybody who is known, in the order of their ids."""
         spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at))
         spoke = spoke.where(messages.c.role == "user", kept()).group_by(messages.c.user_id)
-        held = memories.c.id == memory_owners.c.memory_id, is_active(), unexpired(self.clock())
+        held = memories.c.id == memory_owners.c.memory_id, is_active(), unexpired()
         counted = {
             "memories": (memory_owners.c.owner, *held),
             "tasks": (tasks.c.user_id, tasks.c.status != "done"),
@@ -145,7 +144,7 @@ class StatisticsService:
                 found.setdefault(user, {}).update(messages=number, last_message=last)
             for name, (of, *where) in counted.items():
                 query = select(of, func.count()).where(*where).group_by(of)
-                for owner, number in await connection.execute(query):
+                for owner, number in await connection.execute(query, {"now": self.clock()}):
                     if name == "tasks" or owner.startswith("user:"):
                         found.setdefault(owner.removeprefix("user:"), {})[name] = number
         names = await Transcript(self.database).speakers.names(found)

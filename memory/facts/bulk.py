@@ -25,8 +25,8 @@ from memory.facts.writer import FactWriter
 from memory.process.spans import span
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken, retried
+from memory.sql.memories.replacements import is_active
 from memory.sql.memories.store import MemoryStore
-from memory.sql.readable import is_active
 from memory.sql.tables import memories, memory_owners
 from memory.text.names import Aliases, fold
 
@@ -96,21 +96,21 @@ class KnownWords:
                 self._aliases = aliases
                 self._names = frozenset(fold(name) for pair in aliases.pairs for name in pair)
                 self._told.update(self._words(text) for text in self._texts.values() if self._named(text))
-            if await self.new_ids(connection):
-                for id, content in await connection.execute(_TEXTS, self._owners):
+            if await self.new_ids(connection, now):
+                for id, content in await connection.execute(_TEXTS, self._owners | {"now": now}):
                     if id not in self._texts:
                         self.add(id, content)
 
-    async def new_ids(self, connection: AsyncConnection) -> set[str]:
+    async def new_ids(self, connection: AsyncConnection, now: datetime) -> set[str]:
         """What others have stored since."""
-        return set(await connection.scalars(_IDS, self._owners)) - self._texts.keys()
+        return set(await connection.scalars(_IDS, self._owners | {"now": now})) - self._texts.keys()
 
     async def used(self, connection: AsyncConnection, keys: Collection[str]) -> set[str]:
         """Which of these content keys a fact of the owners has, or has had."""
         return set(await connection.scalars(_KEYS, self._owners | {"keys": list(keys)}))
 
     @property
-    def _owners(self) -> dict[str, list[str]]:
+    def _owners(self) -> dict[str, Any]:
         return {"owners": list(self.origin.owners)}
 
     def add(self, id: str, content: str) -> None:
@@ -155,8 +155,8 @@ class _Part:
     async def _decide(self, fact: CandidateFact) -> Decision:
         [vector] = await self.writer.similar.embed([fact.draft.content])
         settled = await self.writer.decide(replace(fact, vector=vector))
-        for memory in settled.changed.values():
-            self.words.add(memory.id, memory.content)
+        if settled.memory:
+            self.words.add(settled.memory.id, settled.memory.content)
         return settled.decision
 
     async def _add_together(self, facts: Refused) -> list[Decision]:
@@ -171,7 +171,7 @@ class _Part:
         return await retried(read_then_write)
 
     async def _settle_together(self, connection: AsyncConnection, facts: Refused) -> list[Decision]:
-        if await self.words.new_ids(connection):
+        if await self.words.new_ids(connection, facts[0][0].now):
             where = self.writer.database.where
             raise Overtaken(f"{where}: somebody else has told something; try again")
         used = await self.words.used(connection, {fact.key for fact, _ in facts})
@@ -183,7 +183,7 @@ class _Part:
                 break
             decision = refused
             if refused is None and fact.key in used | new.keys():
-                await self.writer.store.insert(connection, new)
+                await self.writer.store.insert(connection, new, facts[0][0].now)
                 used, new = used | new.keys(), {}
                 decision = await self._known_word_for_word(connection, fact)
             elif refused is None and not aliases and self.words.is_new(fact):
@@ -194,13 +194,13 @@ class _Part:
             if decision is None:
                 break
             decisions.append(decision)
-        await self.writer.store.insert(connection, new)
+        await self.writer.store.insert(connection, new, facts[0][0].now)
         return decisions
 
     async def _known_word_for_word(self, connection: AsyncConnection, fact: CandidateFact) -> Decision | None:
         """The decision on a fact whose words each owner has; None where that is not so."""
         known = await self.writer.store.known(connection, fact.origin.owners, fact.key, fact.now)
-        valid, _ = fact.still_valid(known.worded_so)
+        valid = fact.still_valid(known.worded_so)
         if lacking_owners(fact, valid):
             return None
         return (await self.writer.rows.settle(connection, fact, NOT_SEARCHED)).decision

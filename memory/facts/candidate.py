@@ -119,16 +119,15 @@ class CandidateFact:
         known = (memory.content, memory.importance, memory.type, set(memory.subjects))
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
 
-    def still_valid(self, worded_so: Mapping[str, Memory]) -> tuple[dict[str, Memory], dict[str, Memory]]:
-        """The memories with the same words by owner, without those that the draft corrects; and those that
-        have expired, but are not purged yet."""
-        expired = {owner: memory for owner, memory in worded_so.items() if has_expired(memory, self.now)}
-        valid = {
+    def still_valid(self, worded_so: Mapping[str, Memory]) -> dict[str, Memory]:
+        """The memories with the same words by owner, without those that have expired, and those that the
+        draft corrects."""
+        return {
             owner: memory
             for owner, memory in worded_so.items()
-            if owner not in expired and not (self.corrects(memory) and owner in self.decides_for(memory))
+            if (memory.expires_at is None or memory.expires_at > self.now)
+            and not (self.corrects(memory) and owner in self.decides_for(memory))
         }
-        return valid, expired
 
     @property
     def correction(self) -> Verdict:
@@ -179,10 +178,6 @@ class CandidateFact:
             expires_at=memory.expires_at if memory else None,
             close=close,
         )
-
-
-def has_expired(memory: Memory, now: datetime) -> bool:
-    return memory.expires_at is not None and memory.expires_at <= now
 
 
 def _at_once(one: datetime | None, other: datetime | None) -> bool:

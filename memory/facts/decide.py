@@ -287,7 +287,7 @@ class Case(Traced):
         decided = decided or repeats_recalled(fact, [one for one in self.near if one.id in self.recalled])
         if decided:
             return decided, None
-        worded_so, _ = fact.still_valid(self.worded_so)
+        worded_so = fact.still_valid(self.worded_so)
         lacking = lacking_owners(fact, worded_so)
         others = [memory for memory in self.near if not memory.owners.isdisjoint(lacking)]
         near = weighed(fact, others, self.aliases, self.cosine)

@@ -21,17 +21,18 @@ from memory.sql.engine import Database
 from memory.sql.hidden import hide, link_is_hidden
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.memories.memory_rows import BY_IDS
+from memory.sql.memories.replacements import NOW, is_active, unexpired
 from memory.sql.messages.message_rows import MESSAGE, kept
 from memory.sql.messages.message_rows import heard_by as heard_by_owner
 from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by
 from memory.sql.rests_on import let_go, resting_on, stated_in, statements_of
 from memory.sql.tables import (
-    Utc,
     active_conversations,
     context_entries,
     memories,
     memory_owners,
     messages,
+    replacements,
     rests_on,
     speakers,
 )
@@ -51,39 +52,38 @@ def memory_summary_id(user: str, place: Place) -> str:
 
 
 _newer, _newer_links = memories.alias("newer"), memory_owners.alias("newer_links")
+_instead = replacements.join(_newer, _newer.c.id == replacements.c.new_id).join(
+    _newer_links,
+    and_(
+        _newer_links.c.memory_id == replacements.c.new_id,
+        _newer_links.c.owner == replacements.c.owner,
+        is_active(_newer_links),
+        unexpired(of=_newer),
+    ),
+)
 _NO_LONGER = (
-    select(memories.c.content, _newer.c.content.label("instead"))
-    .join(
-        memory_owners,
-        and_(memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner == bindparam("owner")),
-    )
+    select(memories.c.id, memories.c.content, _newer.c.content.label("instead"))
+    .join(memory_owners, memory_owners.c.memory_id == memories.c.id)
     .outerjoin(
-        _newer.join(
-            _newer_links,
-            and_(
-                _newer_links.c.memory_id == _newer.c.id,
-                _newer_links.c.owner == bindparam("owner"),
-                ~link_is_hidden(_newer_links),
-            ),
-        ),
-        _newer.c.id == memory_owners.c.superseded_by,
+        _instead,
+        and_(replacements.c.old_id == memories.c.id, replacements.c.owner == memory_owners.c.owner),
     )
     .where(
+        memory_owners.c.owner == bindparam("owner"),
         memories.c.id.in_(stated_in(bindparam("messages", expanding=True))),
-        or_(
-            memories.c.expires_at <= bindparam("now", type_=Utc()), memory_owners.c.superseded_by.is_not(None)
-        ),
         ~link_is_hidden(),
+        or_(memories.c.expires_at <= NOW, ~is_active()),
     )
-    .order_by(memories.c.created_at, memories.c.id)
+    .order_by(memories.c.created_at, memories.c.id, _newer.c.created_at)
 )
 
 
 async def no_longer(database: Database, ids: Collection[str], owner: str, now: datetime) -> tuple[str, ...]:
-    """The facts of these messages that no longer hold for this owner, oldest first, each with what has taken
-    its place, if anything has."""
+    """The facts of these messages that no longer hold for this owner, oldest first, each with what holds in
+    its place, if anything does."""
     rows = await database.rows(_NO_LONGER, {"messages": list(ids), "owner": owner, "now": now})
-    return tuple(row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows)
+    found = {row.id: row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows}
+    return tuple(found.values())
 
 
 async def remaining(

@@ -5,7 +5,7 @@ speaker's own. Stated in private, it does not change the channel's memory, so a 
 private statement.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -36,8 +36,8 @@ class Settled(NamedTuple):
 
     decision: Decision
     case: Case
-    changed: Mapping[str, Memory]
-    """The memories that it changed, by id, in their new state."""
+    memory: Memory | None
+    """What states the fact now; None if nothing was stored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,23 +61,21 @@ class FactRows:
         case = await self._read(connection, candidate, searched)
         decision, resolution = case.decide(self.importance_floor)
         if resolution is None:
-            return Settled(decision, case, {})
-        worded_so, expired = candidate.still_valid(case.worded_so)
+            return Settled(decision, case, None)
+        worded_so = candidate.still_valid(case.worded_so)
         if not searched.owners.issuperset(lacking_owners(candidate, worded_so)):
             raise Overtaken(f"{self.store.database.where}: what was known already has just ended; try again")
-        changed: dict[str, Memory] = {}
-        await self._write(connection, candidate, changed, resolution, expired)
+        await self._write(connection, candidate, resolution)
         said_again = [*worded_so.values(), *(step.memory for step in resolution.covered)]
         known = {memory.id: memory for memory in said_again}
-        for memory in known.values():
-            await self._refresh(connection, candidate, changed, memory)
+        for id, memory in known.items():
+            until = await self._refresh(connection, candidate, memory)
+            decision = replace(decision, expires_at=until) if id == decision.id else decision
         if origin.message_id:
             here = set() if resolution.new else {resolution.memory.id}  # a new one rests on its message
             for id in sorted(here.union(known)):
                 await record(connection, id, [origin.message_id], "stated")
-        now = changed.get(decision.id or "")
-        decision = replace(decision, expires_at=now.expires_at) if now else decision
-        return Settled(decision, case, changed)
+        return Settled(decision, case, resolution.memory)
 
     async def _read(self, connection: AsyncConnection, candidate: CandidateFact, searched: Searched) -> Case:
         """What the decision rests on. The rows alone decide where its message is gone, it was made private,
@@ -110,11 +108,9 @@ class FactRows:
     ) -> None:
         """Let one of two stored facts step back for the other, which keeps what that one adds to it."""
         stays = new if step.memory is old else old
-        changed: dict[str, Memory] = {}
-        reason = step.verdict.reason
-        await self._supersede(connection, candidate, changed, step.memory, step.owners, stays.id, reason)
+        await self._supersede(connection, candidate, step, stays.id)
         if stays is old:
-            await self._refresh(connection, candidate, changed, old)
+            await self._refresh(connection, candidate, old)
             if new.message_id:
                 await record(connection, old.id, [new.message_id], "stated")
 
@@ -143,7 +139,7 @@ class FactRows:
         another fact of the same message. It stays private until they state it again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
-        private = await made_private(connection, candidate.origin.user)
+        private = await made_private(connection, candidate.origin.user, candidate.now)
         origin, content = candidate.origin, candidate.draft.content
         stated = states(origin.said, content)
         return any(
@@ -153,75 +149,54 @@ class FactRows:
         )
 
     async def _write(
-        self,
-        connection: AsyncConnection,
-        candidate: CandidateFact,
-        changed: dict[str, Memory],
-        resolution: Resolution,
-        expired: Mapping[str, Memory],
+        self, connection: AsyncConnection, candidate: CandidateFact, resolution: Resolution
     ) -> None:
-        memory, fresh = resolution.memory, resolution.fresh
-        for owner, old in expired.items():
-            await self._supersede(
-                connection, candidate, changed, old, {owner}, memory.id, "had expired", in_force=False
-            )
+        memory, outdated = resolution.memory, resolution.outdated
         for step in resolution.replaced:
-            reason = step.verdict.reason
-            await self._supersede(connection, candidate, changed, step.memory, step.owners, memory.id, reason)
+            await self._supersede(connection, candidate, step, memory.id)
         if resolution.new:
             origin = candidate.origin
             aliases = await links_of(connection, origin.place, origin.user, memory.content)
-            await self.store.insert(connection, {candidate.key: memory}, aliases)
+            never = {owner for step in outdated for owner in step.owners}
+            await self.store.insert(connection, {candidate.key: memory}, candidate.now, aliases, never)
             candidate.made.add(memory.id)
-            changed[memory.id] = memory
             stated = (memory.id, "dense")
             texts, made = {stated: candidate.draft.content}, {stated: candidate.vector}
             await vectors.store(connection, self.similar.embedder.name, texts, made)
-        elif fresh:
-            await link(connection, memory.id, fresh, candidate.key)
-            changed[memory.id] = replace(memory, owners=memory.owners | fresh)
-        for step in resolution.outdated:  # stored as history of the newer memory, never shown as current
-            reason = step.verdict.reason
-            await self._supersede(
-                connection, candidate, changed, memory, step.owners, step.memory.id, reason, in_force=False
-            )
+        elif resolution.fresh:
+            await link(connection, memory.id, resolution.fresh, candidate.key)
+        for step in outdated:  # stored as history of the newer memory, never shown as current
+            older = replace(step, memory=memory)
+            await self._supersede(connection, candidate, older, step.memory.id, in_force=False)
 
     async def _supersede(
         self,
         connection: AsyncConnection,
         candidate: CandidateFact,
-        changed: dict[str, Memory],
-        old: Memory,
-        owners: Set[str],
-        new_id: str,
-        reason: str,
+        step: Step,
+        by: str,
         *,
         in_force: bool = True,
     ) -> None:
-        user, now = candidate.origin.user, candidate.now
+        user, now, reason = candidate.origin.user, candidate.now, step.verdict.reason
         await self.store.supersede(
-            connection, old, owners, new_id=new_id, user=user, reason=reason, now=now, in_force=in_force
+            connection, step.memory, step.owners, by, user=user, reason=reason, now=now, in_force=in_force
         )
-        known = changed.get(old.id, old)
-        changed[old.id] = replace(known, owners=known.owners - owners)
         if in_force:
-            await withhold(connection, now, memory_ids=[old.id], owners=owners, telling=True)
+            await withhold(connection, now, memory_ids=[step.memory.id], owners=step.owners, telling=True)
 
     async def _refresh(
-        self,
-        connection: AsyncConnection,
-        candidate: CandidateFact,
-        changed: dict[str, Memory],
-        memory: Memory,
-    ) -> None:
-        """Refresh a memory that its teller stated again: the higher importance and the later end win."""
-        if not (candidate.sees(memory) and candidate.decides_for(memory)):
-            return
+        self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory
+    ) -> datetime | None:
+        """Refresh a memory that its teller stated again: the higher importance and the later end win. Returns
+        when it ends."""
         values: dict[str, Any] = {}
-        if candidate.draft.importance > memory.importance:
-            values["importance"] = candidate.draft.importance
-        if candidate.prolongs(memory):
-            values["expires_at"] = candidate.expires_at
+        if candidate.sees(memory) and candidate.decides_for(memory):
+            if candidate.draft.importance > memory.importance:
+                values["importance"] = candidate.draft.importance
+            if candidate.prolongs(memory):
+                values["expires_at"] = candidate.expires_at
         if values:
             await self.store.refresh(connection, memory, **values)
-            changed[memory.id] = replace(changed.get(memory.id, memory), **values)
+        until: datetime | None = values.get("expires_at", memory.expires_at)
+        return until

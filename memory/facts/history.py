@@ -1,10 +1,10 @@
 """The history of replacements: what replaced what, when and why; and undo."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, false, insert, or_, select
+from sqlalchemy import ColumnElement, and_, delete, exists, false, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, user_key
@@ -14,11 +14,16 @@ from memory.process.spans import new_id
 from memory.records import MemoryUpdate
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
-from memory.sql.memories.memory_rows import begins, unexpired
-from memory.sql.memories.owner_links import by_what_holds, end, gave_way, hold_again
+from memory.sql.memories.memory_rows import begins, fetch
+from memory.sql.memories.replacements import (
+    ALWAYS,
+    TOLD_AGAIN,
+    holds,
+    replace,
+    unexpired,
+)
 from memory.sql.memories.store import UNDONE, tellers
-from memory.sql.readable import is_active
-from memory.sql.tables import hidden, memories, memory_owners, memory_updates
+from memory.sql.tables import hidden, memories, memory_owners, memory_updates, replacements
 
 
 class History:
@@ -60,22 +65,19 @@ class History:
         """
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
-            holding = await _holding(connection, id, audience.keys)
-            ended = gave_way(holding) & memory_owners.c.owner.in_(audience.keys) & _lasts(now)
-            query = select(memory_owners).where(ended).order_by(memory_owners.c.superseded_at)
-            given = (await connection.execute(query)).all()
-            given = [row for row in given if row.owner in holding[row.superseded_by]]
-            if not given:
-                raise NotFound(f"memory {id!r} has replaced nothing that could be brought back")
-            new, old = given[-1].superseded_by, given[-1].memory_id
-            owners = {row.owner for row in given if row.superseded_by == new}
-            owners = await _may_undo_for(connection, new, owners, own)
+            given = await _restorable(connection, id, audience.keys | {own}, now)
+            there = [row for row in given if row.owner in audience.keys]
+            if not there:
+                raise NotFound(await _why_not(connection, id, audience, now))
+            new = there[-1].new_id
+            owners = {row.owner for row in there if row.new_id == new}
+            [by] = await fetch(connection, memories.c.id == new, now)
+            owners = owners if tellers(by.owners, by.user_id) == {own} else owners & {own}
             if not owners:
                 raise NotFound(f"memory {id!r} is not {user}'s to take back: somebody else told it")
-            if own not in audience.keys:
-                owners.add(own)
-            undone = await _undo(connection, new, owners, user, now)
-            old = old if old in undone else next(iter(undone))
+            steps = [row for row in given if row.new_id == new and row.owner in {*owners, own}]
+            undone = await _undo(connection, new, steps, user, now)
+            old = next(row.old_id for row in [*reversed(there), *steps] if row.old_id in undone)
             texts = await _texts(connection, {new, old})
         return MemoryUpdate(**undone[old], old_content=texts.get(new, ""), new_content=texts.get(old))
 
@@ -110,55 +112,53 @@ async def _texts(connection: AsyncConnection, ids: Collection[str]) -> dict[str,
     return {row.id: row.content for row in await connection.execute(query)}
 
 
-async def _holding(connection: AsyncConnection, id: str, owners: Collection[str]) -> dict[str, set[str]]:
-    """What holds in the place of the memory, by the owners for whom it does; `id` may be a prefix. What was
-    taken back, or never held, has nothing in its place."""
-    link = memory_owners
-    columns = (link.c.memory_id, link.c.owner, link.c.superseded_by, link.c.superseded_at)
-    chain = select(*columns).where(begins(link.c.memory_id, id), link.c.owner.in_(owners)).cte(recursive=True)
-    after = and_(link.c.memory_id == chain.c.superseded_by, link.c.owner == chain.c.owner)
-    chain = chain.union(select(*columns).join(chain, and_(after, chain.c.superseded_at.is_not(None))))
-    found: dict[str, set[str]] = {}
-    for row in await connection.execute(select(chain).where(chain.c.superseded_by.is_(None))):
-        found.setdefault(row.memory_id, set()).add(row.owner)
-    return found
+_pair, _old = replacements.c, memories.alias("old")
+_CAN_BE_RESTORED = (
+    select(replacements)
+    .join(_old, and_(_old.c.id == _pair.old_id, unexpired(of=_old)))
+    .join(memories, and_(memories.c.id == _pair.new_id, unexpired()))
+    .where(_pair.lasts != ALWAYS, _pair.reason != TOLD_AGAIN)
+    .where(holds(_pair.new_id, _pair.owner), holds(_pair.old_id, _pair.owner, but=_pair.new_id))
+    .order_by(_pair.at)
+)
+"""The replacements by what holds, without which what was replaced would hold."""
 
 
-def _lasts(now: datetime) -> ColumnElement[bool]:
-    """True for a link whose fact has not expired. One that has is not brought back: the purge takes it."""
-    return memory_owners.c.memory_id.in_(select(memories.c.id).where(unexpired(now)))
+async def _restorable(
+    connection: AsyncConnection, id: str, owners: Collection[str], now: datetime
+) -> Sequence[Any]:
+    """The replacements by this memory or, where it was replaced, by what holds in its place, that can be
+    undone, oldest first; `id` may be a prefix. What was taken back, or never held, has nothing there."""
+    mine = _pair.owner.in_(owners)
+    newer = select(_pair.new_id).where(begins(_pair.old_id, id), mine, _pair.lasts != ALWAYS)
+    query = _CAN_BE_RESTORED.where(mine, or_(begins(_pair.new_id, id), _pair.new_id.in_(newer)))
+    return (await connection.execute(query, {"now": now})).all()
 
 
-async def _may_undo_for(connection: AsyncConnection, id: str, owners: Collection[str], own: str) -> set[str]:
-    """The owners for whom the person may take the memory back."""
-    links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == id, is_active())
-    active = (await connection.execute(links)).scalars().all()
-    first = select(memories.c.user_id).where(memories.c.id == id)
-    told = tellers(active, (await connection.execute(first)).scalar_one())
-    return set(owners) if told == {own} else set(owners) & {own}
+async def _why_not(connection: AsyncConnection, id: str, audience: Audience, now: datetime) -> str:
+    """What happened to what a memory had replaced."""
+    theirs = (begins(_pair.new_id, id), _pair.owner.in_(audience.keys), _pair.lasts != ALWAYS)
+    ended = select(memories.c.expires_at).where(*theirs, memories.c.id == _pair.old_id)
+    at = await connection.scalar(ended.where(memories.c.expires_at <= now))
+    if at is not None:
+        return f"what memory {id!r} had replaced expired on {at:%d %B %Y}: it cannot be brought back"
+    return f"memory {id!r} has replaced nothing that could be brought back"
 
 
 async def _undo(
-    connection: AsyncConnection, id: str, owners: Collection[str], user: str, now: datetime
+    connection: AsyncConnection, id: str, steps: Sequence[Any], user: str, now: datetime
 ) -> dict[str, dict[str, Any]]:
-    """Take the memory back for those of the owners for whom it replaced something. Returns the steps that
-    record it, without the owners, by the id of what holds again."""
-    ended = gave_way([id]) & memory_owners.c.owner.in_(owners) & _lasts(now)
-    rows = (await connection.execute(select(memory_owners).where(ended, by_what_holds()))).all()
-    replaced: dict[str, set[str]] = {}
-    for row in rows:
-        replaced.setdefault(row.memory_id, set()).add(row.owner)
-    losing = {row.owner for row in rows}
-    for old_id, back in replaced.items():  # taken back: nothing brings it back
-        await end(connection, [id], back, old_id, UNDONE, None)
-    query = select(memory_owners.c.memory_id, memory_owners.c.owner).where(
-        ended, memory_owners.c.owner.in_(losing)
-    )
-    rows = (await connection.execute(query.order_by(memory_owners.c.superseded_at.desc()))).all()
-    await hold_again(connection, [(row.memory_id, row.owner) for row in rows])
-    step = {"user_id": user, "old_id": id, "reason": UNDONE, "created_at": now}
-    undone = {old_id: step | {"id": new_id(), "new_id": old_id} for old_id in replaced}
-    for old_id, back in replaced.items():
-        await connection.execute(insert(memory_updates).values(**undone[old_id], owners=sorted(back)))
+    """Take the memory back where these replacements by it count. Returns the steps that record it, without
+    the owners, by the id of what holds again."""
+    losing = {row.owner for row in steps}
+    theirs = (_pair.new_id == id, _pair.owner.in_(losing), _pair.lasts != ALWAYS, _pair.reason != TOLD_AGAIN)
+    await connection.execute(delete(replacements).where(*theirs))
+    undone = {}
+    for old in dict.fromkeys(row.old_id for row in steps):
+        owners = {row.owner for row in steps if row.old_id == old}
+        await replace(connection, [(id, owner) for owner in owners], old, ALWAYS, UNDONE, now)
+        step = {"user_id": user, "old_id": id, "new_id": old, "reason": UNDONE, "created_at": now}
+        undone[old] = step | {"id": new_id()}
+        await connection.execute(insert(memory_updates).values(**undone[old], owners=sorted(owners)))
     await withhold(connection, now, memory_ids=[id], owners=losing)
     return undone

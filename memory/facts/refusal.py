@@ -30,7 +30,7 @@ def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> 
     repeated = echoed(candidate, worded_so.values())
     if repeated is None:
         return None
-    worded_so, _ = candidate.still_valid(worded_so)
+    worded_so = candidate.still_valid(worded_so)
     here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
     reason = f"only repeats what was found: {repeated!r}"
     return candidate.decision("ignore", here, reason, target=here)

@@ -68,7 +68,7 @@ class FactWriter:
         with decision_run(self.logged), span("decision"):
             extracted(facts)
             for fact, refused in zip(facts, refusals, strict=True):
-                settled = Settled(refused, Case.of(fact), {}) if refused else await self.decide(fact)
+                settled = Settled(refused, Case.of(fact), None) if refused else await self.decide(fact)
                 decisions.append(settled.decision)
                 cases.append(settled.case)
                 self.note(fact.origin, settled.decision)

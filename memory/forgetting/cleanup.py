@@ -10,15 +10,13 @@ from sqlalchemy import ColumnElement, and_, delete, func, or_, select
 
 from memory.audience import GLOBAL, user_key
 from memory.facts.derived import withhold
-from memory.forgetting.hiding import hide_links
 from memory.forgetting.purge import BATCH, NOBODY, Purge
-from memory.forgetting.reach import Link, lost_links
+from memory.forgetting.reach import with_replaced
 from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import tell_platforms
-from memory.sql.memories.memory_rows import unexpired
-from memory.sql.memories.owner_links import with_replaced
+from memory.sql.memories.replacements import Link, is_active, unexpired
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import kept
 from memory.sql.tables import memories, memory_owners, message_origins, messages
@@ -57,7 +55,7 @@ class CleanUp:
     async def preview(self) -> list[CleanupItem]:
         """The memories that have expired and those that `run` would delete now. Changes nothing."""
         now = self.clock()
-        expired = await self.store.where(memories.c.expires_at <= now)
+        expired = await self.store.where(memories.c.expires_at <= now, now)
         return [*(CleanupItem(memory, "expired") for memory in expired), *await self._over_limits(now)]
 
     async def run(self) -> list[CleanupItem]:
@@ -74,13 +72,11 @@ class CleanUp:
         owners = {owner for item in items for owner in item.memory.owners} | {user_key(user)}
         async with self.database.write(lock=owners) as connection:
             for item in items:
-                ids = await with_replaced(connection, [item.memory.id])
-                theirs, _ = await lost_links(connection, ids, user)
+                theirs, _ = await with_replaced(connection, [item.memory.id], user, now)
                 links |= theirs
                 gone += [item] if theirs else []
             forgetting = await entries.begin(connection, user, "old", now, now)
             await entries.hide(connection, forgetting, {"link": [entries.link_id(*link) for link in links]})
-            await hide_links(connection, links)
             lost = [item.memory.id for item in gone]
             await withhold(connection, now, memory_ids=lost, owners={owner for _, owner in links})
         await self.purge.delete(forgetting)
@@ -116,11 +112,12 @@ class CleanUp:
         before = now - self.limits.unused_for
         return await self.store.where(
             and_(
-                _personal(now),
+                _personal(),
                 memories.c.importance < self.limits.unimportant,
                 memories.c.created_at < before,
                 or_(memories.c.last_accessed_at.is_(None), memories.c.last_accessed_at < before),
-            )
+            ),
+            now,
         )
 
     async def _over_the_cap(self, unused: set[str], now: datetime) -> list[Memory]:
@@ -129,23 +126,23 @@ class CleanUp:
             return []
         counted = (
             select(memories.c.user_id)
-            .where(_personal(now), memories.c.id.not_in(unused))
+            .where(_personal(), memories.c.id.not_in(unused))
             .group_by(memories.c.user_id)
             .having(func.count() > self.limits.cap)
         )
         async with self.database.read() as connection:
-            users = (await connection.execute(counted)).scalars().all()
+            users = (await connection.scalars(counted, {"now": now})).all()
         over: list[Memory] = []
         for user in users:
-            theirs = await self.store.where(and_(memories.c.user_id == user, _personal(now)))
+            theirs = await self.store.where(and_(memories.c.user_id == user, _personal()), now)
             kept = [memory for memory in theirs if memory.id not in unused]
             kept.sort(key=lambda memory: (memory.importance, memory.last_accessed_at or memory.created_at))
             over += kept[: len(kept) - self.limits.cap]
         return over
 
 
-def _personal(now: datetime) -> ColumnElement[bool]:
+def _personal() -> ColumnElement[bool]:
     """True for unexpired memories that a person or a place owns. Clean-up leaves global memories alone."""
-    held = select(memory_owners.c.memory_id).where(memory_owners.c.superseded_by.is_(None))
+    held = select(memory_owners.c.memory_id).where(is_active())
     everybodys = held.where(memory_owners.c.owner == GLOBAL)
-    return and_(memories.c.id.in_(held), memories.c.id.not_in(everybodys), unexpired(now))
+    return and_(memories.c.id.in_(held), memories.c.id.not_in(everybodys), unexpired())

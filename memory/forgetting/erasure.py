@@ -132,14 +132,14 @@ class Erasure:
         user = found.user
         async with self.database.read() as connection:
             await rows.look_up(connection, found)
-            reach = await of_person(connection, user, found.places)
+            reach = await of_person(connection, user, found.places, self.clock())
         async with self._stage(found, reach.owners | found.places | {f"erase:{user}"}) as connection:
             now = self.clock()
             await rows.begin(connection, user, now)
             await rows.look_up(connection, found)
             if await connection.scalar(_hidden_of(user)):
                 return
-            reach = await of_person(connection, user, found.places, reach.scanned)
+            reach = await of_person(connection, user, found.places, now, reach.scanned)
             summaries = await rows.delete_summaries(connection, user)
             found.counts["summaries"] += len(summaries)
             found.gone(summaries)

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, exists, select
+from sqlalchemy import ColumnElement, exists, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.facts.derived import withhold
-from memory.forgetting.purge import BATCH, FOR_GOOD, delete_links, drop_calls
-from memory.forgetting.reach import Link
+from memory.forgetting.purge import BATCH, delete_links, drop_calls
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import fetch
+from memory.sql.memories.replacements import WHILE_IT_HOLDS, Link
 from memory.sql.messages.summaries import heard_by
-from memory.sql.tables import active_conversations, memories, memory_owners, messages, rests_on
+from memory.sql.tables import active_conversations, memories, memory_owners, messages, replacements, rests_on
 
 TOLD_WITHIN = timedelta(days=1)
 """How long an expired memory stays for a summary that is to be written again without it."""
@@ -23,10 +23,9 @@ CALLS_WAIT = timedelta(days=1)
 
 async def expire(database: Database, clock: Callable[[], datetime]) -> list[Memory]:
     """Delete the expired memories of all owners, and return them; a summary that says one is written again
-    first, which is told that it has ended. What one of them had replaced holds
-    again, or gives way to what that one gave way to; what it had corrected on purpose stays
-    replaced while a message states it, and goes with it otherwise. Calls of clients' tools that wait for
-    longer than `CALLS_WAIT` go too. Messages and replies stay."""
+    first, which is told that it has ended. What one of them had corrected on purpose stays replaced while a
+    message states it, and goes with it otherwise. Calls of clients' tools that wait for longer than
+    `CALLS_WAIT` go too. Messages and replies stay."""
     async with database.write() as connection:
         await drop_calls(connection, messages.c.sent_at < clock() - CALLS_WAIT)
     purged: list[Memory] = []
@@ -47,7 +46,7 @@ async def _expire_batch(database: Database, now: datetime, purged: list[Memory])
         free = set(
             await connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_awaited(now)))
         )
-        await delete_links(connection, await _given_way(connection, free))
+        await delete_links(connection, await _ended(connection, free))
     purged += [memory for memory in batch if memory.id in free]
     return bool(batch)
 
@@ -63,7 +62,7 @@ async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
     due = select(memories.c.id).where(memories.c.expires_at <= now, ~_awaited(now))
     due = due.order_by(memories.c.expires_at)
     ids = list(await connection.scalars(due.limit(BATCH).with_for_update(skip_locked=True)))
-    return await fetch(connection, memories.c.id.in_(ids)) if ids else []
+    return await fetch(connection, memories.c.id.in_(ids), now) if ids else []
 
 
 def _awaited(now: datetime) -> ColumnElement[bool]:
@@ -82,13 +81,12 @@ def _awaited(now: datetime) -> ColumnElement[bool]:
     )
 
 
-async def _given_way(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
-    """All links of these memories, and those that gave way to one of them, directly or not, `FOR_GOOD`. One
-    that a message states stays: who writes a summary from the message is told that it no longer holds."""
-    link, source = memory_owners.c, rests_on.c
-    chain = select(link.memory_id, link.owner).where(link.memory_id.in_(ids)).cte(recursive=True)
-    to_it = and_(link.superseded_by == chain.c.memory_id, link.owner == chain.c.owner)
-    stated = exists().where(source.derived_id == link.memory_id, source.how == "stated")
-    older = select(link.memory_id, link.owner).join(chain, and_(to_it, FOR_GOOD, ~stated))
-    rows = await connection.execute(select(chain.union(older)))
+async def _ended(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
+    """All links of these memories, and what they replaced past their expiry. One of those that a message
+    states stays: who writes a summary from the message is told that it no longer holds."""
+    link, pair, source = memory_owners.c, replacements.c, rests_on.c
+    stated = exists().where(source.derived_id == pair.old_id, source.how == "stated")
+    past = (pair.new_id.in_(ids), pair.lasts != WHILE_IT_HOLDS, ~stated)
+    theirs = select(link.memory_id, link.owner).where(link.memory_id.in_(ids))
+    rows = await connection.execute(union(theirs, select(pair.old_id, pair.owner).where(*past)))
     return {(row.memory_id, row.owner) for row in rows}

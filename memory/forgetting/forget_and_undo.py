@@ -49,7 +49,7 @@ class Forgetting:
     async def preview(self, candidate: ForgetCandidate, user: str) -> ForgetCandidate:
         """The candidate with the texts of the messages that go with it, and how many replies do."""
         async with self.database.read() as connection:
-            reach = await reach_of(connection, candidate, user)
+            reach = await reach_of(connection, candidate, user, self.clock())
             said = select(messages.c.text).where(messages.c.id.in_(reach.messages), kept())
             texts = await connection.scalars(said.order_by(messages.c.seq))
             gone = select(func.count()).where(messages.c.id.in_(reach.replies), kept())
@@ -63,11 +63,11 @@ class Forgetting:
         only those that were stored meanwhile."""
         async with self.database.read() as connection:
             named = await find(connection, kind, id, user, place, asked_in)
-            reach = await reach_of(connection, named, user)
+            reach = await reach_of(connection, named, user, self.clock())
         async with self.database.write(lock=reach.owners | {f"tasks:{user}"}) as connection:
             now = self.clock()
             named = await find(connection, kind, named.id, user, place, asked_in)
-            reach = await reach_of(connection, named, user, reach.scanned)
+            reach = await reach_of(connection, named, user, now, reach.scanned)
             if named.kind == "memory" and not reach.links:
                 raise NotFound(f"memory {named.id!r} is not {user}'s to take away: somebody else said it")
             until = now + self.undo_for
@@ -92,7 +92,7 @@ class Forgetting:
             back = await hiding.show(connection, row.id, now)
             said, facts = back.get("message", set()), {id.partition(" ")[0] for id in back.get("link", ())}
             await withhold(connection, now, message_ids=said, memory_ids=facts)  # to be told again
-            found = await fetch(connection, memories.c.id.in_(facts)) if facts else []
+            found = await fetch(connection, memories.c.id.in_(facts), now) if facts else []
             own = select(func.count()).where(messages.c.id.in_(said), messages.c.role == "user")
             mine = (await connection.execute(own)).scalar_one()
             named = next((memory for memory in found if memory.id == row.named), None)

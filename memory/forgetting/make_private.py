@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection
 from datetime import datetime
 
-from sqlalchemy import insert, or_, select
+from sqlalchemy import and_, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.errors import NotFound
+from memory.facts.compare import content_key
 from memory.facts.derived import withhold
-from memory.forgetting import hiding
 from memory.forgetting.reach import of_fact
 from memory.process.spans import new_id
 from memory.records import Memory
@@ -18,11 +18,12 @@ from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.hidden import Kind, link_id
 from memory.sql.jobs.deliveries import tell_platforms
+from memory.sql.memories.memory_rows import fetch
 from memory.sql.memories.owner_links import link
+from memory.sql.memories.replacements import is_active
 from memory.sql.memories.store import MADE_PRIVATE, tellers
-from memory.sql.readable import is_active
 from memory.sql.rests_on import stated_in
-from memory.sql.tables import context_entries, memory_owners, memory_updates, messages, rests_on
+from memory.sql.tables import context_entries, memories, memory_owners, memory_updates, messages, rests_on
 
 
 async def make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
@@ -34,43 +35,35 @@ async def make_private(database: Database, clock: Callable[[], datetime], memory
 
 async def _make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
     async with database.read() as connection:
-        scanned = (await of_fact(connection, memory.id, user)).scanned
+        scanned = (await of_fact(connection, memory.id, user, clock())).scanned
     async with database.write(lock=memory.owners | {user_key(user)}) as connection:
         now = clock()
-        reach = await of_fact(connection, memory.id, user, scanned=scanned)
+        reach = await of_fact(connection, memory.id, user, now, scanned=scanned)
         places = {owner for id, owner in reach.links if id == memory.id and owner.startswith("place:")}
         links = {one for one in reach.links if one[1] in places}
-        if not await _told_alone_in_places(connection, memory, user):
+        [memory] = await fetch(connection, memories.c.id == memory.id, now) or [memory]
+        in_places = any(owner.startswith("place:") for owner in memory.owners)
+        if not in_places or tellers(memory.owners, memory.user_id) != {user_key(user)}:
             raise NotFound(f"memory {memory.id!r} is not {user}'s to make private: somebody else told it too")
-        await _keep_for(connection, memory, user)
+        await _keep_for(connection, memory, user, now)
         id = await entries.begin(connection, user, "private", now, None, memory.id)
         told = await _told_in(connection, reach.messages | reach.replies, places)
         rows: dict[Kind, Collection[str]] = {"link": [link_id(*one) for one in links], "told": told}
         await entries.hide(connection, id, rows)
-        await hiding.hide_links(connection, links)
         await tell_platforms(connection, told, now)
         facts = [fact.id for fact in reach.facts]
         await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgetting=id)
         await _note(connection, memory.id, user, now)
 
 
-async def _told_alone_in_places(connection: AsyncConnection, memory: Memory, user: str) -> bool:
-    links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == memory.id, is_active())
-    owners = set(await connection.scalars(links))
-    alone = tellers(owners, memory.user_id) == {user_key(user)}
-    return alone and any(owner.startswith("place:") for owner in owners)
-
-
-async def _keep_for(connection: AsyncConnection, memory: Memory, user: str) -> None:
-    """Let the person have the memory themselves, unless they have the same words already."""
-    own = user_key(user)
-    key = select(memory_owners.c.content_key).where(memory_owners.c.memory_id == memory.id).limit(1)
-    content_key = (await connection.execute(key)).scalar_one()
-    same = (memory_owners.c.owner == own, memory_owners.c.content_key == content_key, is_active())
-    linked = (memory_owners.c.memory_id == memory.id, memory_owners.c.owner == own)
-    held = select(memory_owners.c.memory_id)
-    if not {*await connection.scalars(held.where(*same)), *await connection.scalars(held.where(*linked))}:
-        await link(connection, memory.id, [own], content_key)
+async def _keep_for(connection: AsyncConnection, memory: Memory, user: str, now: datetime) -> None:
+    """Let the person have the memory themselves, unless they have it or the same words already."""
+    own, link_of = user_key(user), memory_owners.c
+    key = content_key(memory.content)
+    same = or_(link_of.memory_id == memory.id, and_(link_of.content_key == key, is_active()))
+    theirs = select(link_of.memory_id).where(link_of.owner == own, same)
+    if await connection.scalar(theirs, {"now": now}) is None:
+        await link(connection, memory.id, [own], key)
 
 
 async def _told_in(connection: AsyncConnection, ids: Collection[str], places: Collection[str]) -> set[str]:

@@ -13,15 +13,13 @@ from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, u
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, Place, user_key
-from memory.forgetting.reach import Link
 from memory.process.pace import unhurried
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.hidden import Kind, parts
 from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.memory_rows import WHOLE_ID
-from memory.sql.memories.owner_links import hold_again
-from memory.sql.memories.store import CORRECTED
+from memory.sql.memories.replacements import Link, drop_replacements
 from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import drop_rows, let_go, record_each, resting_on, statements_of
 from memory.sql.tables import (
@@ -32,6 +30,7 @@ from memory.sql.tables import (
     memory_owners,
     memory_updates,
     messages,
+    replacements,
     rests_on,
     tasks,
     work,
@@ -134,36 +133,25 @@ async def _end(connection: AsyncConnection, forgetting: str) -> None:
         await connection.execute(delete(forgettings).where(forgettings.c.id == forgetting))
 
 
-FOR_GOOD = or_(memory_owners.c.superseded_at.is_(None), memory_owners.c.reason == CORRECTED)
-"""True for links that do not hold again: they never held, were taken back, or were corrected on purpose."""
-
-
 async def delete_links(
     connection: AsyncConnection, links: Collection[Link], person: str | None = None
 ) -> set[str]:
-    """Delete these links, and the memories that have no other. What gave way to one of them gives way to what
-    that one gave way to; where that one held, it holds again, unless not `FOR_GOOD`. A memory that the
-    `person` stated first and others keep is theirs. Returns the ids of the deleted memories."""
+    """Delete these links, and the memories that have no other. Of links that the `person` has forgotten, what
+    they had replaced holds again, and a memory that the person stated first and others keep is theirs.
+    Returns the ids of the deleted memories."""
     ids = {id for id, _ in links}
-    rows: list[Any] = []
-    for part in parts(ids):
-        query = select(memory_owners).where(
-            or_(memory_owners.c.memory_id.in_(part), memory_owners.c.superseded_by.in_(part))
-        )
-        rows += (await connection.execute(query)).all()
-    stays = [row for row in rows if (row.memory_id, row.owner) not in links]
-    again = await _give_way_further(connection, stays, rows, links)
     for id in sorted(ids):
         owners = [owner for one, owner in links if one == id]
         here = (memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
         await connection.execute(delete(memory_owners).where(*here))
-    await hold_again(connection, again)
     left: set[str] = set()
     for part in parts(ids):
         linked = select(memory_owners.c.memory_id).where(memory_owners.c.memory_id.in_(part))
         left |= set(await connection.scalars(linked))
-    for id in sorted(left if person is not None else ()):
-        await leave_to_others(connection, id, str(person))
+    if person is not None:
+        await drop_replacements(connection, links)
+        for id in sorted(left):
+            await leave_to_others(connection, id, person)
     gone = ids - left
     for part in parts(gone):
         named = or_(memory_updates.c.old_id.in_(part), memory_updates.c.new_id.in_(part))
@@ -172,27 +160,6 @@ async def delete_links(
     await _rest_on_messages(connection, gone)
     await _delete_sources(connection, gone)
     return gone
-
-
-async def _give_way_further(
-    connection: AsyncConnection, stays: Collection[Any], rows: Collection[Any], links: Collection[Link]
-) -> list[Link]:
-    """Let links that stay give way to what the deleted one, to which they did, gave way to. Returns those
-    that gave way to one which held, and may hold again, the last one first."""
-    by = {(row.memory_id, row.owner): row.superseded_by for row in rows}
-    again: list[Any] = []
-    for row in stays:
-        newer, seen = row.superseded_by, set[str]()
-        while newer is not None and (newer, row.owner) in links and newer not in seen:
-            seen.add(newer)
-            newer = by.get((newer, row.owner))
-        if newer is None or newer in seen:  # hidden, it is superseded by itself
-            again += [row] if row.superseded_at is not None and row.reason != CORRECTED else []
-        else:
-            here = (memory_owners.c.memory_id == row.memory_id, memory_owners.c.owner == row.owner)
-            await connection.execute(update(memory_owners).where(*here).values(superseded_by=newer))
-    again.sort(key=lambda row: row.superseded_at, reverse=True)
-    return [(row.memory_id, row.owner) for row in again]
 
 
 async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> None:
@@ -209,9 +176,12 @@ async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> 
     await connection.execute(delete(rests_on).where(rests_on.c.derived_id == id, theirs))
     if row.user_id != person:
         return
-    links = (await connection.execute(select(memory_owners).where(memory_owners.c.memory_id == id))).all()
+    pair = replacements.c
+    replaced = exists().where(pair.old_id == id, pair.owner == memory_owners.c.owner).label("replaced")
+    linked = select(memory_owners.c.owner, replaced).where(memory_owners.c.memory_id == id)
+    links = (await connection.execute(linked)).all()
     people = [one for one in links if one.owner.startswith("user:")]
-    people.sort(key=lambda one: (one.superseded_by is not None, one.owner))
+    people.sort(key=lambda one: (one.replaced, one.owner))
     heir = people[0].owner.removeprefix("user:") if people else NOBODY
     told = select(messages).where(messages.c.id.in_(statements_of([id])), messages.c.user_id == heir, kept())
     evidence = (await connection.execute(told.order_by(messages.c.seq).limit(1))).first()

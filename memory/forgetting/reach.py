@@ -1,12 +1,11 @@
 """What goes with a fact or a message that a person has forgotten. Nothing is changed here.
 
-*A fact*: what it replaced, the person's own messages that state it, and Hachi's replies that answered those;
-of the later ones to the person, and of those that were shown it, those that contain it. A reply that only was
-shown it goes if nothing else was shown; it is named otherwise. Other facts, entries and tasks of the same
-messages stay.
+*A fact*: what it replaced for those who lose it, the person's own messages that state it or what of that
+nobody has any more, and Hachi's replies that answered those; of the later ones to the person, and of those
+that were shown it, those that contain it. A reply that only was shown it goes if nothing else was shown; it
+is named otherwise. Other facts, entries and tasks of the same messages stay.
 
 *A message*: the facts, entries and tasks that no other message of the person states, and the replies to it.
-What these facts had replaced holds again.
 
 *A person*: all that is theirs, and the replies to others that were shown something of it and contain it.
 
@@ -19,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, or_, select
+from sqlalchemy import ColumnElement, Select, exists, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, owners_of, user_key
@@ -40,7 +39,7 @@ from memory.process.pace import unhurried
 from memory.records import ForgetCandidate, Memory
 from memory.sql.hidden import parts
 from memory.sql.memories.memory_rows import fetch
-from memory.sql.memories.owner_links import with_replaced
+from memory.sql.memories.replacements import Link, replaced_by, still_replaces
 from memory.sql.memories.store import tellers
 from memory.sql.messages.message_rows import kept
 from memory.sql.rests_on import statements_of
@@ -50,12 +49,10 @@ from memory.sql.tables import (
     memories,
     memory_owners,
     messages,
+    replacements,
     rests_on,
     tasks,
 )
-
-Link = tuple[str, str]
-"""A memory and an owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +68,6 @@ class Reach:
     """The ids of the replies that stay although they were written with it in view."""
     tasks: frozenset[str] = frozenset()
     entries: frozenset[str] = frozenset()
-    revives: bool = False
-    """Whether what the facts had replaced holds again."""
     scanned: Scanned = NOT_SCANNED
 
     @property
@@ -88,15 +83,19 @@ class Reach:
 
 
 async def reach_of(
-    connection: AsyncConnection, named: ForgetCandidate, user: str, scanned: Scanned = NOT_SCANNED
+    connection: AsyncConnection,
+    named: ForgetCandidate,
+    user: str,
+    now: datetime,
+    scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
     """What goes with what the person names. Their message that asks for it goes too, but not what else it
     tells."""
     match named.kind:
         case "memory":
-            return await of_fact(connection, named.id, user, named.asked_in, scanned)
+            return await of_fact(connection, named.id, user, now, named.asked_in, scanned)
         case "message":
-            return await of_messages(connection, [named.id], user, named.asked_in, scanned)
+            return await of_messages(connection, [named.id], user, now, named.asked_in, scanned)
         case _:
             asked = frozenset(await _own(connection, [named.asked_in], user))
             items = {kind: frozenset([named.id] if named.kind == kind else []) for kind in ("task", "entry")}
@@ -104,12 +103,18 @@ async def reach_of(
 
 
 async def of_fact(
-    connection: AsyncConnection, id: str, user: str, asked_in: str = "", scanned: Scanned = NOT_SCANNED
+    connection: AsyncConnection,
+    id: str,
+    user: str,
+    now: datetime,
+    asked_in: str = "",
+    scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
     """What goes with a memory that the person stated. There is nothing to hide in `links` if they did not."""
-    links, shared = await lost_links(connection, await with_replaced(connection, [id]), user)
-    facts = await facts_of(connection, links)
-    own = await _own(connection, statements_of([fact.id for fact in facts]), user)
+    links, shared = await with_replaced(connection, [id], user, now)
+    facts = await facts_of(connection, links, now)
+    stay = await left_to_others(connection, links) - {id}
+    own = await _own(connection, statements_of([fact.id for fact in facts if fact.id not in stay]), user)
     own |= await _own(connection, [asked_in], user)
     reach = Reach(user, links, facts, frozenset(own), scanned=scanned)
     readers = read_by({owner for _, owner in links}, user, shared=shared)
@@ -120,38 +125,41 @@ async def of_messages(
     connection: AsyncConnection,
     ids: Collection[str],
     user: str,
+    now: datetime,
     asked_in: str = "",
     scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
     """What goes with these messages of the person, and replies to them."""
-    reach, shared = await _of_said(connection, ids, user)
+    reach, shared = await _of_said(connection, ids, user, now)
     own = reach.messages
     asked = await _own(connection, [asked_in], user)
-    reach = replace(reach, messages=own | asked, revives=bool(own), scanned=scanned)
+    reach = replace(reach, messages=own | asked, scanned=scanned)
     losing = {owner for _, owner in reach.links} | await _owners_of(connection, own, user)
     return await _with_replies(connection, reach, read_by(losing, user, shared=shared), asked_in)
 
 
-async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str) -> Reach:
+async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> Reach:
     """What goes with messages and replies that a client has replaced in its history, or a person has edited
     on a platform."""
-    reach, _ = await _of_said(connection, ids, user)
+    reach, _ = await _of_said(connection, ids, user, now)
     owners = await _owners_of(connection, ids, user)
     links = frozenset(link for link in reach.links if link[1] in owners)
-    return replace(reach, links=links, facts=await facts_of(connection, links), revives=True)
+    return replace(reach, links=links, facts=await facts_of(connection, links, now))
 
 
-async def _of_said(connection: AsyncConnection, ids: Collection[str], user: str) -> tuple[Reach, bool]:
+async def _of_said(
+    connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
+) -> tuple[Reach, bool]:
     """Those of these messages that are the person's or replies to them, with what they alone state; and
     whether somebody else stated one of the facts too."""
     own = await _own(connection, ids, user)
     answers = (messages.c.user_id == user, messages.c.role == "assistant")
     replies = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers))
-    links, shared = await lost_links(connection, await _alone(connection, own, user, _FACTS), user)
+    links, shared = await lost_links(connection, await _alone(connection, own, user, _FACTS), user, now)
     reach = Reach(
         user,
         links,
-        await facts_of(connection, links),
+        await facts_of(connection, links, now),
         frozenset(own),
         frozenset(replies),
         tasks=frozenset(await _alone(connection, own, user, _TASKS)),
@@ -161,15 +169,19 @@ async def _of_said(connection: AsyncConnection, ids: Collection[str], user: str)
 
 
 async def of_person(
-    connection: AsyncConnection, user: str, places: Collection[str], scanned: Scanned = NOT_SCANNED
+    connection: AsyncConnection,
+    user: str,
+    places: Collection[str],
+    now: datetime,
+    scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
     """All that is a person's, with the replies to others, in these places or inside them, that were shown
     something of theirs and contain it."""
     own = user_key(user)
     linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
     stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
-    links, _ = await lost_links(connection, list(await connection.scalars(stated)), user)
-    facts = await facts_of(connection, links)
+    links, _ = await lost_links(connection, list(await connection.scalars(stated)), user, now)
+    facts = await facts_of(connection, links, now)
     shared = await left_to_others(connection, links)
     alone = [fact for fact in facts if fact.id not in shared]
     own_messages = await connection.execute(select(messages).where(messages.c.user_id == user))
@@ -278,8 +290,18 @@ async def _alone(
     return set(await connection.scalars(stated_alone(ids, user, items))) if ids else set()
 
 
+async def with_replaced(
+    connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
+) -> tuple[frozenset[Link], bool]:
+    """The `lost_links` of these memories, and of what they replaced for the same owners."""
+    links, shared = await lost_links(connection, ids, user, now)
+    olds = await replaced_by(connection, links)
+    theirs, also_shared = await lost_links(connection, {id for id, _ in olds}, user, now)
+    return links | (theirs & olds), shared or also_shared
+
+
 async def lost_links(
-    connection: AsyncConnection, ids: Collection[str], user: str
+    connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[frozenset[Link], bool]:
     """The links that go with those of these memories that the person stated: all of them, or, where somebody
     else stated the memory too, the person's own and those of places where nobody else still says so. And
@@ -299,22 +321,19 @@ async def lost_links(
         gone = {row.owner for row in rows}
         if others:
             shared = True
-            active = {row.owner for row in rows if row.superseded_by is None}
-            still = others - await _gave_up(connection, id, active)
             places = {owner for owner in gone if owner.startswith("place:")}
+            still = others - await _gave_up(connection, id, places, now)
             gone = {own} | places - (await _told_there(connection, still, places) if still else set())
         found |= {(id, row.owner) for row in rows if row.owner in gone}
     return frozenset(found), shared
 
 
-async def _gave_up(connection: AsyncConnection, id: str, active: Collection[str]) -> set[str]:
-    """Those for whom the memory gave way to what holds in one of the places where it is still known."""
-    newer = memory_owners.alias("newer")
-    places = [owner for owner in active if owner.startswith("place:")]
-    query = select(memory_owners.c.owner).join(newer, newer.c.memory_id == memory_owners.c.superseded_by)
-    return set(
-        await connection.scalars(query.where(memory_owners.c.memory_id == id, newer.c.owner.in_(places)))
-    )
+async def _gave_up(connection: AsyncConnection, id: str, places: Collection[str], now: datetime) -> set[str]:
+    """Those for whom something replaces the memory that one of these places has too."""
+    newer, pair = memory_owners.c, replacements.c
+    there = exists().where(newer.memory_id == pair.new_id, newer.owner.in_(places))
+    query = select(pair.owner).where(pair.old_id == id, there, still_replaces())
+    return set(await connection.scalars(query, {"now": now}))
 
 
 async def _told_there(connection: AsyncConnection, tellers: Collection[str], places: set[str]) -> set[str]:
@@ -327,6 +346,6 @@ async def _told_there(connection: AsyncConnection, tellers: Collection[str], pla
     return set(await connection.scalars(spoke.distinct())) or places
 
 
-async def facts_of(connection: AsyncConnection, links: Iterable[Link]) -> tuple[Memory, ...]:
-    found = [await fetch(connection, memories.c.id.in_(part)) for part in parts(id for id, _ in links)]
+async def facts_of(connection: AsyncConnection, links: Iterable[Link], now: datetime) -> tuple[Memory, ...]:
+    found = [await fetch(connection, memories.c.id.in_(part), now) for part in parts(id for id, _ in links)]
     return tuple(fact for part in found for fact in part)

@@ -145,7 +145,7 @@ class Engine:
         around = {change.id for change in read.changes if change.owner in watched[2:]}
         if one.entry.ends <= now.timestamp():
             expired = one.entry.expired(now.timestamp())
-            ids["memory"].update(expired, await self.rows.given_way(expired))
+            ids["memory"].update(expired, await self.rows.replaced_by(expired))
         for id in await vectors.known(self._database, self._embedder.name, one.lacking):
             ids[one.lacking[id]].add(id)
         forgetful = read.first > one.last + 1 or now < one.at  # the log was cut, or the clock went back

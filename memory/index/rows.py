@@ -17,12 +17,12 @@ from memory.index import Kind, Point
 from memory.index.windows import LIMIT, Window, window_of
 from memory.sql.changes import DOCUMENTS
 from memory.sql.engine import Database
-from memory.sql.memories.memory_rows import ACTIVE_LINKS, LINKS, UNEXPIRED, unexpired
+from memory.sql.memories.memory_rows import ACTIVE_LINKS, LINKS, UNEXPIRED
+from memory.sql.memories.replacements import is_active, unexpired
 from memory.sql.messages.lines import Anchor, anchors_of, lines_around, newest_anchors
 from memory.sql.messages.message_rows import REACH, Line, kept
 from memory.sql.messages.summaries import ActiveConversation, ConversationSummaries
-from memory.sql.readable import is_active
-from memory.sql.tables import active_conversations, memories, memory_owners, messages
+from memory.sql.tables import active_conversations, memories, memory_owners, messages, replacements
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
 from memory.text import prose
@@ -42,7 +42,7 @@ class Draft(NamedTuple):
 _FACTS = (
     select(*(memories.c[name] for name in ("id", "content", "subjects", "created_at", "expires_at")))
     .add_columns(LINKS.c.owner)
-    .join(LINKS, ACTIVE_LINKS)
+    .select_from(memories.join(LINKS, ACTIVE_LINKS))
     .where(memories.c.id.in_(bindparam("ids", expanding=True)), UNEXPIRED)
 )
 _CHUNKS = (
@@ -61,9 +61,7 @@ _IDS_OF: Mapping[Kind, Any] = {
     "chunk": select(chunks.c.id).join(documents).where(documents.c.owner == bindparam("owner")),
 }
 """The ids of a key's rows."""
-_GIVEN_WAY = select(memory_owners.c.memory_id).where(
-    memory_owners.c.superseded_by.in_(bindparam("ids", expanding=True))
-)
+_REPLACED = select(replacements.c.old_id).where(replacements.c.new_id.in_(bindparam("ids", expanding=True)))
 
 
 class Rows:
@@ -83,7 +81,7 @@ class Rows:
         owner = key.removeprefix(DOCUMENTS)
         kinds: tuple[Kind, ...] = ("chunk",) if key != owner else ("memory", "summary")
         for kind in kinds:
-            ids = [row.id for row in await self.database.rows(_IDS_OF[kind], {"owner": owner})]
+            ids = [row.id for row in await self.database.rows(_IDS_OF[kind], {"owner": owner, "now": now})]
             for at in range(0, len(ids), size):
                 part = ids[at : at + size]
                 if kind == "memory":
@@ -101,9 +99,9 @@ class Rows:
         """Which of these messages are in the table, hidden or not."""
         return {anchor.id for anchor in await anchors_of(self.database, ids)}
 
-    async def given_way(self, ids: Collection[str]) -> list[str]:
-        """The facts that gave way to these, and may hold again once these have expired."""
-        return [row.memory_id for row in await self.database.rows(_GIVEN_WAY, {"ids": list(ids)})]
+    async def replaced_by(self, ids: Collection[str]) -> list[str]:
+        """The facts that these replaced, and that may hold again once these have expired."""
+        return [row.old_id for row in await self.database.rows(_REPLACED, {"ids": list(ids)})]
 
     async def with_more_messages(self, room: int) -> list[str]:
         """The people and places with more messages than that."""
@@ -119,13 +117,13 @@ class Rows:
         counts = [
             select(func.count()).select_from(table).where(*shown).scalar_subquery()
             for table, *shown in (
-                (memories, owned, unexpired(now)),
+                (memories, owned, unexpired()),
                 (messages, kept()),
                 (active_conversations, active_conversations.c.summary != ""),
                 (chunks,),
             )
         ]
-        [row] = await self.database.rows(select(*counts))
+        [row] = await self.database.rows(select(*counts), {"now": now})
         return sum(row)
 
     async def _facts(self, ids: Collection[str], now: datetime) -> list[Draft]:

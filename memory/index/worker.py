@@ -76,7 +76,7 @@ class IndexWorker:
             log.info("the index is filled from the database")
 
     async def _do(self, ids: Ids) -> None:
-        old = await self.rows.given_way(
+        old = await self.rows.replaced_by(
             ids.get("memory", ())
         )  # what may hold again if one of these has ended
         ids = {**ids, "memory": {*ids.get("memory", ()), *old}}

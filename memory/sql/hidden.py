@@ -3,9 +3,7 @@
 A forgetting hides rows by their kind and id. Undoing it deletes its entries, so that overlapping forgettings
 can be undone in any order: a row is shown again once no entry names it. A row of `hidden` names:
 
-- `link`: that a memory is an owner's (`link_id`). Of a fact that held, the link is superseded by its own
-  memory while it is hidden, so that the same fact can be told again.
-- `replaced`: that a link had given way to a memory which is hidden, and holds meanwhile (`replaced_id`).
+- `link`: that a memory is an owner's (`link_id`). What it had replaced for this owner holds meanwhile.
 - `message`, `task`, `entry`: such a row.
 - `summary`: the id that an emptied summary had. What was shown it rests on it; the next one has another id.
 - `told`: that a message, or an entry of a profile, is its place's. Its author still has it.
@@ -15,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, or_, select
+from sqlalchemy import ColumnElement, delete, exists, func, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.process.pace import unhurried
@@ -23,7 +21,7 @@ from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.tables import context_entries, forgettings, hidden, memory_owners, messages, tasks
 
-Kind = Literal["link", "replaced", "message", "told", "task", "entry", "summary"]
+Kind = Literal["link", "message", "told", "task", "entry", "summary"]
 Why = Literal["forgotten", "edited", "private", "erased", "old"]
 Rows = Mapping[Kind, Collection[str]]
 IDS_AT_ONCE = 500
@@ -32,10 +30,6 @@ IDS_AT_ONCE = 500
 
 def link_id(memory: str, owner: str) -> str:
     return f"{memory} {owner}"
-
-
-def replaced_id(memory: str, by: str, owner: str) -> str:
-    return f"{memory} {by} {owner}"
 
 
 def is_hidden(kind: Kind, id: ColumnElement[str]) -> ColumnElement[bool]:
@@ -49,7 +43,7 @@ def _of_link(links: Any) -> ColumnElement[str]:
 
 
 def link_is_hidden(links: Any = memory_owners) -> ColumnElement[bool]:
-    """True for hidden links: of `memory_owners`, or an alias of it. A link that holds is not hidden."""
+    """True for hidden links: of `memory_owners`, or an alias of it."""
     return is_hidden("link", _of_link(links))
 
 
@@ -178,9 +172,3 @@ def parts(ids: Iterable[str]) -> Iterable[list[str]]:
     """The ids in order, so many at a time."""
     ordered = sorted(set(ids))
     return (ordered[at : at + IDS_AT_ONCE] for at in range(0, len(ordered), IDS_AT_ONCE))
-
-
-def by_edit() -> ColumnElement[bool]:
-    """True for entries of a client's edit of its history."""
-    edits = select(forgettings.c.id).where(forgettings.c.why == "edited")
-    return and_(hidden.c.forgetting_id.in_(edits))

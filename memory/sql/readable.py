@@ -1,4 +1,7 @@
-"""Who may read what, in SQL: `Audience.may_read` as conditions on memories and on messages."""
+"""Who may read what, in SQL: `Audience.may_read` as conditions on memories and on messages.
+
+What holds depends on the time: conditions on memories have the parameter `now`.
+"""
 
 from typing import Any
 
@@ -6,11 +9,8 @@ from sqlalchemy import ColumnElement, and_, bindparam, exists, false, func, or_,
 
 from memory.audience import Audience
 from memory.sql.hidden import WITHDRAWN
+from memory.sql.memories.replacements import is_active
 from memory.sql.tables import memories, memory_owners, messages
-
-
-def is_active() -> ColumnElement[bool]:
-    return memory_owners.c.superseded_by.is_(None)
 
 
 def memories_readable(audience: Audience) -> ColumnElement[bool]:
@@ -20,14 +20,13 @@ def memories_readable(audience: Audience) -> ColumnElement[bool]:
 
 def all_memories_readable(audience: Audience) -> ColumnElement[bool]:
     """Selects the same rows as `memories_readable`, through their owners: for reading many."""
-    owned = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), is_active())
-    return memories.c.id.in_(owned)
+    mine = memory_owners.c.owner.in_(audience.keys)
+    return memories.c.id.in_(select(memory_owners.c.memory_id).where(mine, is_active()))
 
 
 def _owned_by(owners: Any) -> ColumnElement[bool]:
-    return exists().where(
-        memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), is_active()
-    )
+    mine = (memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners))
+    return exists().where(*mine, is_active())
 
 
 MEMORIES_READABLE = _owned_by(bindparam("owners", expanding=True))

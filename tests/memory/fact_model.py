@@ -1,4 +1,4 @@
-"""What should hold for whom, as plain Python: the table "what happens to a fact" of docs/architecture.md.
+"""What holds for whom, as plain Python: the table "what happens to a fact" of docs/architecture.md.
 
 A link is a fact and an owner. It holds unless it is hidden, its fact has expired, or something that replaced
 it for this owner still does.
@@ -11,6 +11,8 @@ from datetime import datetime
 from memory.audience import Audience, Place, owners_of, user_key
 
 WHILE, PAST, ALWAYS = "while it holds", "past its expiry", "always"
+AGAIN = "told again"
+"""As `WHILE`, by a fact in the same words."""
 
 
 @dataclass(eq=False)
@@ -22,11 +24,9 @@ class Fact:
     id: str = ""
     links: set[str] = field(default_factory=set)
     stated_by: set[str] = field(default_factory=set)
-    """Ids of messages."""
 
-    @property
-    def tellers(self) -> set[str]:
-        return {owner for owner in self.links if owner.startswith("user:")} | {user_key(self.teller)}
+    def told_by(self, owners: Collection[str]) -> set[str]:
+        return {owner for owner in owners if owner.startswith("user:")} | {user_key(self.teller)}
 
 
 Link = tuple[Fact, str]
@@ -37,7 +37,7 @@ class Forgetting:
     person: str
     links: set[Link]
     messages: set[str]
-    until: datetime | None = None
+    until: datetime | None
     """When it is purged; None: never."""
 
 
@@ -47,8 +47,6 @@ class Model:
     facts: list[Fact] = field(default_factory=list)
     pairs: dict[tuple[Fact, Fact, str], str] = field(default_factory=dict)
     """(old, new, owner): how long new replaces old for this owner."""
-    told_again: set[tuple[Fact, Fact, str]] = field(default_factory=set)
-    """The pairs of two facts in the same words."""
     messages: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     """Who wrote each message that is left, and where."""
     forgettings: dict[str, Forgetting] = field(default_factory=dict)
@@ -56,18 +54,29 @@ class Model:
     # What holds.
 
     def holds(self, fact: Fact, owner: str, without: Fact | None = None) -> bool:
-        """Whether the link holds; with `without`, whether it would if that fact replaced nothing."""
-        there = owner in fact.links and not self.is_hidden(fact, owner) and not self.expired(fact)
-        return there and not any(
-            self._still(new, owner, lasts)
-            for (old, new, whose), lasts in self.pairs.items()
-            if old is fact and whose == owner and (new is not without or (old, new, owner) in self.told_again)
+        """Whether the link holds; with `without`, whether it would if that one were taken back."""
+        if owner not in fact.links or self.is_hidden(fact, owner) or self.expired(fact):
+            return False
+        news = self.news(fact, owner)
+        return not any(
+            self.still(new, owner, lasts)
+            for new, lasts in news.items()
+            if new is not without or lasts == AGAIN
         )
 
-    def _still(self, new: Fact, owner: str, lasts: str) -> bool:
-        if lasts == ALWAYS:
-            return True
-        return not self.is_hidden(new, owner) and (lasts == PAST or not self.expired(new))
+    def still(self, new: Fact, owner: str, lasts: str) -> bool:
+        lives = not self.is_hidden(new, owner) and (lasts == PAST or not self.expired(new))
+        return lasts == ALWAYS or lives
+
+    def news(self, fact: Fact, owner: str) -> dict[Fact, str]:
+        return {
+            new: lasts for (old, new, whose), lasts in self.pairs.items() if (old, whose) == (fact, owner)
+        }
+
+    def olds(self, fact: Fact, owner: str) -> dict[Fact, str]:
+        return {
+            old: lasts for (old, new, whose), lasts in self.pairs.items() if (new, whose) == (fact, owner)
+        }
 
     def is_hidden(self, fact: Fact, owner: str) -> bool:
         return any((fact, owner) in one.links for one in self.forgettings.values())
@@ -90,132 +99,108 @@ class Model:
     # What happens.
 
     def tell(self, new: Fact, place: str | None, message: str) -> None:
-        owners = owners_of(new.teller, Place.parse(place))
-        known = {
-            owner: fact for owner in owners for fact in self._worded(new.word) if self.holds(fact, owner)
-        }
-        keys = Audience.of(new.teller, Place.parse(place)).keys
-        here = next((fact for fact in known.values() if self.owners(fact) & keys), None)
-        for fact in {*known.values(), *([here] if here else [])}:
+        owners, same = owners_of(new.teller, Place.parse(place)), self.worded(new.word)
+        known = {owner: fact for owner in owners for fact in same if self.holds(fact, owner)}
+        here = [fact for fact in self.readable(new.teller, place) if fact.word == new.word]
+        for fact in {*known.values(), *here}:
             fact.stated_by.add(message)
-        if here is None:
+        if not here:
             self.add(new, owners - known.keys(), message)
-        for owner in owners - known.keys() if here else ():
-            self.link(here, owner)
+        for owner in owners - known.keys() if here else ():  # it is theirs, whatever happened to it before
+            for one in self.forgettings.values():
+                one.links.discard((here[0], owner))
+            self.pairs = {pair: one for pair, one in self.pairs.items() if pair[::2] != (here[0], owner)}
+            here[0].links.add(owner)
 
     def add(self, new: Fact, owners: Collection[str], message: str, never: Collection[str] = ()) -> None:
-        """A new fact; who had these words before has them from this one now, but those for whom it `never`
-        held."""
+        """A new fact, which takes the place of the same words, but for those for whom it `never` held."""
         new.stated_by.add(message)
         new.links |= set(owners)
-        for fact in self._worded(new.word):
+        for fact in self.worded(new.word):
             for owner in fact.links & set(owners) - set(never):
-                self.replace(fact, new, owner, WHILE, again=True)
+                self.replace(fact, new, owner, AGAIN)
         self.facts.append(new)
-
-    def link(self, fact: Fact, owner: str) -> None:
-        """The fact is the owner's, whatever happened to it before."""
-        for one in self.forgettings.values():
-            one.links.discard((fact, owner))
-        self.pairs = {pair: lasts for pair, lasts in self.pairs.items() if pair[::2] != (fact, owner)}
-        fact.links.add(owner)
 
     def correct(self, new: Fact, old: Fact, place: str | None, lasts: str, message: str) -> None:
         """Nobody speaks for somebody else. With `ALWAYS`, the new fact is the older statement."""
-        owners = owners_of(new.teller, Place.parse(place))
-        theirs = self.decides(new.teller, old) & owners
+        owners, held, own = owners_of(new.teller, Place.parse(place)), self.owners(old), user_key(new.teller)
+        theirs = owners & (held if old.told_by(held) == {own} else held & {own})
         self.add(new, owners, message, never=theirs if lasts == ALWAYS else ())
         for owner in theirs:
             self.replace(*((new, old) if lasts == ALWAYS else (old, new)), owner, lasts)
 
-    def decides(self, person: str, fact: Fact) -> set[str]:
-        owners = self.owners(fact)
-        others = {owner for owner in owners if owner.startswith("user:")} | {user_key(fact.teller)}
-        return owners if others == {user_key(person)} else owners & {user_key(person)}
-
-    def replace(self, old: Fact, new: Fact, owner: str, lasts: str, *, again: bool = False) -> None:
+    def replace(self, old: Fact, new: Fact, owner: str, lasts: str) -> None:
         """Also what led to the old one, by all that the new one led to, with the flag of each last hop."""
-        after = {new: lasts} | {n: f for (o, n, whose), f in self.pairs.items() if (o, whose) == (new, owner)}
-        for before in [old, *self.olds(old, owner)]:
+        after = {new: lasts} | self.news(new, owner)
+        for before in (old, *self.olds(old, owner)):
             for later, flag in after.items():
-                if before is not later and (before, later, owner) not in self.pairs:
-                    self.pairs[before, later, owner] = flag
-                    self.told_again |= {(before, later, owner)} if again else set()
-
-    def olds(self, new: Fact, owner: str) -> list[Fact]:
-        return [old for old, by, whose in self.pairs if (by, whose) == (new, owner)]
+                if before is not later:
+                    self.pairs.setdefault((before, later, owner), flag)
 
     def undo(self, person: str, place: str | None, new: Fact) -> bool:
         """Take the fact back for all for whom that brings something back. False if there is nobody."""
-        own, keys = user_key(person), Audience.of(person, Place.parse(place)).keys
-        owners = {owner for owner in keys if self._brings_back(new, owner)}
-        if self.decides(person, new) != self.owners(new):
-            owners &= {own}
-        if not owners:
-            return False
-        for owner in owners | {own}:
-            if back := self._brings_back(new, owner):
-                for pair in [pair for pair in self.pairs if pair[1:] == (new, owner)]:
-                    if self.pairs[pair] != ALWAYS and pair not in self.told_again:
-                        del self.pairs[pair]
-                for old in back:
-                    self.replace(new, old, owner, ALWAYS)
-        return True
+        own, held = user_key(person), self.owners(new)
+        owners = {one for one in Audience.of(person, Place.parse(place)).keys if self.brings_back(new, one)}
+        owners = owners if new.told_by(held) == {own} else owners & {own}
+        for owner in owners | {own} if owners else ():
+            back = self.brings_back(new, owner)
+            for old, lasts in self.olds(new, owner).items() if back else ():
+                if lasts not in (ALWAYS, AGAIN):
+                    del self.pairs[old, new, owner]
+            for old in back:
+                self.replace(new, old, owner, ALWAYS)
+        return bool(owners)
 
-    def _brings_back(self, new: Fact, owner: str) -> list[Fact]:
-        if not self.holds(new, owner):
-            return []
-        pairs = [(old, new, owner) for old in self.olds(new, owner)]
-        return [pair[0] for pair in pairs if self.pairs[pair] != ALWAYS and self.holds(pair[0], owner, new)]
+    def brings_back(self, new: Fact, owner: str) -> list[Fact]:
+        olds = self.olds(new, owner).items() if self.holds(new, owner) else ()
+        return [old for old, lasts in olds if lasts != ALWAYS and self.holds(old, owner, new)]
 
     def lost(self, facts: Iterable[Fact], person: str) -> set[Link]:
         """What goes of these facts with the person: all, or, where somebody else still says so, their own."""
         own, found = user_key(person), set[Link]()
         for fact in facts:
-            if own in fact.tellers:
-                places = {owner for owner in fact.links if owner.startswith("place:")}
-                still = {t for t in fact.tellers - {own} if not self._gave_up(fact, t, places)}
-                gone = {own} | (set() if still else places) if fact.tellers != {own} else fact.links
-                found |= {(fact, owner) for owner in gone & fact.links}
+            tellers, places = (
+                fact.told_by(fact.links),
+                {one for one in fact.links if one.startswith("place:")},
+            )
+            still = {one for one in tellers - {own} if not self.gave_up(fact, one, places)}
+            gone = fact.links if tellers == {own} else {own} | (set() if still else places)
+            found |= {(fact, owner) for owner in gone & fact.links if own in tellers}
         return found
 
-    def _gave_up(self, fact: Fact, teller: str, places: set[str]) -> bool:
-        newer = [new for old, new, owner in self.pairs if old is fact and owner == teller]
-        return any(new.links & {place for place in places if self.holds(fact, place)} for new in newer)
+    def gave_up(self, fact: Fact, teller: str, places: set[str]) -> bool:
+        news = self.news(fact, teller).items()
+        return any(new.links & places and self.still(new, teller, lasts) for new, lasts in news)
 
-    def forget(self, id: str, person: str, fact: Fact, until: datetime, *, owners: str = "") -> bool:
-        """A fact goes with what it had replaced, for each owner; `owners`: only for those that begin so."""
-        named = {link for link in self.lost([fact], person) if link[1].startswith(owners)}
+    def forget(self, id: str, person: str, fact: Fact, until: datetime | None, among: str = "") -> None:
+        """A fact goes with what it had replaced, for each owner; `among`: for those that begin so."""
+        named = {link for link in self.lost([fact], person) if link[1].startswith(among)}
         olds = {(old, owner) for _, owner in named for old in self.olds(fact, owner)}
         links = named | (olds & self.lost({old for old, _ in olds}, person))
         whole = {one for one, _ in links if one is fact or all((one, owner) in links for owner in one.links)}
-        said = {message for one in whole for message in one.stated_by}
-        self.forgettings[id] = Forgetting(person, links, said & {*self._written_by(person)}, until)
-        return bool(named)
+        said = {message for one in whole for message in one.stated_by} if until else set()
+        theirs = {message for message in said if self.messages.get(message, ("",))[0] == person}
+        self.forgettings[id] = Forgetting(person, links, theirs, until)
 
     def forget_message(self, id: str, person: str, message: str, until: datetime | None) -> None:
         """A message goes with what it alone states. Without an end it is an edit: other places keep it."""
         left = set(self.visible(person)) - {message}
         alone = [fact for fact in self.facts if message in fact.stated_by and not fact.stated_by & left]
-        links = self.lost(alone, person)
-        if until is None:
-            there = owners_of(person, Place.parse(self.messages[message][1]))
-            links = {link for link in links if link[1] in there}
+        there = owners_of(person, Place.parse(self.messages[message][1]))
+        links = {link for link in self.lost(alone, person) if until or link[1] in there}
         self.forgettings[id] = Forgetting(person, links, {message}, until)
 
     def make_private(self, id: str, person: str, fact: Fact) -> bool:
         owners, own = self.owners(fact), user_key(person)
-        alone = {owner for owner in owners if owner.startswith("user:")} | {user_key(fact.teller)} == {own}
-        if not alone or not any(owner.startswith("place:") for owner in owners):
+        if fact.told_by(owners) != {own} or not any(owner.startswith("place:") for owner in owners):
             return False
-        if own not in fact.links and not any(self.holds(one, own) for one in self._worded(fact.word)):
+        if not any(self.holds(one, own) for one in self.worded(fact.word)):
             fact.links.add(own)
-        self.forget(id, person, fact, self.now(), owners="place:")
-        self.forgettings[id].messages, self.forgettings[id].until = set(), None
+        self.forget(id, person, fact, None, among="place:")
         return True
 
     def erase(self, person: str) -> None:
-        self._delete(self.lost(self.facts, person), person)
+        self.delete(self.lost(self.facts, person), person)
         self.messages = {id: said for id, said in self.messages.items() if said[0] != person}
         self.forgettings = {id: one for id, one in self.forgettings.items() if one.person != person}
 
@@ -226,24 +211,20 @@ class Model:
                 fact.links.clear()
         for id in [id for id, one in self.forgettings.items() if one.until and one.until <= self.now()]:
             one = self.forgettings.pop(id)
-            self._delete(one.links, one.person)
+            self.delete(one.links, one.person)
             self.messages = {id: said for id, said in self.messages.items() if id not in one.messages}
 
-    def _delete(self, links: Collection[Link], person: str) -> None:
-        self.pairs = {
-            (old, new, owner): lasts
-            for (old, new, owner), lasts in self.pairs.items()
-            if (old, owner) not in links and ((new, owner) not in links or lasts == ALWAYS)
-        }
+    def delete(self, links: Collection[Link], person: str) -> None:
+        """Delete links; whoever else told a fact is its teller then."""
+        for (old, new, owner), lasts in list(self.pairs.items()):
+            if (old, owner) in links or ((new, owner) in links and lasts != ALWAYS):
+                del self.pairs[old, new, owner]
         for fact, owner in links:
             fact.links.discard(owner)
         for fact in {fact for fact, _ in links}:
             if fact.teller == person and user_key(person) not in fact.links:
-                heirs = sorted((not self.holds(fact, o), o) for o in fact.links if o.startswith("user:"))
-                fact.teller = heirs[0][1].removeprefix("user:") if heirs else ""
+                people = [(bool(self.news(fact, one)), one) for one in fact.links if one.startswith("user:")]
+                fact.teller = min(people)[1].removeprefix("user:") if people else ""
 
-    def _worded(self, word: str) -> list[Fact]:
+    def worded(self, word: str) -> list[Fact]:
         return [fact for fact in self.facts if fact.word == word]
-
-    def _written_by(self, person: str) -> list[str]:
-        return [id for id, (author, _) in self.messages.items() if author == person]

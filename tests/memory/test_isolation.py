@@ -98,7 +98,7 @@ class World:
         now = self.stack.clock.now
         if decision.id and self.alone:
             assert set(await self.stack.store.by_ids([decision.id], audience, now)) == {decision.id}
-        found = await self.stack.store.where(memories.c.id.in_(named))
+        found = await self.stack.store.where(memories.c.id.in_(named), now)
         assert {content_key(memory.content) for memory in found} <= allowed
         self.ids += named
 
@@ -151,7 +151,9 @@ class World:
     async def let_the_index_lie(self) -> None:
         """Everything there is, shown to everybody."""
         kept = [
-            memory for id in set(self.ids) for memory in await self.stack.store.where(memories.c.id == id)
+            memory
+            for id in set(self.ids)
+            for memory in await self.stack.store.where(memories.c.id == id, self.stack.clock.now)
         ]
         self.stack.let_the_index_lie(kept)
 

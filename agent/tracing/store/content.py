@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.tracing.serialization import Stored
 from agent.tracing.trace import CALL, TURN
 from memory.audience import user_key
+from memory.sql.hidden import link_is_hidden
 from memory.sql.messages.message_rows import kept
-from memory.sql.readable import is_active
 from memory.sql.tables import (
     memories,
     memory_owners,
@@ -68,5 +68,5 @@ async def not_erased(connection: AsyncConnection, written: Sequence[Stored]) -> 
 def _if_remembered(user: str) -> Select[str]:
     """The person, if they told a memory or one is theirs: two seeks, however many they have."""
     told = exists().where(memories.c.user_id == user)
-    theirs = exists().where(memory_owners.c.owner == user_key(user), is_active())
+    theirs = exists().where(memory_owners.c.owner == user_key(user), ~link_is_hidden())
     return select(literal(user)).where(or_(told, theirs))

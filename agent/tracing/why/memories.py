@@ -22,7 +22,8 @@ from memory.search.core_facts import IMPORTANT, WEIGHTY, shared_words
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
 from memory.sql.memories.memory_rows import begins
-from memory.sql.tables import memories, memory_owners, memory_updates
+from memory.sql.memories.replacements import still_replaces
+from memory.sql.tables import memories, memory_owners, memory_updates, replacements
 
 
 async def why(database: Database, asked: Asked, wanted: str) -> list[Why]:
@@ -36,21 +37,27 @@ async def why(database: Database, asked: Asked, wanted: str) -> list[Why]:
 
 async def _links(database: Database, wanted: str, asked: Asked) -> dict[str, list[Any]]:
     """Return the links of the memories that fit, each with its memory, by the memories' ids."""
-    link, newer, best = memory_owners.c, memories.alias(), select(memories.c.id)
+    link, best = memory_owners.c, select(memories.c.id)
     if asked.listed is not None:
         best = best.where(memories.c.id.in_(select(link.memory_id).where(link.owner.in_(asked.listed))))
     theirs, at = (memories.c.user_id == asked.person).desc(), memories.c.created_at.desc()
     ids = [row.id for row in await fitting(database, best, memories.c.content, wanted, theirs, at)]
     query = (
-        select(memories, link.owner, link.superseded_by, link.superseded_at, link.reason)
-        .add_columns(newer.c.content.label("newer"), link_is_hidden().label("hidden"))
+        select(memories, link.owner, link_is_hidden().label("hidden"))
         .join(memory_owners, link.memory_id == memories.c.id)
-        .outerjoin(newer, newer.c.id == link.superseded_by)
         .where(memories.c.id.in_(ids))
         .order_by(memories.c.id, link.owner)
     )
     links = {id: list(of) for id, of in groupby(await database.rows(query), lambda row: str(row.id))}
     return {id: links[id] for id in ids if id in links}
+
+
+async def _replaced(database: Database, id: str, at: datetime) -> list[Any]:
+    """Return what had replaced the memory at this time, for each owner, with the newer texts."""
+    pair, newer = replacements.c, memories.alias()
+    by = select(pair.owner, pair.at, pair.reason, newer.c.content)
+    by = by.outerjoin(newer, newer.c.id == pair.new_id).where(pair.old_id == id, pair.at <= at)
+    return list(await database.rows(by.where(still_replaces()).order_by(pair.at), {"now": at}))
 
 
 async def _gone(database: Database, wanted: str) -> str:
@@ -65,7 +72,7 @@ async def _gone(database: Database, wanted: str) -> str:
 
 async def _explained(database: Database, asked: Asked, links: Sequence[Any]) -> Why:
     memory, hidden = links[0], any(link.hidden for link in links)
-    gates = list(_row_gates(asked, links))
+    gates = list(_row_gates(asked, links, await _replaced(database, memory.id, asked.at)))
     if asked.trace:
         stopped = not all(gate.passed for gate in gates)
         gates += ways(asked, memory.id, "" if stopped else _outside_prompt(asked.trace, memory))
@@ -73,7 +80,7 @@ async def _explained(database: Database, asked: Asked, links: Sequence[Any]) -> 
     return Why(memory.id, "" if hidden else memory.content, tuple(gates), in_turn=bool(asked.trace))
 
 
-def _row_gates(asked: Asked, links: Sequence[Any]) -> Iterator[Gate]:
+def _row_gates(asked: Asked, links: Sequence[Any], replaced: Sequence[Any]) -> Iterator[Gate]:
     """Yield what the rows say: as they are now, and as far as they tell, as they were in the turn."""
     memory, audience = links[0], asked.audience
     mine = [link for link in links if audience is None or link.owner in audience.keys]
@@ -81,10 +88,10 @@ def _row_gates(asked: Asked, links: Sequence[Any]) -> Iterator[Gate]:
     mine = mine or list(links)
     shown = [link for link in mine if not link.hidden]
     yield gate("forgotten", bool(shown), "" if shown else "it can be brought back for now")
-    holding = [link for link in mine if link.superseded_by is None or _after(link.superseded_at, asked.at)]
-    ended = next((link for link in shown if link.superseded_by is not None), None)
-    by = f"on {day(ended.superseded_at)} by “{ended.newer}” ({ended.reason})" if ended else ""
-    yield gate("replaced", bool(holding) or not shown, by)
+    ended = {step.owner: step for step in replaced}
+    steps = [ended[link.owner] for link in shown if link.owner in ended]
+    by = f"on {day(steps[0].at)} by “{steps[0].content}” ({steps[0].reason})" if steps else ""
+    yield gate("replaced", len(steps) < len(shown) or not shown, by)
     until = memory.expires_at
     expired = until is not None and until <= asked.at
     yield gate(
@@ -93,10 +100,6 @@ def _row_gates(asked: Asked, links: Sequence[Any]) -> Iterator[Gate]:
     if asked.trace:
         in_time = memory.created_at <= asked.at
         yield gate("stated later", in_time, f"on {day(memory.created_at)}", otherwise="stated before")
-
-
-def _after(moment: datetime | None, other: datetime) -> bool:
-    return moment is not None and moment > other
 
 
 def _outside_prompt(trace: Trace, memory: Any) -> str:

@@ -1,22 +1,19 @@
 """Converts rows of `memories` to `Memory` records; conditions and statements that several modules share."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.records import Memory
-from memory.sql.readable import MEMORIES_READABLE, is_active
-from memory.sql.tables import Utc, memories, memory_aliases, memory_owners
+from memory.sql.memories.replacements import is_active, unexpired
+from memory.sql.readable import MEMORIES_READABLE
+from memory.sql.tables import memories, memory_aliases, memory_owners
 
 WHOLE_ID = 36
 """Characters of a UUID."""
-
-
-def unexpired(now: Any) -> ColumnElement[bool]:
-    """`now` is a time, or a parameter."""
-    return or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
 
 
 def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
@@ -26,41 +23,41 @@ def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
 
 
 LINKS = memory_owners.alias("links")
-ACTIVE_LINKS = and_(LINKS.c.memory_id == memories.c.id, LINKS.c.superseded_by.is_(None))
+ACTIVE_LINKS = and_(LINKS.c.memory_id == memories.c.id, is_active(links=LINKS))
 WITH_OWNERS = (
     select(memories, LINKS.c.owner)
-    .outerjoin(LINKS, ACTIVE_LINKS)
+    .select_from(memories.outerjoin(LINKS, ACTIVE_LINKS))
     .order_by(memories.c.created_at.desc(), memories.c.id)
 )
 
 # The statements of every search and every new fact are built once: building them takes longer than running.
-UNEXPIRED = unexpired(bindparam("now", type_=Utc()))
+UNEXPIRED = unexpired()
 BY_IDS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), MEMORIES_READABLE, UNEXPIRED)
 ALIASES = (
     select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
-    .join(
-        memory_owners,
-        and_(
-            memory_owners.c.memory_id == memory_aliases.c.memory_id,
-            memory_owners.c.owner == memory_aliases.c.owner,
-            is_active(),
-        ),
+    .select_from(
+        memory_aliases.join(
+            memory_owners,
+            and_(
+                memory_owners.c.memory_id == memory_aliases.c.memory_id,
+                memory_owners.c.owner == memory_aliases.c.owner,
+            ),
+        ).join(memories, memories.c.id == memory_aliases.c.memory_id)
     )
-    .join(memories, memories.c.id == memory_aliases.c.memory_id)
-    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), UNEXPIRED)
+    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), is_active(), UNEXPIRED)
     .order_by(memories.c.created_at, memory_aliases.c.name, memory_aliases.c.other)
     .distinct()
 )
 
 
 async def fetch(
-    connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
+    connection: AsyncConnection, where: ColumnElement[bool], now: datetime, limit: int | None = None
 ) -> list[Memory]:
     """The memories that meet the condition, newest first."""
     if limit is not None:
         newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
         where = memories.c.id.in_(newest.limit(limit))
-    return with_owners((await connection.execute(WITH_OWNERS.where(where))).all())
+    return with_owners((await connection.execute(WITH_OWNERS.where(where), {"now": now})).all())
 
 
 def with_owners(rows: Iterable[Any]) -> list[Memory]:

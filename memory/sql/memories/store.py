@@ -1,7 +1,7 @@
 """Memories in SQL, the source of truth.
 
-A memory's owners are its rows in `memory_owners`. Each owner's row is superseded separately, and the memory
-and its text stay for history and undo. Without an active owner nobody can read the memory.
+A memory's owners are its rows in `memory_owners`. It is replaced for each of them separately, and its text
+stays for history and undo. Without an active owner nobody can read it.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -42,12 +42,20 @@ from memory.sql.memories.memory_rows import (
     LINKS,
     begins,
     fetch,
-    unexpired,
     with_owners,
 )
-from memory.sql.memories.owner_links import end
+from memory.sql.memories.replacements import (
+    ALWAYS,
+    PAST_ITS_EXPIRY,
+    TOLD_AGAIN,
+    WHILE_IT_HOLDS,
+    Link,
+    is_active,
+    replace,
+    unexpired,
+)
 from memory.sql.messages.message_rows import kept
-from memory.sql.readable import MEMORIES_READABLE, all_memories_readable, is_active, memories_readable
+from memory.sql.readable import MEMORIES_READABLE, all_memories_readable, memories_readable
 from memory.sql.tables import (
     changes,
     memories,
@@ -56,6 +64,7 @@ from memory.sql.tables import (
     memory_tags,
     memory_updates,
     messages,
+    replacements,
 )
 from memory.text import tags
 from memory.text.names import Aliases
@@ -130,9 +139,9 @@ class MemoryStore:
 
     async def get(self, id: str, audience: Audience, now: datetime) -> Memory:
         """The memory with this id, or with this prefix of eight or more characters. Raises NotFound."""
-        named = and_(begins(memories.c.id, id), memories_readable(audience), unexpired(now))
+        named = and_(begins(memories.c.id, id), memories_readable(audience), unexpired())
         async with self.database.read() as connection:
-            found = await fetch(connection, named)
+            found = await fetch(connection, named, now)
         if len(found) != 1:
             listed = "`hachi memories list` shows the ids, with --user those of somebody else"
             raise NotFound(f"no memory {id!r} here; {listed}")
@@ -147,13 +156,10 @@ class MemoryStore:
         ids = list(await connection.scalars(named))
         if len(ids) != 1:
             return None
-        link, readers = memory_owners.c, audience.keys
-        given = (link.memory_id == ids[0], link.owner.in_(readers))
-        chain = select(link.memory_id, link.owner, link.superseded_by).where(*given).cte(recursive=True)
-        on = and_(link.memory_id == chain.c.superseded_by, link.owner == chain.c.owner)
-        newer = select(link.memory_id, link.owner, link.superseded_by).join(chain, on)
-        reached = memories.c.id.in_(select(chain.union(newer).c.memory_id))
-        found = await fetch(connection, and_(reached, memories_readable(audience), unexpired(now)))
+        pair = replacements.c
+        newer = select(pair.new_id).where(pair.old_id == ids[0], pair.owner.in_(audience.keys))
+        these = or_(memories.c.id == ids[0], memories.c.id.in_(newer))
+        found = await fetch(connection, and_(these, memories_readable(audience), unexpired()), now)
         return next((memory for memory in found if memory.id == ids[0]), found[0] if found else None)
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
@@ -178,7 +184,7 @@ class MemoryStore:
     ) -> list[Memory]:
         """The newest memories, newest first; created at `since` or later, and before `until`; with `after`, a
         time and an id, those that follow this one; with one of these `subjects`, if there are any."""
-        where = [all_memories_readable(audience), unexpired(now)]
+        where = [all_memories_readable(audience), unexpired()]
         tagged = select(memory_tags.c.memory_id).where(memory_tags.c.tag.in_(subjects))
         where += [memories.c.id.in_(tagged)] if subjects else []
         where += [memories.c.created_at >= since] if since else []
@@ -186,13 +192,15 @@ class MemoryStore:
         if after:
             same = and_(memories.c.created_at == after[0], memories.c.id > after[1])
             where.append(or_(memories.c.created_at < after[0], same))
-        return await self.where(and_(*where), limit)
+        return await self.where(and_(*where), now, limit)
 
-    async def where(self, condition: ColumnElement[bool], limit: int | None = None) -> list[Memory]:
+    async def where(
+        self, condition: ColumnElement[bool], now: datetime, limit: int | None = None
+    ) -> list[Memory]:
         """The memories that meet the condition, newest first. Takes no audience: the caller's condition must
         contain one, or only the operator may see the result."""
         async with self.database.read() as connection:
-            return await fetch(connection, condition, limit)
+            return await fetch(connection, condition, now, limit)
 
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
         """The groups of names that belong to one person, by the memories this audience may read. Cached until
@@ -227,10 +235,9 @@ class MemoryStore:
         self._aliases.clear()
 
     async def count(self, audience: Audience, now: datetime) -> int:
-        query = (
-            select(func.count()).select_from(memories).where(all_memories_readable(audience), unexpired(now))
-        )
-        [[count]] = await self.database.rows(query)
+        query = select(func.count()).select_from(memories)
+        query = query.where(all_memories_readable(audience), unexpired())
+        [[count]] = await self.database.rows(query, {"now": now})
         return int(count)
 
     # Writing, in the caller's transaction: see `memory.facts.writer`.
@@ -248,7 +255,7 @@ class MemoryStore:
         """What these owners know in the same words, with these ids, and what has changed since this moment.
         Raises NotFound if the message `stated_in` has been deleted or forgotten; else it cannot be until the
         transaction ends."""
-        given = {"owners": list(owners), "content_key": content_key, "ids": list(ids)}
+        given = {"owners": list(owners), "content_key": content_key, "ids": list(ids), "now": now}
         given |= {"message": stated_in} if stated_in else {}
         given |= {"since": since} if since else {}
         sqlite = self.database.sqlite
@@ -273,10 +280,13 @@ class MemoryStore:
         self,
         connection: AsyncConnection,
         facts: Mapping[str, Memory],
+        now: datetime,
         aliases: Sequence[tuple[str, str]] = (),
+        never: Collection[str] = (),
     ) -> None:
-        """Insert new memories, by their content keys; each rests on its message. `aliases` are the pairs of
-        names that they link."""
+        """Insert new memories, by their content keys; each rests on its message. It replaces what its owners
+        had in the same words, but for those for whom it `never` held. `aliases` are the pairs of names that
+        they link."""
         if not facts:
             return
         names = [field for field in Memory.__dataclass_fields__ if field != "owners"]
@@ -294,14 +304,21 @@ class MemoryStore:
         for table, values in ((memories, rows), (memory_owners, links), (memory_aliases, linked)):
             if values:
                 await connection.execute(insert(table), values)
+        owners = {owner for _, _, owner in owned if owner not in never}
+        same = (memory_owners.c.owner.in_(owners), memory_owners.c.content_key.in_(facts))
+        found = list(await connection.execute(select(memory_owners).where(*same))) if owners else []
+        for key, memory in facts.items():
+            olds = [(row.memory_id, row.owner) for row in found if row.content_key == key]
+            olds = [link for link in olds if link[0] != memory.id]
+            await replace(connection, olds, memory.id, WHILE_IT_HOLDS, TOLD_AGAIN, now)
 
     async def supersede(
         self,
         connection: AsyncConnection,
         old: Memory,
         owners: Collection[str],
-        *,
         new_id: str,
+        *,
         user: str,
         reason: str,
         now: datetime,
@@ -309,7 +326,9 @@ class MemoryStore:
     ) -> None:
         """Replace `old` with `new_id` for these owners, by an action of `user`. Other owners keep `old`. What
         was not `in_force` until now is not brought back."""
-        await end(connection, [old.id], owners, new_id, reason, now if in_force else None)
+        lasts = PAST_ITS_EXPIRY if reason == CORRECTED else WHILE_IT_HOLDS
+        olds: set[Link] = {(old.id, owner) for owner in owners}
+        await replace(connection, olds, new_id, lasts if in_force else ALWAYS, reason, now)
         step = {"user_id": user, "old_id": old.id, "new_id": new_id, "reason": reason, "created_at": now}
         await connection.execute(
             insert(memory_updates).values(id=spans.new_id(), owners=sorted(owners), **step)
@@ -342,9 +361,9 @@ class MemoryStore:
         """Counts for `hachi doctor` and `hachi stats`; no content."""
         active = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())
         query = select(
-            func.count(case((and_(active, unexpired(now)), 1))).label("active"),
+            func.count(case((and_(active, unexpired()), 1))).label("active"),
             func.count(case((~active, 1))).label("superseded"),
             func.count(case((memories.c.expires_at <= now, 1))).label("expired"),
         ).select_from(memories)
-        [row] = await self.database.rows(query)
+        [row] = await self.database.rows(query, {"now": now})
         return dict(row._mapping)

@@ -10,6 +10,7 @@ from memory.sql.tables.facts import (
     memory_owners,
     memory_tags,
     memory_updates,
+    replacements,
     session_memories,
 )
 from memory.sql.tables.index import (
@@ -66,6 +67,7 @@ __all__ = [
     "messages",
     "metadata",
     "places",
+    "replacements",
     "rests_on",
     "session_memories",
     "speakers",

@@ -11,7 +11,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    text,
 )
 
 from memory.sql.tables.columns import Utc, metadata, row_id
@@ -41,24 +40,23 @@ memory_owners = Table(
     metadata,
     Column("memory_id", row_id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("owner", Text, primary_key=True, comment="user:U, place:P or global"),
-    Column("content_key", String(64), nullable=False, index=True, comment="of the normalised content"),
-    Column(
-        "superseded_by",
-        row_id,
-        index=True,
-        comment="NULL: it holds for this owner; itself: it would, and is hidden",
+    Column("content_key", String(64), nullable=False, comment="of the normalised content"),
+    Index("ix_memory_owners_owner", "owner", "content_key"),
+)
+
+replacements = Table(
+    "replacements",
+    metadata,
+    Column("old_id", row_id, primary_key=True),
+    Column("owner", Text, primary_key=True, comment="for whom new took the place of old"),
+    Column("new_id", row_id, primary_key=True, index=True, comment="may be purged, and this stay"),
+    Column("lasts", Text, nullable=False, comment="while it holds, past its expiry or always"),
+    Column("at", Utc, nullable=False),
+    Column("reason", Text, nullable=False),
+    ForeignKeyConstraint(
+        ["old_id", "owner"], ["memory_owners.memory_id", "memory_owners.owner"], ondelete="CASCADE"
     ),
-    Column("superseded_at", Utc, comment="NULL: it never held, or was taken back, and is not brought back"),
-    Column("reason", Text),
-    # One active memory with the same words per owner, so that parallel turns store a fact once.
-    Index(
-        "uq_memory_owners_active",
-        "owner",
-        "content_key",
-        unique=True,
-        sqlite_where=text("superseded_by IS NULL"),
-        postgresql_where=text("superseded_by IS NULL"),
-    ),
+    sqlite_with_rowid=False,
 )
 
 memory_aliases = Table(
@@ -110,10 +108,8 @@ forgettings = Table(
 hidden = Table(
     "hidden",
     metadata,
-    Column(
-        "row_id", Text, primary_key=True, comment="of a link: memory and owner; of a replacement: both too"
-    ),
-    Column("kind", Text, primary_key=True, comment="link, replaced, message, told, task or entry"),
+    Column("row_id", Text, primary_key=True, comment="of a link: memory and owner"),
+    Column("kind", Text, primary_key=True, comment="link, message, told, task, entry or summary"),
     Column(
         "forgetting_id",
         row_id,

@@ -1,9 +1,9 @@
 """Triggers write what follows from a row, in the transaction that writes the row.
 
-They write the log of changes (`memory.sql.changes`) for each owner of a row: of facts by the links to those
-who have them, of messages, of summaries and of chunks. While there is an index on a server, each change is
-noted for it too (`index_todo`). With a row, or the text of a summary, its vectors go. A new memory gets its
-tags, and rests on the message that states it.
+They write the log of changes (`memory.sql.changes`) for each owner of a row: of facts by their links, by what
+replaced what and by links that are hidden, of messages, of summaries and of chunks. While there is an index
+on a server, each change is noted for it too (`index_todo`). With a row, or the text of a summary, its vectors
+go. A new memory gets its tags, and rests on the message that states it.
 """
 
 from sqlalchemy import Connection
@@ -31,6 +31,17 @@ _NO_EVIDENCE = (
 def _log(kind: str, owner: str, id: str, where: str = "") -> str:
     """Log a change of a row for its owner: columns, and from where they are selected."""
     return f"INSERT INTO changes (tx, owner, kind, id) SELECT {{tx}}, {owner}, '{kind}', {id} {where}"
+
+
+def _log_olds(new: str, where: str = "") -> str:
+    """Log what a memory had replaced, and may hold again or no longer."""
+    return _log("memory", "owner", "old_id", f"FROM replacements WHERE new_id = {new} {where}")
+
+
+def _log_link(entry: str) -> str:
+    """Log the memory of a link that a row of `hidden` names, and what it had replaced for this owner."""
+    id, owner = f"substr({entry}.row_id, 1, 36)", f"substr({entry}.row_id, 38)"
+    return f"{_log('memory', owner, id)}; {_log_olds(id, f'AND owner = {owner}')}"
 
 
 def _log_message(message: str, where: str = "", *, around: bool = False) -> str:
@@ -72,11 +83,10 @@ _TRIGGERS = {
         "AFTER INSERT ON memory_owners FOR EACH ROW",
         _log("memory", "NEW.owner", "NEW.memory_id"),
     ),
-    "link_changed": (
-        "AFTER UPDATE OF superseded_by ON memory_owners FOR EACH ROW "
-        "WHEN ((OLD.superseded_by IS NULL) <> (NEW.superseded_by IS NULL))",
-        _log("memory", "NEW.owner", "NEW.memory_id"),
-    ),
+    "link_hidden": ("AFTER INSERT ON hidden FOR EACH ROW WHEN (NEW.kind = 'link')", _log_link("NEW")),
+    "link_shown": ("AFTER DELETE ON hidden FOR EACH ROW WHEN (OLD.kind = 'link')", _log_link("OLD")),
+    "replaced": ("AFTER INSERT ON replacements FOR EACH ROW", _log("memory", "NEW.owner", "NEW.old_id")),
+    "restored": ("AFTER DELETE ON replacements FOR EACH ROW", _log("memory", "OLD.owner", "OLD.old_id")),
     "link_gone": (
         "AFTER DELETE ON memory_owners FOR EACH ROW",
         _log("memory", "OLD.owner", "OLD.memory_id"),
@@ -86,7 +96,7 @@ _TRIGGERS = {
         "AFTER UPDATE OF expires_at ON memories FOR EACH ROW",
         _log("memory", "owner", "memory_id", "FROM memory_owners WHERE memory_id = NEW.id"),
     ),
-    "memory_gone": ("AFTER DELETE ON memories FOR EACH ROW", _NO_VECTORS),
+    "memory_gone": ("AFTER DELETE ON memories FOR EACH ROW", f"{_log_olds('OLD.id')}; {_NO_VECTORS}"),
     "message_made": ("AFTER INSERT ON messages FOR EACH ROW", f"{_log_message('NEW')}; {_BEFORE}"),
     "message_moved": (
         "AFTER UPDATE OF seq ON messages FOR EACH ROW",

@@ -105,7 +105,7 @@ async def test_what_another_tells_meanwhile_is_known(stack: Stack, monkeypatch: 
         while late:
             fact = late.pop()
             async with stack.database.write() as connection:
-                await stack.store.insert(connection, {fact.key: fact.memory(origin.owners)})
+                await stack.store.insert(connection, {fact.key: fact.memory(origin.owners)}, stack.clock.now)
 
     monkeypatch.setattr(KnownWords, "read", and_then)
     [decision] = await remember_many(stack.writer, [(Draft("Ana sails in spring"), origin)])

@@ -86,16 +86,6 @@ async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time
     assert await stack.found("Is Anna ill?") == {"Anna is ill"}
 
 
-async def test_going_back_and_forth_ends_with_the_last_word(stack: Stack) -> None:
-    stack.rule(True)
-    for place in (PARIS, LYON, PARIS):
-        stack.clock.advance(days=1)
-        decision = await stack.remember(place, "mickael")
-    assert await stack.known("mickael") == {PARIS}
-    assert decision.id
-    assert len(await stack.reasons(decision.id, "mickael")) == 2
-
-
 async def test_what_holds_for_a_week_does_not_end_what_holds_for_good(stack: Stack) -> None:
     stack.rule(True)
     await stack.remember(PARIS, "mickael")
@@ -227,33 +217,6 @@ async def test_what_no_database_takes_is_left_out_of_a_fact(stack: Stack) -> Non
     assert await stack.known() == {"Anna likes \ufffd tea🍵"}
 
 
-async def test_a_correction_said_in_private_leaves_the_places_memory_as_it_is(stack: Stack) -> None:
-    first = await stack.remember(SHOULDER, "mickael", "acme")
-    stack.clock.advance(days=1)
-    decision = await stack.remember(SHOULDER_ON, "mickael", replaces=first.id)
-    assert decision.action == "replace"
-    assert await stack.known("mickael") == {SHOULDER_ON}
-    [in_place] = await stack.memories("mickael", "acme")
-    assert (in_place.content, in_place.owners) == (SHOULDER, {"place:acme"})
-    assert await stack.reasons(in_place.id, "ben", "acme") == []
-    assert await stack.found("shoulder", "ben", "acme") == {SHOULDER}
-
-
-@on_both
-async def test_what_is_known_in_private_and_said_in_a_place_becomes_the_places_too(stack: Stack) -> None:
-    private = await stack.remember(
-        SHOULDER, "mickael", subjects=("secret diary",), importance=0.9, ttl="7d", message_id=str(uuid4())
-    )
-    decision = await stack.remember(SHOULDER, "mickael", "acme", importance=0.4)
-    assert (decision.action, decision.target_id, decision.close) == ("add", None, ())
-    assert decision.id not in (None, private.id)
-    [memory] = await stack.memories("ben", "acme")
-    assert (memory.id, memory.owners) == (decision.id, {"place:acme"})
-    assert (memory.subjects, memory.importance, memory.expires_at, memory.message_id) == ((), 0.4, None, None)
-    mine = await stack.the_memory("mickael")
-    assert (mine.id, mine.expires_at) == (private.id, stack.clock.now + timedelta(days=7))
-
-
 async def test_what_is_at_odds_in_private_is_put_to_no_judge_and_does_not_show_through(stack: Stack) -> None:
     judge = stack.rule(True)
     await stack.remember(PARIS, "mickael", subjects=("secret diary",))
@@ -262,14 +225,6 @@ async def test_what_is_at_odds_in_private_is_put_to_no_judge_and_does_not_show_t
     assert decision == Decision(LYON, "add", memory.id, "new")
     assert (memory.subjects, judge.asked) == ((), [])
     assert await stack.known("mickael") == {PARIS, LYON}
-
-
-async def test_what_two_people_say_in_a_place_is_both_of_theirs(stack: Stack) -> None:
-    first = await stack.remember("The office has moved to Lyon", "anna", "acme")
-    second = await stack.remember("The office has moved to Lyon", "ben", "acme")
-    assert second == Decision(first.content, "ignore", first.id, "known word for word", first.id)
-    assert (await stack.the_memory("ben")).owners == {"user:anna", "user:ben", "place:acme"}
-    assert await rows(stack) == 1
 
 
 @pytest.mark.parametrize("said", ["Anna is ill", "Anna recovered"])

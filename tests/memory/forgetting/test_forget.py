@@ -1,12 +1,7 @@
 """Forgetting a fact or a message: what is hidden, what stays, and that an undo gives back what was
 readable."""
 
-from itertools import count
-from typing import Any
-
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 from sqlalchemy import select
 
 from memory.audience import Audience, Place
@@ -236,106 +231,3 @@ async def test_what_others_said_stays_theirs(stack: Stack) -> None:
             await step()
     memory = await the_memory(stack, office, "ben")
     assert (memory.user_id, memory.message_id) == ("ben", bens)
-
-
-async def test_a_fact_told_again_during_the_undo_is_known_and_known_once(stack: Stack) -> None:
-    await told(stack, PIN, FACT)
-    receipt = await forget(stack, FACT)
-    await told(stack, "it is q4711 after all", FACT)
-    assert await stack.known() == {FACT}
-    await stack.forgetting.undo(str(receipt.undo_id), "anna")
-    assert [memory.content for memory in await stack.memories()] == [FACT]
-    with pytest.raises(NotFound, match="gone for good"):
-        await stack.forgetting.undo(str(receipt.undo_id), "anna")
-
-    office = "The office moves to Lyon"
-    for user in ("ben", "anna"):
-        await told(stack, "it moves to Lyon", office, user=user, place="acme")
-    await forget(stack, office, place="acme")
-    await told(stack, "it does move to Lyon", office, place="acme")
-    await purge(stack)
-    assert await stack.known() == {FACT, office}
-
-
-async def test_an_undo_leaves_what_holds_since_a_later_one_was_forgotten(stack: Stack) -> None:
-    said = await stack.receive("I moved from Paris to Lyon")
-    paris = await stack.remember("Anna lives in Paris", message_id=said)
-    await stack.remember("Anna lives in Lyon", replaces=paris.id, message_id=said)
-    receipt, _ = await stack.forgetting.forget("message", said, "anna")
-    again = await stack.remember("Anna lives in Paris")
-    assert again.id != paris.id
-    later = await stack.receive("no, in Nice")
-    await stack.remember("Anna lives in Nice", replaces=again.id, message_id=later)
-    await stack.forgetting.forget("message", later, "anna")
-    await stack.forgetting.undo(str(receipt.undo_id), "anna")
-    assert await stack.known() == {"Anna lives in Paris", "Anna lives in Lyon"}
-
-
-TEXTS = ("one 1111", "two 2222", "three 3333")
-who, where = st.sampled_from(["anna", "ben"]), st.sampled_from([None, "acme"])
-SAY = st.tuples(st.just("say"), who, where, st.integers(1, 7))
-REPLACE = st.tuples(st.just("replace"), st.just("anna"), where, st.integers(0, 9))
-STORY = st.lists(st.one_of(SAY, SAY, REPLACE), min_size=2, max_size=7)
-FORGETTINGS = st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=1, max_size=4)
-_worlds = count()
-
-
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(story=STORY, forgettings=FORGETTINGS, order=st.randoms(use_true_random=False))
-@example(
-    story=[("say", "anna", None, 2), ("replace", "anna", None, 0), ("say", "anna", None, 2)],
-    forgettings=[(False, 0), (True, 0)],
-    order=None,
-)
-@example(
-    story=[("say", "anna", None, 4), *(("replace", "anna", None, at) for at in (5, 8, 5))],
-    forgettings=[(False, 0)],
-    order=None,
-)
-async def test_undos_in_any_order_give_back_exactly_what_was_readable(
-    stack: Stack, story: list[Any], forgettings: list[tuple[bool, int]], order: Any
-) -> None:
-    world = next(_worlds)
-    anna, ben, acme = f"anna{world}", f"ben{world}", f"acme{world}"
-    names = {"anna": anna, "ben": ben}
-
-    async def readable() -> list[Any]:
-        found: list[Any] = []
-        for user in (anna, ben):
-            for place in (None, acme):
-                found.append(sorted(await stack.known(user, place)))
-                found.append(await transcript(stack, user, place))
-        return found
-
-    for kind, who, place, number in story:
-        user, at = names[who], place and acme
-        stack.clock.advance(minutes=1)
-        if kind == "say":
-            said = [text for bit, text in enumerate(TEXTS) if number >> bit & 1]
-            facts = [f"{user} has {text}" for text in said]
-            await told(stack, " and ".join(said), *facts, user=user, place=at)
-            await answered(stack, "Noted.", user, at)
-        elif known := await stack.memories(user, at):
-            fact = f"{user} has another {world}{number}{len(known)}"
-            message = await stack.receive(fact, user, at)
-            await stack.remember(fact, user, at, replaces=known[number % len(known)].id, message_id=message)
-    before, others = await readable(), [await stack.known(ben), await transcript(stack, ben)]
-
-    undos = []
-    for by_message, number in forgettings:
-        page = await stack.transcript.page(Audience.of(anna), 50)
-        mine = [line for line in page if line.role == "user" and line.author == anna]
-        facts = await stack.memories(anna)
-        if by_message and mine:
-            receipt, _ = await stack.forgetting.forget("message", mine[number % len(mine)].id, anna)
-            undos.append(receipt.undo_id)
-        elif facts:
-            receipt, _ = await stack.forgetting.forget("memory", facts[number % len(facts)].id, anna)
-            undos.append(receipt.undo_id)
-    assert [await stack.known(ben), await transcript(stack, ben)] == others
-    if order:
-        order.shuffle(undos)
-    for id in undos:
-        await stack.forgetting.undo(str(id), anna)
-
-    assert await readable() == before

@@ -31,6 +31,7 @@ from memory.sql.tables import (
     memories,
     memory_owners,
     messages,
+    replacements,
 )
 from tests.memory.conftest import Stack, StackBuilder, on_both
 
@@ -128,9 +129,15 @@ class World:
         if self.facts:
             old_id, new_id = (self.facts[at % len(self.facts)] for at in (old, new))
             by = await self.writer(number, old_id)
-            link = (memory_owners.c.memory_id == old_id, memory_owners.c.owner == self.owners[owner])
-            value = None if old_id == new_id else new_id
-            await by.execute(update(memory_owners).where(*link).values(superseded_by=value))
+            theirs = replacements.c.old_id == old_id, replacements.c.owner == self.owners[owner]
+            await by.execute(delete(replacements).where(*theirs))
+            link = select(memory_owners).where(
+                memory_owners.c.memory_id == old_id, memory_owners.c.owner == self.owners[owner]
+            )
+            if old_id != new_id and (await by.execute(link)).first():
+                row = {"old_id": old_id, "new_id": new_id, "owner": self.owners[owner]}
+                row |= {"lasts": "while it holds", "at": self.now, "reason": ""}
+                await by.execute(insert(replacements).values(**row))
 
     async def forget(self, number: int, fact: int) -> None:
         if self.facts:

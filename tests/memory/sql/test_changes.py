@@ -17,7 +17,9 @@ HIDING = {"row_id": "said", "kind": "message", "forgetting_id": "once"}
 SAID: dict[str, Any] = {"conversation_id": "c", "user_id": "anna", "place": "", "role": "user"}
 SAID |= {"author": "Anna", "text": "yes", "sent_at": NOW}
 IN_PLACE = SAID | {"place": PLACE}
-GAVE_WAY = t.memory_owners.update().values(superseded_by="other")
+NEWER = "n" * 36
+REPLACED = {"old_id": "fact", "new_id": NEWER, "owner": ANNA, "lasts": "always", "at": NOW, "reason": ""}
+LINK_HIDDEN = HIDING | {"kind": "link", "row_id": f"{NEWER} {ANNA}"}
 AROUND = f"around {PLACE}"
 
 
@@ -27,9 +29,10 @@ def of(id: str, *owners: str) -> set[tuple[str, str]]:
 
 STEPS: list[tuple[Any, set[tuple[str, str]]]] = [
     (t.memory_owners.insert().values(KEPT_BY_ANNA), of("fact", ANNA)),
-    (GAVE_WAY, of("fact", ANNA)),
-    (GAVE_WAY, set()),
-    (t.memory_owners.update().values(superseded_by=None), of("fact", ANNA)),
+    (t.replacements.insert().values(REPLACED), of("fact", ANNA)),
+    (t.hidden.insert().values(LINK_HIDDEN), of("fact", ANNA) | of(NEWER, ANNA)),
+    (t.hidden.delete(), of("fact", ANNA) | of(NEWER, ANNA)),
+    (t.replacements.delete(), of("fact", ANNA)),
     (t.memories.update().values(expires_at=NOW), of("fact", ANNA)),
     (t.memories.update().values(uses=1, last_accessed_at=NOW), set()),
     (t.memories.delete(), of("fact", ANNA)),

@@ -18,7 +18,9 @@ import pytest
 from sqlalchemy import select
 
 from hachi import Companion, Settings
+from memory.audience import Audience, Place
 from memory.sql.engine import Database
+from memory.sql.memories.store import MemoryStore
 from memory.sql.tables import messages, metadata, trace_bodies
 
 FOLDER = Path(__file__).parents[2] / "data" / "tables_0023"
@@ -99,6 +101,23 @@ async def test_what_was_known_is_known(pet: Companion, on_database: str, expecte
     said = [message.text for message in await pet.conversations.messages(user="ana", limit=50)]
     assert not {"My cat is called Minou.", "Sweet!"} & {*said}
     assert "Nice to meet you, Ana!" in said
+
+
+@pytest.mark.parametrize("on_database", ["sqlite"], indirect=True)
+async def test_what_each_could_read_of_facts_in_every_state_is_what_they_read(
+    on_database: str, tmp_path: Path
+) -> None:
+    """Facts of random stories, which were told again, corrected, taken back, forgotten, edited, made private,
+    imported late and given an end; who could read what when it was made."""
+    made = json.loads((FOLDER / "states.json").read_text())
+    (tmp_path / "hachi.db").write_bytes(gzip.decompress((FOLDER / "states.db.gz").read_bytes()))
+    database = await Database.open(None, tmp_path)
+    store, now = MemoryStore(database), datetime.fromisoformat(made["at"])
+    for reader, known in made["known"].items():
+        person, _, place = reader.partition(" ")
+        read = await store.newest(Audience.of(person, Place.parse(place or None)), now)
+        assert sorted(memory.content for memory in read) == known, reader
+    await database.close()
 
 
 ANAS = (b"Minou", b"is 4711", b"cello", b"Mont Blanc", b"nurse", b"passport", b"user:ana", b"dm:ana")

@@ -1,0 +1,119 @@
+"""What replaced what, for which owner, and whether it still does. A fact's state is computed from this.
+
+A link, which is a memory and an owner, holds if it is not hidden, its memory has not expired, and nothing
+that replaced it for this owner still does. A replacement lasts
+
+- `WHILE_IT_HOLDS`: until the newer fact expires, is hidden, or is taken back;
+- `PAST_ITS_EXPIRY`: the same, but longer than the newer fact, which corrected the older one on purpose;
+- `ALWAYS`: the older one never held, or was taken back.
+
+The table is transitive: what replaces a fact replaces what that one had replaced too, and each pair lasts as
+long as its last step. So what holds is asked of single rows, and no row follows from hiding or expiry.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, or_, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.sql.hidden import is_hidden, parts
+from memory.sql.tables import Utc, memories, memory_owners, replacements
+
+Lasts = Literal["while it holds", "past its expiry", "always"]
+Link = tuple[str, str]
+"""A memory and an owner."""
+WHILE_IT_HOLDS: Lasts = "while it holds"
+PAST_ITS_EXPIRY: Lasts = "past its expiry"
+ALWAYS: Lasts = "always"
+TOLD_AGAIN = "told again"
+"""The reason of a replacement by the same words, told while the older fact did not hold."""
+NOW = bindparam("now", type_=Utc())
+"""The time at which it is asked what holds: a parameter of every statement that asks."""
+
+
+def unexpired(now: Any = NOW, of: Any = memories) -> ColumnElement[bool]:
+    """`now` is a time, or a parameter."""
+    return or_(of.c.expires_at.is_(None), of.c.expires_at > now)
+
+
+_newer = memories.alias("replacing")
+
+
+def still_replaces(pairs: Any = replacements) -> ColumnElement[bool]:
+    """True for replacements that count."""
+    hidden = is_hidden("link", pairs.c.new_id + " " + pairs.c.owner)
+    lives = exists().where(_newer.c.id == pairs.c.new_id, unexpired(of=_newer))
+    lasts = or_(pairs.c.lasts == PAST_ITS_EXPIRY, lives)
+    return or_(pairs.c.lasts == ALWAYS, and_(~hidden, lasts))
+
+
+def is_replaced(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
+    """True where something replaces the memory with this id for this owner, other than the memory `but`."""
+    pairs = replacements.alias("replaced")
+    these = [pairs.c.old_id == id, pairs.c.owner == owner]
+    these += [] if but is None else [pairs.c.new_id != but]
+    return exists().where(*these, still_replaces(pairs))
+
+
+def holds(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
+    """True where the memory holds for the owner unless it has expired, or would without the memory `but`."""
+    return and_(~is_hidden("link", id + " " + owner), ~is_replaced(id, owner, but=but))
+
+
+def is_active(links: Any = memory_owners) -> ColumnElement[bool]:
+    """The same, for links."""
+    return holds(links.c.memory_id, links.c.owner)
+
+
+_REPLACE = text(
+    """
+    INSERT INTO replacements (old_id, new_id, owner, lasts, at, reason)
+    SELECT older.id, newer.id, CAST(:owner AS TEXT), newer.lasts, :at, CAST(:reason AS TEXT)
+    FROM (
+        SELECT CAST(:old AS VARCHAR(36)) AS id
+        UNION SELECT old_id FROM replacements WHERE new_id = :old AND owner = :owner
+    ) AS older
+    CROSS JOIN (
+        SELECT CAST(:new AS VARCHAR(36)) AS id, CAST(:lasts AS TEXT) AS lasts
+        UNION SELECT new_id, lasts FROM replacements WHERE old_id = :new AND owner = :owner
+    ) AS newer
+    WHERE older.id <> newer.id
+    ON CONFLICT DO NOTHING
+    """
+).bindparams(bindparam("at", type_=Utc()))
+
+
+async def replace(
+    connection: AsyncConnection,
+    olds: Iterable[Link],
+    new: str,
+    lasts: Lasts,
+    reason: str,
+    at: datetime,
+) -> None:
+    """Let `new` replace each of these for its owner."""
+    rows = [
+        {"old": old, "owner": owner, "new": new, "lasts": lasts, "reason": reason, "at": at}
+        for old, owner in sorted(olds)
+    ]
+    if rows:
+        await connection.execute(_REPLACE, rows)
+
+
+async def replaced_by(connection: AsyncConnection, links: Collection[Link]) -> set[Link]:
+    """What these memories have replaced, for the owners of the links."""
+    found = set[Link]()
+    for part in parts(id for id, _ in links):
+        pairs = await connection.execute(select(replacements).where(replacements.c.new_id.in_(part)))
+        found |= {(row.old_id, row.owner) for row in pairs if (row.new_id, row.owner) in links}
+    return found
+
+
+async def drop_replacements(connection: AsyncConnection, links: Collection[Link]) -> None:
+    """Let these links, which are deleted, replace nothing any more; what never held stays so."""
+    for id in sorted({id for id, _ in links}):
+        owners = [owner for one, owner in links if one == id]
+        theirs = replacements.c.new_id == id, replacements.c.owner.in_(owners)
+        await connection.execute(delete(replacements).where(*theirs, replacements.c.lasts != ALWAYS))
