@@ -40,10 +40,11 @@ test-campaign: $(VENV)/.installed-dev
 test-replay: $(VENV)/.installed-dev
 	REPLAYED_TURNS=1000 $(TESTING) $(BIN)/pytest -q -s --numprocesses=2 tests/stories/test_replays.py tests/agent/replay/test_changes.py
 
-# Random worlds in which people tell, correct, forget and undo: what is gone is nowhere, the rest is where it was told.
+# Random worlds in which people tell, correct, forget and undo: what is gone is nowhere, the rest is where it was told,
+# and what holds is as the model of facts says (with WORLDS=2000, some minutes on each database).
 test-worlds: $(VENV)/.installed-dev
-	WORLDS=700 $(TESTING) $(BIN)/pytest -q --numprocesses=2 -k many_worlds tests/memory/test_isolation.py \
-		tests/agent/services/forgetting/test_worlds.py
+	WORLDS=$${WORLDS:-700} $(TESTING) $(BIN)/pytest -q --numprocesses=2 -k 'many_worlds or model_says' \
+		tests/memory/test_isolation.py tests/memory/test_fact_states.py tests/agent/services/forgetting/test_worlds.py
 
 # The promises of the index, kept by the Qdrant server at QDRANT_URL (with QDRANT_API_KEY), or by the small one of
 # the tests. Its collections begin with "test-" and are removed.
