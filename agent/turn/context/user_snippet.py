@@ -106,11 +106,12 @@ def fitting(
         purse.spend(text)  # always shown: its fixed form keeps it short
     # The ids are no shorter than those of the facts that fit.
     preferred = list(context.long_term_facts[:most_facts])
-    weighty, others = _facts_by_weight(preferred, context.zone, now)
-    facts = [fact for fact, text in weighty if purse.take(f"> {text}")]
+    lines = [f"> {text}" for text in fact_lines(preferred, context.zone, now)]
+    weighty = [n for n, fact in enumerate(preferred) if fact.importance >= WEIGHTY]
+    kept = [n for n in weighty if purse.take(lines[n])]
     summary = _fitting_summary(context.memory_summary or "", purse)
-    facts += [fact for fact, text in others if purse.take(f"> {text}")]
-    facts.sort(key=preferred.index)
+    kept += [n for n, text in enumerate(lines) if n not in weighty and purse.take(text)]
+    facts = [preferred[n] for n in sorted(kept)]
     tasks = _by_urgency(context.open_tasks, now)
     tasks = [task for task in tasks if purse.take(f"> {_task_line(task, context, now)}")]
     profile = _fitting_profile(context.profile, purse)
