@@ -164,7 +164,8 @@ def test_json_in_a_message_is_what_was_asked_for_and_is_shown(message):
         assert (answer.message, contents(written)) == (message, ["Has a cat"])
 
 
-ENVELOPES = [case["raw"] for case in RECORDED if case["raw"].lstrip().startswith('{"message"')]
+# With a colon of ASCII: of two faults in one answer the reply may show something.
+ENVELOPES = [case["raw"] for case in RECORDED if case["raw"].lstrip().startswith('{"message":')]
 
 
 @settings(deadline=None)
