@@ -104,6 +104,9 @@ def fitting(
     purse = Purse(budget)
     for text in answer_style(context.preferences):
         purse.spend(text)  # always shown: its fixed form keeps it short
+    zoned = _fitting_profile(
+        Profile.model_construct(timezone=context.profile.timezone), purse
+    )  # all times are shown in it
     # The ids are no shorter than those of the facts that fit.
     preferred = list(context.long_term_facts[:most_facts])
     lines = [f"> {text}" for text in fact_lines(preferred, context.zone, now)]
@@ -114,7 +117,8 @@ def fitting(
     facts = [preferred[n] for n in sorted(kept)]
     tasks = _by_urgency(context.open_tasks, now)
     tasks = [task for task in tasks if purse.take(f"> {_task_line(task, context, now)}")]
-    profile = _fitting_profile(context.profile, purse)
+    profile = _fitting_profile(context.profile.model_copy(update={"timezone": None}), purse)
+    profile = profile.model_copy(update={"timezone": zoned.timezone})
     notes = _fitting_notes("notes", context.preferences.other_notes, purse)
     return replace(
         context,
