@@ -152,16 +152,21 @@ def _message(turn: _Turn) -> str:
 
 
 def _quoted(turn: _Turn) -> str:
-    """Return what has words like the question's, newest first; else the newest that was told."""
+    """Return what has words like the question's, newest first; else the newest that was told. Documents are
+    quoted where the best of them fits better than all that was told."""
     once: dict[tuple[str, str], Quote] = {}
     for quote in _quotes(turn):
         once.setdefault((quote.source, quote.text), quote)
     quotes = sorted(once.values(), key=lambda quote: quote.at, reverse=True)
     title = "The closest that I was told, newest first:"
-    alike = sorted(by_likeness(turn.text, [quote.text for quote in quotes])[:MOST_QUOTED])
+    told = [at for at, quote in enumerate(quotes) if not quote.source.startswith("In ")]
+    alike = by_likeness(turn.text, [quote.text for quote in quotes])
+    if alike[:1] and alike[0] in told:
+        alike = [at for at in alike if at in told]
+    alike = sorted(alike[:MOST_QUOTED])
     if not alike:
         title = "I found nothing in these words. The newest that I was told:"
-        alike = [at for at, quote in enumerate(quotes) if not quote.source.startswith("In ")][:MOST_QUOTED]
+        alike = told[:MOST_QUOTED]
     lines = [f"{quotes[at].source}: “{_cut(quotes[at].text)}”" for at in alike]
     return lines[0] if len(lines) == 1 else "\n- ".join([title, *lines]) if lines else ""
 
