@@ -51,6 +51,11 @@ class Loaded:
         return [key, EVERYBODY, *around]
 
 
+def room_for(memory: int, dimension: int) -> int:
+    """Return how many messages so many bytes hold, with two vectors of this dimension each."""
+    return memory // (2 * 4 * dimension + ROW_BYTES + 1_000)
+
+
 class Engine:
     def __init__(self, database: Database, embedder: Embedder, memory: int) -> None:
         self.rows = Rows(database)
@@ -89,8 +94,7 @@ class Engine:
 
     async def too_big(self) -> list[str]:
         """The owner keys that have more messages than there is room for. Counts all messages."""
-        room = self._memory // (2 * 4 * self._embedder.dimension + ROW_BYTES + 1_000)
-        return await self.rows.with_more_messages(room)
+        return await self.rows.with_more_messages(room_for(self._memory, self._embedder.dimension))
 
     @property
     def bytes(self) -> int:

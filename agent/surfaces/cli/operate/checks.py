@@ -29,6 +29,8 @@ CHECK_TIMEOUT = 10
 """Seconds for one check."""
 OPEN_TIMEOUT = 30
 """Seconds for opening the database."""
+BUNDLED_DIMENSION, MESSAGE_BYTES = 256, 2_000
+"""Of the bundled embedder, and what a message takes in the index at least."""
 LEAST_FREE = 200_000_000
 """Bytes. With less room on the disk, something is about to fail."""
 PURGE_LATE = timedelta(hours=1)
@@ -89,6 +91,7 @@ async def _check(name: str, look: Callable[[], Awaitable[str]], within: float | 
 
 async def _stored(session: Session, settings: "Settings", counts: dict[str, int]) -> AsyncIterator[Check]:
     """Check the databases and the work in them, without loading what searches."""
+    bundled = settings.chosen_embedder == "bundled" and not settings.qdrant_url
     async with AsyncExitStack() as closing:
         try:
             async with asyncio.timeout(OPEN_TIMEOUT):
@@ -96,6 +99,8 @@ async def _stored(session: Session, settings: "Settings", counts: dict[str, int]
         except (HachiError, TimeoutError) as error:
             yield Check("database", False, error_line(error) or f"not open within {OPEN_TIMEOUT} s")
             yield Check("work", None, "not looked at")
+            if bundled:
+                yield Check("index", None, "not looked at")
             return
         from agent.services.statistics import Figures, StatisticsService
         from memory.sql.engine import Database
@@ -124,6 +129,9 @@ async def _stored(session: Session, settings: "Settings", counts: dict[str, int]
 
             yield await _check("traces", traces)
         yield await _check("work", lambda: _work(settings, database, jobs))
+        if bundled:
+            messages = counts.get("messages", 0)
+            yield await _check("index", lambda: _bundled_index(settings, database, messages))
 
 
 async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -> str:
@@ -164,7 +172,6 @@ async def _searched(session: Session, settings: "Settings", counts: dict[str, in
     process, and made of the database whenever they do not fit it: they need no look."""
     if settings.chosen_embedder == "bundled" and not settings.qdrant_url:
         yield Check("embedder", True, "bundled")
-        yield Check("index", True, "embedded")
         return
     async with AsyncExitStack() as closing:
         try:
@@ -180,10 +187,31 @@ async def _searched(session: Session, settings: "Settings", counts: dict[str, in
 
 
 async def _index(pet: "Companion", counts: dict[str, int]) -> str:
+    """Raises MemoryFault where somebody has more than the index in this process may hold."""
     health = pet.admin.health
     points, where = await health.indexed(), mask(pet.settings.qdrant_url) or "in this process"
     counts["waiting for the index"] = pending = await health.waiting_for_index()
+    _require_room(await health.too_big())
     return f"{where}, {points} points" + (f", {pending} rows wait for it" if pending else "")
+
+
+async def _bundled_index(settings: "Settings", database: "Database", messages: int) -> str:
+    """Raises MemoryFault like `_index`, without loading what searches where all messages have room."""
+    memory = settings.index_memory * 1_000_000
+    if messages * MESSAGE_BYTES > memory:
+        from memory.index.engine import room_for
+        from memory.index.rows import Rows
+
+        _require_room(await Rows(database).with_more_messages(room_for(memory, BUNDLED_DIMENSION)))
+    return "in this process"
+
+
+def _require_room(too_big: list[str]) -> None:
+    if too_big:
+        raise MemoryFault(
+            f"searches of {', '.join(too_big[:3])} leave out what is oldest: raise HACHI_INDEX_MEMORY or set "
+            "QDRANT_URL"
+        )
 
 
 async def _persona(settings: "Settings") -> str:

@@ -86,18 +86,17 @@ async def test_a_refusal_for_length_is_asked_again_with_less_history_and_remembe
     server.clear()
     refused = list[str]()
     refuse = refusing(name, 12_000)
-    server.refuses = lambda asked: (found := refuse(asked)) and (refused.append("") or found)
+    server.refuses = lambda asked: (found := refuse(asked)) and (refused.append(asked.text) or found)
     server.script(answer("I am here."), answer("And here."))
     reply, _ = await one_streamed.ask(pet, "are you there?", user="ana")
     assert reply.message == "I am here."
-    assert 1 <= len(refused) <= 3
+    assert 1 <= len([text for text in refused if "are you there?" in text]) <= 3
     assert "5: On day 0" in server.asked[0].text, "the newest is kept"
     await pet.components.recorder.flush()
     whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
     assert (await replay(pet, whole)).differences == ()
-    refused.clear()
     assert (await one_streamed.ask(pet, "and now?", user="ana"))[0].message == "And here."
-    assert refused == [], "what fits is remembered"
+    assert not any("and now?" in text for text in refused), "what fits is remembered"
 
 
 async def test_a_window_that_is_set_is_never_overrun(pet_at, one_streamed, server):

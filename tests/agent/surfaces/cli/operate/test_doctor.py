@@ -7,6 +7,7 @@ from scripted_server import Fail, Say
 
 from agent.services.admin import HealthService
 from agent.surfaces.cli.operate import checks, doctor
+from memory.index import engine
 
 AWAY = "http://127.0.0.1:9"
 HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓", "work": "✓", "disk": "✓"}
@@ -108,7 +109,7 @@ def test_what_cannot_be_opened_is_marked(hachi, home):
     (home / "hachi.db").write_text("garbage\n" * 1000)
     ran = hachi("doctor")
     assert ran.code == 1
-    assert marks(ran.out) == HEALTHY | {"database": "✗", "work": "–", "model": "–"}
+    assert marks(ran.out) == HEALTHY | {"database": "✗", "work": "–", "index": "–", "model": "–"}
     assert "Kept" not in ran.out
 
 
@@ -212,3 +213,17 @@ def test_what_was_forgotten_and_is_not_deleted_in_time_is_told(hachi, home):
     assert "1 things that were forgotten are not deleted" in " ".join(ran.out.split())
     hachi("purge")
     assert marks(hachi("doctor").out)["work"] == "✓"
+
+
+def test_whoever_has_more_than_the_index_may_hold_is_named(hachi, monkeypatch):
+    hachi("chat", "-m", "I broke my shoulder", "--user", "ana")
+    monkeypatch.setattr(checks, "MESSAGE_BYTES", 10_000_000)
+    assert marks(hachi("doctor", HACHI_INDEX_MEMORY="1").out)["index"] == "✓", (
+        "it has room for more than these"
+    )
+    monkeypatch.setattr(engine, "ROW_BYTES", 10_000_000)
+    ran = hachi("doctor", HACHI_INDEX_MEMORY="1")
+    assert (ran.code, marks(ran.out)["index"]) == (1, "✗")
+    assert "searches of user:ana leave out what is oldest: raise HACHI_INDEX_MEMORY" in " ".join(
+        ran.out.split()
+    )
