@@ -55,9 +55,11 @@ class ServerError(Exception):
 
 def too_long_in(error: BaseException | None) -> TooLong | None:
     """Return the refusal for length that an error comes from."""
-    while error is not None and not isinstance(error, TooLong):
+    passed = set[int]()  # an error of a program's own model may be its own cause
+    while error is not None and not isinstance(error, TooLong) and id(error) not in passed:
+        passed.add(id(error))
         error = error.__cause__
-    return error
+    return error if isinstance(error, TooLong) else None
 
 
 def words_of(body: Any) -> str:
