@@ -161,6 +161,6 @@ class ConversationService:
         read = await read_messages(messages, target)
         for speaker in {target.user, *(speaker for _, speaker in read)}:
             await self.erasure.finished(speaker)
-        new = await store_messages(self.database, self.transcript, read, messages, target)
-        await self.sync.try_to_catch_up(progress)
+        new = await store_messages(self.database, self.transcript, read, messages, target, progress)
+        await self.sync.try_to_catch_up()
         return new

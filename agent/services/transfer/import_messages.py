@@ -13,6 +13,7 @@ from agent.errors import BadInput
 from agent.services.sessions import conversation_id
 from agent.types import TurnRequest
 from agent.types.arguments import moment_of, read_value, readable_name, user_named
+from memory.index.worker import Progress
 from memory.process.pace import unhurried
 from memory.records import Message
 from memory.sql.engine import Database
@@ -40,9 +41,10 @@ async def store_messages(
     read: Read,
     messages: Sequence[Mapping[str, Any]],
     target: TurnRequest,
+    progress: Progress | None = None,
 ) -> int:
-    """Store what was read of the messages, in order, but what is there already or was forgotten. Returns how
-    many are new."""
+    """Store what was read of the messages, in order, but what is there already or was forgotten. Calls
+    `progress` with the number of each batch. Returns how many are new."""
     read = await _with_ids(database, read, messages, target)
     new = 0
     for start in range(0, len(read), MESSAGES_AT_ONCE):
@@ -58,6 +60,8 @@ async def store_messages(
                 new += written is not None
                 if written and message.role == "assistant":
                     await note_answer(connection, message, speaker, target.place)
+        if progress:
+            progress(len(part))
     return new
 
 

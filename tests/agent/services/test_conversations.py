@@ -146,5 +146,5 @@ async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, r
     )
 
     assert count == MESSAGES_AT_ONCE + 3
-    assert sum(told) == MESSAGES_AT_ONCE + 3, "as they come into the index"
+    assert sum(told) == MESSAGES_AT_ONCE + 3, "as they are stored"
     assert rows("SELECT count(*) AS n FROM messages") == [{"n": MESSAGES_AT_ONCE + 3}]

@@ -89,13 +89,10 @@ def test_a_backup_is_of_one_moment_while_another_process_writes(
         brought_back(tmp_path / "copy0", home, replace=True)
 
 
-def test_what_is_there_is_replaced_only_on_demand_with_its_log_and_its_index(
-    home: Path, tmp_path: Path
-) -> None:
+def test_what_is_there_is_replaced_only_on_demand_with_its_log(home: Path, tmp_path: Path) -> None:
     copy = backed_up(home, tmp_path / "copy")
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
         database.execute("INSERT INTO users (id, created_at) VALUES ('ana', '2026-01-01')")
-    (home / "index").mkdir(exist_ok=True)
 
     with pytest.raises(BadInput, match=r"hachi.db is there already; --yes replaces it"):
         brought_back(copy, home)
@@ -103,7 +100,6 @@ def test_what_is_there_is_replaced_only_on_demand_with_its_log_and_its_index(
     brought_back(copy, home, replace=True)
 
     assert count(home / "hachi.db", "users") == 0
-    assert not (home / "index").exists()
 
 
 def test_another_programs_database_is_not_replaced(home: Path, tmp_path: Path) -> None:

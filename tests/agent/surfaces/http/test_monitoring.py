@@ -35,7 +35,7 @@ async def test_readiness_names_the_part_that_is_away(serve: Serve, monkeypatch: 
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")
     for part, where, fault in (
         ("record", (site.pet.components.database, "revision"), StoreUnavailable("/a/secret/path")),
-        ("index", (site.pet.components.index, "count"), IndexUnavailable("/a/secret/path")),
+        ("index", (site.pet.components.sync.engine, "count"), IndexUnavailable("/a/secret/path")),
     ):
 
         async def away(fault: Exception = fault) -> None:
