@@ -164,7 +164,7 @@ class FactRows:
             texts, made = {stated: candidate.draft.content}, {stated: candidate.vector}
             await vectors.store(connection, self.similar.embedder.name, texts, made)
         elif resolution.fresh:
-            await link(connection, memory.id, resolution.fresh, candidate.key)
+            await link(connection, memory.id, resolution.fresh, candidate.key, candidate.now)
         for step in outdated:  # stored as history of the newer memory, never shown as current
             older = replace(step, memory=memory)
             await self._supersede(connection, candidate, older, step.memory.id, in_force=False)

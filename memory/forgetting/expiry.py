@@ -11,7 +11,7 @@ from memory.forgetting.purge import BATCH, delete_links, drop_calls
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import fetch
-from memory.sql.memories.replacements import WHILE_IT_HOLDS, Link
+from memory.sql.memories.replacements import WHILE_IT_HOLDS, Link, still_replaces
 from memory.sql.messages.summaries import heard_by
 from memory.sql.tables import active_conversations, memories, memory_owners, messages, replacements, rests_on
 
@@ -46,7 +46,7 @@ async def _expire_batch(database: Database, now: datetime, purged: list[Memory])
         free = set(
             await connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_awaited(now)))
         )
-        await delete_links(connection, await _ended(connection, free))
+        await delete_links(connection, await _ended(connection, free, now))
     purged += [memory for memory in batch if memory.id in free]
     return bool(batch)
 
@@ -81,12 +81,13 @@ def _awaited(now: datetime) -> ColumnElement[bool]:
     )
 
 
-async def _ended(connection: AsyncConnection, ids: Collection[str]) -> set[Link]:
+async def _ended(connection: AsyncConnection, ids: Collection[str], now: datetime) -> set[Link]:
     """All links of these memories, and what they replaced past their expiry. One of those that a message
     states stays: who writes a summary from the message is told that it no longer holds."""
     link, pair, source = memory_owners.c, replacements.c, rests_on.c
     stated = exists().where(source.derived_id == pair.old_id, source.how == "stated")
-    past = (pair.new_id.in_(ids), pair.lasts != WHILE_IT_HOLDS, ~stated)
+    past = (pair.new_id.in_(ids), pair.lasts != WHILE_IT_HOLDS, still_replaces(), ~stated)
     theirs = select(link.memory_id, link.owner).where(link.memory_id.in_(ids))
-    rows = await connection.execute(union(theirs, select(pair.old_id, pair.owner).where(*past)))
+    both = union(theirs, select(pair.old_id, pair.owner).where(*past))
+    rows = await connection.execute(both, {"now": now})
     return {(row.memory_id, row.owner) for row in rows}

@@ -63,7 +63,7 @@ async def _keep_for(connection: AsyncConnection, memory: Memory, user: str, now:
     same = or_(link_of.memory_id == memory.id, and_(link_of.content_key == key, is_active()))
     theirs = select(link_of.memory_id).where(link_of.owner == own, same)
     if await connection.scalar(theirs, {"now": now}) is None:
-        await link(connection, memory.id, [own], key)
+        await link(connection, memory.id, [own], key, now)
 
 
 async def _told_in(connection: AsyncConnection, ids: Collection[str], places: Collection[str]) -> set[str]:

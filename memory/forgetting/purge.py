@@ -164,28 +164,25 @@ async def delete_links(
 
 async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> None:
     """Leave a memory to another person who stated it: without the messages of `person` as evidence, and with
-    one of the heir's if `person` was named as the first teller."""
-    own = select(memory_owners.c.owner).where(
-        memory_owners.c.memory_id == id, memory_owners.c.owner == user_key(person)
-    )
+    one of the heir's if `person` was named as the first teller. What only a place still has stays theirs."""
+    pair = replacements.c
+    replaced = exists().where(pair.old_id == id, pair.owner == memory_owners.c.owner).label("replaced")
+    linked = select(memory_owners.c.owner, replaced).where(memory_owners.c.memory_id == id)
+    links = (await connection.execute(linked)).all()
+    people = [one for one in links if one.owner.startswith("user:")]
+    places = sorted(one.owner for one in links if one.owner.startswith("place:"))
     row = (await connection.execute(select(memories).where(memories.c.id == id))).first()
-    if row is None or await connection.scalar(own) is not None:
+    if row is None or user_key(person) in [one.owner for one in people] or (places and not people):
         return
     spoken = select(messages.c.id).where(messages.c.role == "user")
     theirs = rests_on.c.source_id.in_(spoken.where(messages.c.user_id == person))
     await connection.execute(delete(rests_on).where(rests_on.c.derived_id == id, theirs))
     if row.user_id != person:
         return
-    pair = replacements.c
-    replaced = exists().where(pair.old_id == id, pair.owner == memory_owners.c.owner).label("replaced")
-    linked = select(memory_owners.c.owner, replaced).where(memory_owners.c.memory_id == id)
-    links = (await connection.execute(linked)).all()
-    people = [one for one in links if one.owner.startswith("user:")]
     people.sort(key=lambda one: (one.replaced, one.owner))
     heir = people[0].owner.removeprefix("user:") if people else NOBODY
     told = select(messages).where(messages.c.id.in_(statements_of([id])), messages.c.user_id == heir, kept())
     evidence = (await connection.execute(told.order_by(messages.c.seq).limit(1))).first()
-    places = sorted(one.owner for one in links if one.owner.startswith("place:"))
     keys = [evidence.place] if evidence and evidence.place in places else places
     place = Place.of_key(keys[0]) if keys else PRIVATE
     values = {"user_id": heir, "message_id": evidence.id if evidence else None, "place": str(place)}

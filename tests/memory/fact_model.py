@@ -111,6 +111,9 @@ class Model:
                 one.links.discard((here[0], owner))
             self.pairs = {pair: one for pair, one in self.pairs.items() if pair[::2] != (here[0], owner)}
             here[0].links.add(owner)
+            for fact in same:
+                if fact is not here[0] and owner in fact.links:
+                    self.replace(fact, here[0], owner, AGAIN)
 
     def add(self, new: Fact, owners: Collection[str], message: str, never: Collection[str] = ()) -> None:
         """A new fact, which takes the place of the same words, but for those for whom it `never` held."""
@@ -125,9 +128,9 @@ class Model:
         """Nobody speaks for somebody else. With `ALWAYS`, the new fact is the older statement."""
         owners, held, own = owners_of(new.teller, Place.parse(place)), self.owners(old), user_key(new.teller)
         theirs = owners & (held if old.told_by(held) == {own} else held & {own})
-        self.add(new, owners, message, never=theirs if lasts == ALWAYS else ())
         for owner in theirs:
             self.replace(*((new, old) if lasts == ALWAYS else (old, new)), owner, lasts)
+        self.add(new, owners, message, never=theirs if lasts == ALWAYS else ())
 
     def replace(self, old: Fact, new: Fact, owner: str, lasts: str) -> None:
         """Also what led to the old one, by all that the new one led to, with the flag of each last hop."""
@@ -196,6 +199,9 @@ class Model:
             return False
         if not any(self.holds(one, own) for one in self.worded(fact.word)):
             fact.links.add(own)
+            for one in self.worded(fact.word):
+                if one is not fact and own in one.links:
+                    self.replace(one, fact, own, AGAIN)
         self.forget(id, person, fact, None, among="place:")
         return True
 
@@ -222,9 +228,9 @@ class Model:
         for fact, owner in links:
             fact.links.discard(owner)
         for fact in {fact for fact, _ in links}:
-            if fact.teller == person and user_key(person) not in fact.links:
-                people = [(bool(self.news(fact, one)), one) for one in fact.links if one.startswith("user:")]
-                fact.teller = min(people)[1].removeprefix("user:") if people else ""
+            people = [(bool(self.news(fact, one)), one) for one in fact.links if one.startswith("user:")]
+            if fact.teller == person and user_key(person) not in fact.links and people:
+                fact.teller = min(people)[1].removeprefix("user:")
 
     def worded(self, word: str) -> list[Fact]:
         return [fact for fact in self.facts if fact.word == word]

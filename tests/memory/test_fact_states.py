@@ -250,6 +250,8 @@ CASES = {
     "imported behind another": "back_date, forget_message, undo_forgetting, forget, wait",
     "corrected for a time by what was corrected": "correct, correct 2d, days",
     "corrected on purpose by what has expired": "correct 2d purposely, days",
+    "forgotten in private, where the channel still has what it replaced": "correct 2d purposely, tell alone, "
+    "forget alone 1, wait, forget_message 1, days, forget",
     "taken back, and what holds then is replaced": "correct, undo, correct, undo",
 }
 

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.records import Memory
 from memory.sql.hidden import link_id, link_is_hidden, show
 from memory.sql.memories.memory_rows import fetch
+from memory.sql.memories.replacements import replace_same
 from memory.sql.tables import (
     forgettings,
     hidden,
@@ -19,8 +20,11 @@ from memory.sql.tables import (
 )
 
 
-async def link(connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str) -> None:
-    """Add owners to a memory, with its aliases. Where it was replaced or hidden for one, it holds again."""
+async def link(
+    connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str, now: datetime
+) -> None:
+    """Add owners to a memory, with its aliases. Where it was replaced or hidden for one, it holds again, and
+    it replaces what they had in the same words."""
     owners = list(owners)
     await show(connection, "link", [link_id(id, owner) for owner in owners])
     here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
@@ -32,6 +36,7 @@ async def link(connection: AsyncConnection, id: str, owners: Iterable[str], cont
         known = select(alias.memory_id, literal(owner), alias.name, alias.other).where(alias.memory_id == id)
         names = ["memory_id", "owner", "name", "other"]
         await connection.execute(insert(memory_aliases).from_select(names, known.distinct()))
+    await replace_same(connection, {content_key: id}, owners, now)
 
 
 async def replaced_since(

@@ -11,7 +11,7 @@ The table is transitive: what replaces a fact replaces what that one had replace
 long as its last step. So what holds is asked of single rows, and no row follows from hiding or expiry.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -100,6 +100,21 @@ async def replace(
     ]
     if rows:
         await connection.execute(_REPLACE, rows)
+
+
+async def replace_same(
+    connection: AsyncConnection, news: Mapping[str, str], owners: Collection[str], now: datetime
+) -> None:
+    """Let new facts of these owners, by their content keys, replace what the owners had in the same words."""
+    if not owners:
+        return
+    same = (memory_owners.c.owner.in_(owners), memory_owners.c.content_key.in_(news))
+    found = (await connection.execute(select(memory_owners).where(*same))).all()
+    for key, new in news.items():
+        olds = [
+            (row.memory_id, row.owner) for row in found if row.content_key == key and row.memory_id != new
+        ]
+        await replace(connection, olds, new, WHILE_IT_HOLDS, TOLD_AGAIN, now)
 
 
 async def replaced_by(connection: AsyncConnection, links: Collection[Link]) -> set[Link]:

@@ -47,11 +47,11 @@ from memory.sql.memories.memory_rows import (
 from memory.sql.memories.replacements import (
     ALWAYS,
     PAST_ITS_EXPIRY,
-    TOLD_AGAIN,
     WHILE_IT_HOLDS,
     Link,
     is_active,
     replace,
+    replace_same,
     unexpired,
 )
 from memory.sql.messages.message_rows import kept
@@ -305,12 +305,7 @@ class MemoryStore:
             if values:
                 await connection.execute(insert(table), values)
         owners = {owner for _, _, owner in owned if owner not in never}
-        same = (memory_owners.c.owner.in_(owners), memory_owners.c.content_key.in_(facts))
-        found = list(await connection.execute(select(memory_owners).where(*same))) if owners else []
-        for key, memory in facts.items():
-            olds = [(row.memory_id, row.owner) for row in found if row.content_key == key]
-            olds = [link for link in olds if link[0] != memory.id]
-            await replace(connection, olds, memory.id, WHILE_IT_HOLDS, TOLD_AGAIN, now)
+        await replace_same(connection, {key: memory.id for key, memory in facts.items()}, owners, now)
 
     async def supersede(
         self,

@@ -18,7 +18,7 @@ async def everybody_knows(stack: Stack, content: str) -> None:
     """A fact of everybody's, as an operator adds it."""
     decision = await stack.remember(content, "operator")
     async with stack.database.write() as connection:
-        await link(connection, str(decision.id), [GLOBAL], content_key(content))
+        await link(connection, str(decision.id), [GLOBAL], content_key(content), stack.clock.now)
     await stack.indexing.catch_up()
 
 

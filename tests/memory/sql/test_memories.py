@@ -127,7 +127,7 @@ async def test_a_fact_is_compared_with_what_is_named_and_what_has_changed_since(
     assert await near(before, named.id, foreign.id, expired.id, superseded.id) == {"named", "new"}
     assert await near(None, other.id) == {"other"}
     async with stack.database.write() as connection:
-        await link(connection, foreign.id, ["user:anna"], content_key("ben's"))
+        await link(connection, foreign.id, ["user:anna"], content_key("ben's"), stack.clock.now)
     assert await near(before) == {"new", "ben's"}
     assert await near((await changes.now(stack.database)).moment) == set()
 
